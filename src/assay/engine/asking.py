@@ -10,23 +10,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import tenacity
 
-from assay.domain.calls import Reply, Role
-from assay.domain.events import CallEnded
+from assay.domain.calls import ModelRequest, Reply, Role
+from assay.domain.events import CallEnded, Listener
 from assay.domain.failure import CallFailed, Failure, Fault
+from assay.domain.identifiers import TrialKey
 from assay.domain.run import CallRecord, Entry
-from assay.engine.spending import Booking
+from assay.engine.spending import Booking, Spending
+from assay.ports import Clock, Ledger, ModelDirectory
 from assay.scoring.evaluator import UnreadableReply
-
-if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest
-    from assay.domain.events import Listener
-    from assay.domain.identifiers import TrialKey
-    from assay.engine.spending import Spending
-    from assay.ports import Clock, Ledger, ModelDirectory
 
 MOST_CALLS = 5
 MOST_READINGS = 3

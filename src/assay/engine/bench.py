@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-if TYPE_CHECKING:
-    from assay.domain.failure import Failure
-    from assay.domain.review import Decision
-    from assay.domain.review_sample import ReviewLottery
-    from assay.domain.run import RunPlan
-    from assay.engine.asking import Asks
-    from assay.ports import CommandRunner, Journal, Pages, Workers
+from assay.domain.failure import Failure
+from assay.domain.review import Decision
+from assay.domain.review_sample import ReviewLottery
+from assay.domain.run import RunPlan
+from assay.engine.asking import Asks
+from assay.ports import CommandRunner, Journal, Pages, Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

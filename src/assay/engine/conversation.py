@@ -7,7 +7,7 @@ messages and then, if the task has a persona, those of a simulated user.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest, Purpose, Role
@@ -15,10 +15,8 @@ from assay.domain.conversation import ASSISTANT, USER, transcript
 from assay.domain.digest import derived_seed
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.prompts import candidate_messages
+from assay.domain.run import ClaimedTrial, RunPlan
 from assay.domain.suite import CandidateSpec, Message
-
-if TYPE_CHECKING:
-    from assay.domain.run import ClaimedTrial, RunPlan
 
 DONE: Final = "DONE"
 """The word that a simulated user writes to end the conversation."""

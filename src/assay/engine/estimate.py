@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest
+from assay.domain.calls import ModelRequest
 
 TOKENS_PER_MESSAGE = 8
 """Tokens that chat formats add around a message, estimated generously."""

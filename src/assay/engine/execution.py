@@ -8,25 +8,21 @@ and every `LOOK_S` seconds. Trials that have begun are then finished, and claime
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from assay.domain.errors import StoreError
 from assay.domain.events import Listener, RunEnded, TrialEnded
 from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
+from assay.domain.review import Decision
+from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import ClaimedTrial, Entry, RunPlan
 from assay.engine.asking import Asker
 from assay.engine.bench import Bench
 from assay.engine.spending import Spending
 from assay.engine.trial import carry_out
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from assay.domain.review import Decision
-    from assay.domain.review_sample import ReviewLottery
-    from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers
+from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers
 
 LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.model import DEFAULTS, Parameters
+from assay.domain.review_sample import ReviewRule
 from assay.domain.run import PlannedTask, RunOptions, RunPlan, check_number_of_trials, within_bounds
 from assay.domain.suite import CandidateSpec, ReviewOrder, Suite
 from assay.scoring.rubrics import ARENA_RUBRIC, CODE_RUBRIC, QUALITY, is_code
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.review_sample import ReviewRule
 
 # Applies only to candidates: judges keep their settings, because repeated trials measure their noise.
 BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=0.0)

@@ -18,20 +18,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.budget import Grant, Reservation
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import CallFailed, Fault
+from assay.domain.identifiers import RunId
 from assay.engine.estimate import worst_case_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.identifiers import RunId
-    from assay.ports import Ledger, ModelDirectory
+from assay.ports import Ledger, ModelDirectory
 
 _ROUNDING: Final = 1e-9  # relative difference between two sums of the same prices
 _MOST: Final = (

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from assay.domain.calls import Reply
-from assay.domain.run import Entry
+from assay.domain.assessment import Assessment
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.run import ClaimedTrial, Entry
+from assay.domain.structure import StructuredAnswer
 from assay.engine.asking import NotYet
-from assay.scoring.evaluator import Unscorable
+from assay.engine.bench import Bench
+from assay.scoring.evaluator import Evaluator, Sitting, Unscorable
 from assay.scoring.scorers import ScorerEvaluator
 from assay.scoring.structuring import read_structure, structure_text, structuring_request
 from assay.scoring.verification import with_verification
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from assay.domain.assessment import Assessment
-    from assay.domain.calls import ModelRequest
-    from assay.domain.run import ClaimedTrial
-    from assay.domain.structure import StructuredAnswer
-    from assay.engine.bench import Bench
-    from assay.scoring.evaluator import Evaluator, Sitting
 
 
 async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:

@@ -8,37 +8,29 @@ its stored responses and assessments are kept.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assay.domain.assessment import Assessment, Response
-from assay.domain.calls import ModelRequest, Role
+from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.digest import derived_seed
 from assay.domain.failure import Failure, Fault
 from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import AssessmentState, Policy, first_state
 from assay.domain.pages import PageRequest
 from assay.domain.protocol import protocol_of
-from assay.domain.run import Entry, NewAssessment
+from assay.domain.run import CallRecord, ClaimedTrial, Entry, NewAssessment, RunPlan, Slot
 from assay.domain.sandbox import CommandRequest
-from assay.domain.suite import PERSON
-from assay.engine.asking import GaveUp, NotYet
+from assay.domain.suite import PERSON, CandidateSpec
+from assay.engine.asking import GaveUp, NotYet, ReadAnswer
+from assay.engine.bench import Bench
 from assay.engine.conversation import Conversation
 from assay.engine.structuring import structured, verified
 from assay.scoring.blinding import labels_in, shown_order
-from assay.scoring.evaluator import MoreRequests, Sitting, Unscorable
+from assay.scoring.evaluator import Answer, Evaluator, MoreRequests, Sitting, Unscorable
 from assay.scoring.evaluators import evaluators_for, rubric_of
 from assay.scoring.human_judge import empty_form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assay.domain.calls import Reply
-    from assay.domain.run import CallRecord, ClaimedTrial, RunPlan, Slot
-    from assay.domain.suite import CandidateSpec
-    from assay.engine.asking import ReadAnswer
-    from assay.engine.bench import Bench
-    from assay.scoring.evaluator import Answer, Evaluator
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from assay.exchange.importers import IMPORTERS, Importer
 from assay.exchange.parsing.input_files import FileSample, UnreadableFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 LEAST_SHARE: Final = 0.3
 """Smallest share of a file that a reader must explain; below it, the file probably has another format."""

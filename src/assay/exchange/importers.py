@@ -29,15 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import UnknownName
+from assay.domain.import_records import Found
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.plugins import Registry
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

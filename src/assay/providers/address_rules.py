@@ -8,16 +8,13 @@ key.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.errors import SettingsError
 from assay.providers.origin import Origin, origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.providers.vendors import Vendor
+from assay.providers.vendors import Vendor
 
 _NOT_IN_A_HEADER: Final = re.compile(r"[^\x21-\x7e]")
 

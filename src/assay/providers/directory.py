@@ -5,30 +5,27 @@ Nothing here imports an HTTP client or a price list until a model needs one, so 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from assay.domain.errors import SettingsError, UnknownName
+from assay.domain.model import ModelSpec
 from assay.domain.suite import PERSON
+from assay.ports import BatchApi, Provider
 from assay.providers.access import Access, Takes, takes
 from assay.providers.address_rules import AddressRules
 from assay.providers.endpoint import Endpoint, allowed_endpoint, endpoint_of
 from assay.providers.model_refs import provider_names
 from assay.providers.origin import origin_of
 from assay.providers.prices import PriceList
+from assay.providers.recordings import Recording
 from assay.providers.registry import PROVIDERS, ProviderContext
+from assay.providers.session import HttpSession
 from assay.providers.vendors import VENDORS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from assay.domain.model import ModelSpec
-    from assay.ports import BatchApi, Provider
-    from assay.providers.recordings import Recording
-    from assay.providers.session import HttpSession
 
 TIMEOUT_S: Final = 120.0
 _DEMO: Final = "@demo"

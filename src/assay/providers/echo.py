@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.failure import CallFailed, Fault
-
-if TYPE_CHECKING:
-    from assay.domain.model import ModelSpec
-    from assay.providers.registry import ProviderContext
+from assay.domain.model import ModelSpec
+from assay.providers.registry import ProviderContext
 
 _CHARACTERS_PER_TOKEN = 4
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from assay.domain.errors import SettingsError
+from assay.domain.model import ModelSpec
 from assay.providers.address_rules import AddressRules, check_web, choose_key
 from assay.providers.origin import Origin, check_characters, is_local, origin_of
 from assay.providers.vendors import OLLAMA_PORT, VENDORS, Vendor
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.model import ModelSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from math import isfinite
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from assay.domain.failure import CallFailed, Fault
+from assay.providers.endpoint import Endpoint
 from assay.providers.json_body import UnreadableBody, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.providers.endpoint import Endpoint
 
 LONGEST_SAYING: Final = 300
 _READ: Final = 20_000

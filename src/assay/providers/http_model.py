@@ -7,28 +7,25 @@ again.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from yarl import URL
 
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import CallFailed
+from assay.domain.model import ModelSpec
 from assay.providers.anthropic_messages import AnthropicMessages
 from assay.providers.endpoint import Endpoint, allowed_endpoint
 from assay.providers.error_mapping import Saying, complaint, said_in, saying, status_of
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.openai_chat import OpenAIChat
+from assay.providers.prices import CostOf
 from assay.providers.protocol import USUAL, Habits, Wire, has_images, learned, shows, unreadable
+from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer, HttpSession
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.model import ModelSpec
-    from assay.providers.prices import CostOf
-    from assay.providers.registry import ProviderContext
 
 _log = logging.getLogger(__name__)
 

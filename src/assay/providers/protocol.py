@@ -10,18 +10,15 @@ images, a sampling parameter), this is recorded in the model's `Habits`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Role, Usage
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.suite import Image, Message
 from assay.providers.error_mapping import Saying, clean, saying
 from assay.providers.json_body import dump
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
 
 SAMPLING: Final = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop")
 _UNSUPPORTED: Final = re.compile(

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from assay.domain.calls import Purpose, Reply, Usage
+from assay.domain.digest import JsonValue
 from assay.domain.errors import SettingsError, did_you_mean
 from assay.domain.failure import CallFailed
 from assay.providers.json_body import UnreadableBody, count, dump, parse, whole
 from assay.providers.openai_chat import OpenAIChat
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
 # Together these limits keep memory below 600 MB, even if every line has a character that makes Python use four bytes for each.

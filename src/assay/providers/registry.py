@@ -12,22 +12,19 @@ written `NAME/MODEL`. `assay.testing.ProviderContract` tests both kinds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
+from assay.domain.model import ModelSpec
 from assay.plugins import Registry
+from assay.ports import Provider
+from assay.providers.address_rules import AddressRules
+from assay.providers.prices import CostOf
+from assay.providers.recordings import Recording
+from assay.providers.session import HttpSession
 from assay.providers.vendors import VENDORS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from assay.domain.model import ModelSpec
-    from assay.ports import Provider
-    from assay.providers.address_rules import AddressRules
-    from assay.providers.prices import CostOf
-    from assay.providers.recordings import Recording
-    from assay.providers.session import HttpSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,21 +7,18 @@ in a JSON document.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.errors import did_you_mean
 from assay.domain.failure import CallFailed, Fault
+from assay.domain.model import ModelSpec
 from assay.providers.json_body import UnreadableBody, parse
+from assay.providers.prices import CostOf
 from assay.providers.recordings import Mishap, Recording, describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assay.domain.model import ModelSpec
-    from assay.providers.prices import CostOf
-    from assay.providers.registry import ProviderContext
+from assay.providers.registry import ProviderContext
 
 _LABEL: Final = re.compile(r"\{\{\s*label:\s*(.*?)\s*\}\}")
 

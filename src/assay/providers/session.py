@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from io import BytesIO
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -22,11 +24,6 @@ from yarl import URL
 
 from assay.domain.failure import CallFailed, Fault
 from assay.providers.origin import is_local_address
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
 
 TIMEOUT_S: Final = 120.0
 CONNECT_TIMEOUT_S: Final = 20.0

@@ -7,12 +7,10 @@ module like `openai_chat` and add a line to `http_model.WIRES`.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 OLLAMA_PORT: Final = 11434
 

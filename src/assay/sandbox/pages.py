@@ -18,19 +18,16 @@ import secrets
 import shutil
 import signal
 import tempfile
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import aiohttp
 
 from assay.domain.pages import PageAnswer, PageRequest, Shots, Unseen, View
 from assay.domain.suite import Image
 from assay.sandbox.process_memory import kill_all, limit_growth, memory_of, tree_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 """Usual program names of suitable browsers."""

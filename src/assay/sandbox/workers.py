@@ -13,15 +13,12 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.domain.isolation import IsolatedAnswer, IsolatedRequest, Returned, StopKind, Stopped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 MAX_INPUT: Final = 4 * 2**20
 """Maximum bytes of a request."""

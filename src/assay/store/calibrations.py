@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
@@ -11,9 +11,7 @@ from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain
 from assay.store.database.connections import Database, take_keys
-
-if TYPE_CHECKING:
-    from assay.store.execution.writer_thread import Writer
+from assay.store.execution.writer_thread import Writer
 
 
 class StoreCalibrations:

@@ -7,25 +7,22 @@ candidate. A merge moves the rows of one candidate's runs to another. The old na
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.renaming import CandidateRow, NameEvent, NameVerb
+from assay.ports import Clock
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_text, plain
+from assay.store.database.connections import Database
 from assay.store.database.name_keys import NameKeys, remember
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.filters import HIDDEN_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from assay.ports import Clock
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
 
 _BY_RUN: Final = (schema.run_candidate, schema.call, schema.assessment, schema.score, schema.grade)
 """Tables with a candidate and a run in each row. Responses have no run, so they are found through their trials."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Integer, Select, String, Table, delete, func, select, text
 
 from assay.domain.errors import Refused, StoreError
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from assay.store.database.connections import Database
+from assay.store.database.connections import Database
 
 _AT_ONCE: Final = 1_000
 

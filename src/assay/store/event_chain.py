@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, insert, select
 
@@ -14,10 +15,6 @@ from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Decision, ReviewEvent, Via
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, json_text, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
 
 _AT_ONCE: Final = 5_000
 

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, create_mock_engine, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
+from sqlalchemy.schema import ExecutableDDLElement
 
 from assay.domain.errors import SettingsError, StoreError
+from assay.ports import Clock
 from assay.store.calibrations import StoreCalibrations
 from assay.store.candidate_names import Renaming
 from assay.store.checking import StoreCheck
@@ -44,11 +46,6 @@ from assay.store.review.observations import StoreObservations
 from assay.store.review.secret import StoreSecret
 from assay.store.review.votes import StoreArena
 from assay.store.set_aside import RunRemoval
-
-if TYPE_CHECKING:
-    from sqlalchemy.schema import ExecutableDDLElement
-
-    from assay.ports import Clock
 
 KEYED: Final = ("task", "trial", "call", "response", "assessment", "body")
 """Tables whose keys come from `key_source`."""

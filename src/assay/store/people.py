@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
@@ -10,10 +10,8 @@ from assay.domain.errors import UnknownName
 from assay.domain.people import Person, VisitorRole
 from assay.store.database import schema
 from assay.store.database.codec import plain
-
-if TYPE_CHECKING:
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
+from assay.store.database.connections import Database
+from assay.store.execution.writer_thread import Writer
 
 
 class StorePeople:

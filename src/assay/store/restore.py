@@ -11,9 +11,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError
@@ -21,19 +21,13 @@ from assay.domain.identifiers import folded
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain, plan_record
-from assay.store.database.connections import take_keys
+from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges
-from assay.store.database.name_keys import remember
+from assay.store.database.name_keys import NameKeys, remember
 from assay.store.event_chain import hash_of
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.run_record import FORMAT, Line, hidden
 from assay.store.review.votes import vote_hash
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
-
-    from assay.store.database.connections import Database
-    from assay.store.database.name_keys import NameKeys
-    from assay.store.execution.writer_thread import Writer
 
 _NUMBERED: Final = ("task", "trial", "call", "response", "assessment")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 
@@ -11,19 +12,15 @@ from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import SET_ASIDE, RunState
 from assay.domain.run_removal import RunEvent
+from assay.ports import Clock
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.database.connections import Database
 from assay.store.execution.job_requests import waits_for_jobs
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.filters import HIDDEN_STATES, find_run
 from assay.store.queries.run_summaries import left_alone
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from assay.ports import Clock
-    from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

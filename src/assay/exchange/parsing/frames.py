@@ -6,15 +6,13 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import NotJson, parse_json
 from assay.exchange.parsing.tables import TableRow, read_table
-
-if TYPE_CHECKING:
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 _LONGEST_LITERAL: Final = 1_000_000
 _WORDS: Final = {"": None, "nan": None, "NaN": None, "None": None, "null": None, "True": True, "False": False}

@@ -10,16 +10,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
+from assay.domain.failure import Failure
 from assay.domain.import_records import Found, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.domain.suite import Message
 from assay.exchange.parsing.json_values import as_messages, as_object, shorten, storable, to_text
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.failure import Failure
 
 # LangChain's and Ragas's messages have a type instead of a role.
 _ROLE_OF_TYPE: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "user"}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import JsonObject, NotJson, as_list, as_object, objects_in, parse_json
 from assay.formats.json_lines import lines_of, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 _LISTS: Final = ("data", "items", "rows", "results")
 

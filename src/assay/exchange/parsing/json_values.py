@@ -13,14 +13,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
+from assay.domain.digest import JsonValue
 from assay.domain.suite import Message
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 """An object of a foreign document."""

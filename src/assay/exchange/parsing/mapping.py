@@ -10,19 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.import_records import GradedBy
 from assay.exchange.parsing.json_values import JsonObject, as_list, as_object
 from assay.exchange.parsing.score_rows import cell_number, cell_text
+from assay.exchange.parsing.tables import TableRow
 from assay.formats.dotted_paths import value_at
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.exchange.parsing.tables import TableRow
 
 Place: TypeAlias = "Callable[[TableRow], object]"
 """Reads one value from a row; None if the row lacks it."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy, Noted
 from assay.exchange.parsing.json_values import as_points, in_unit_range, shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 _SHOWN: Final = 10
 

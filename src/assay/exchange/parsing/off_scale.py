@@ -6,14 +6,11 @@ those would count and the others would be dropped, which gives a wrong mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator
 
 from assay.domain.errors import InputError
 from assay.domain.import_records import Noted
 from assay.exchange.parsing.json_values import in_unit_range
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
 
 
 class OffScale:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MOST_WAITING: Final = 100_000
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 from assay.exchange.parsing.json_values import NotJson, parse_json
@@ -11,10 +12,6 @@ from assay.formats.dotted_paths import value_at
 from assay.formats.json_lines import lines_of, row_of
 from assay.formats.parquet import MAGIC, parquet_rows
 from assay.formats.separated import DELIMITERS, separated_rows, sniff_delimiter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 TableRow: TypeAlias = "dict[str, object]"
 """Cells by column: text in CSV, JSON values in JSON, and dates or decimals as well in Parquet."""

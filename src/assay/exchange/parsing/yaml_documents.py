@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
+from assay.domain.digest import JsonValue
 from assay.exchange.parsing.json_values import NotJson
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 DEEPEST: Final = 200
 """Maximum levels of nesting: the loader in C recurses at each level, so 200 kB of `[` once ended the process."""

@@ -13,12 +13,14 @@ Assay computes it from those that count. Everything else is kept as the run's pr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.digest import JsonValue, digest
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -28,8 +30,11 @@ from assay.domain.import_records import (
     GradedBy,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_duration,
     as_id,
@@ -42,14 +47,6 @@ from assay.exchange.parsing.json_values import (
     storable,
     to_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "agent_run"
 

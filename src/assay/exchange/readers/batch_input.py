@@ -8,24 +8,21 @@ named by a digest of its prompt.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import orjson
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, FoundTask, Skipped
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import JsonObject, as_object, as_text, objects_in
 from assay.exchange.readers.batch_lines import id_of, looks_like_output, prompt_digest
 from assay.formats.json_lines import lines_of, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "openai_batch_input"
 ROLE: Final = "input"

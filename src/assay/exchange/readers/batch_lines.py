@@ -11,15 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
+from assay.exchange.parsing.input_files import FileSample
 from assay.exchange.parsing.json_values import JsonObject, as_id, as_object, as_text, objects_in
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.exchange.parsing.input_files import FileSample
 
 _OK: Final = 200
 _SHOWN: Final = 2000

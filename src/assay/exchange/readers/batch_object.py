@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, Noted, Skipped
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import JsonObject, as_number, as_object, from_text, from_unix, pick
 from assay.exchange.readers.batch_lines import inlined_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "openai_batch_object"
 ROLE: Final = "about"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, Noted
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
 
 NAME: Final = "log"
 ROLE: Final = "log"

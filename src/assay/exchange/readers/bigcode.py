@@ -7,19 +7,16 @@ run has answers without grades, and the results are kept with it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, read_object
 from assay.exchange.parsing.json_values import NotJson, as_list, as_object, as_text, parse_json, pick, storable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "bigcode"
 

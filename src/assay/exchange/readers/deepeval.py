@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.graded_rows import GradedRow, graded_records, prompt_digest
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_count,
     as_duration,
@@ -35,13 +39,6 @@ from assay.exchange.parsing.json_values import (
     to_text,
 )
 from assay.exchange.parsing.metric_grades import MetricValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "deepeval"
 

@@ -7,9 +7,11 @@ it. A call is an event `model` with the reply and its usage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_duration,
     as_list,
@@ -18,11 +20,6 @@ from assay.exchange.parsing.json_values import (
     content_text,
     objects_in,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.exchange.parsing.json_values import JsonObject
 
 
 class ScorerCall(NamedTuple):

@@ -15,11 +15,14 @@ score is a failure.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import AssayError, InputError
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundAtEnd,
     FoundCandidate,
@@ -31,9 +34,12 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_count,
     as_duration,
@@ -56,15 +62,6 @@ from assay.exchange.parsing.json_values import (
 from assay.exchange.parsing.zip_members import ZipMembers
 from assay.exchange.readers.inspect_calls import ScorerCalls, usage_of
 from assay.exchange.readers.score_table import Origins
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "inspect"
 

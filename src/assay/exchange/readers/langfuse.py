@@ -15,14 +15,17 @@ do API scores, whose origin is unknown. Booleans and numbers within 0 to 1 are s
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path
 from assay.exchange.parsing.json_values import (
     as_count,
@@ -36,13 +39,7 @@ from assay.exchange.parsing.json_values import (
 )
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.tables import TableRow
+from assay.exchange.parsing.tables import TableRow
 
 NAME: Final = "langfuse"
 

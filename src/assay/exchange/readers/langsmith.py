@@ -10,14 +10,19 @@ score. The candidate is the model that the first run's metadata names, otherwise
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_duration,
     as_id,
@@ -32,14 +37,6 @@ from assay.exchange.parsing.json_values import (
 )
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "langsmith"
 

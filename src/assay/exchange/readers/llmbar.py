@@ -11,13 +11,18 @@ counts as a separate judge, so that statistics can show their agreement. Only th
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_list,
     as_messages,
@@ -29,14 +34,6 @@ from assay.exchange.parsing.json_values import (
     to_text,
 )
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "llmbar"
 

@@ -15,10 +15,13 @@ most likely.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundAtEnd,
     FoundCandidate,
@@ -31,10 +34,13 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.domain.suite import Criterion, Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, read_object, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_count,
     as_id,
@@ -52,15 +58,6 @@ from assay.exchange.parsing.json_values import (
     storable,
     to_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "lm_eval"
 

@@ -6,23 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from assay.domain.errors import InputError
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundGrade, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import mapping as grammar
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 from assay.exchange.parsing.json_values import JsonObject, as_count, as_duration, as_list, as_messages, as_text, shorten
-from assay.exchange.parsing.mapping import problem_of as problem_of
+from assay.exchange.parsing.mapping import Metric, Place, problem_of as problem_of
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
 from assay.exchange.parsing.tables import TableRow, read_table
-
-if TYPE_CHECKING:
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.mapping import Metric, Place
 
 NAME: Final = "map"
 

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_duration,
     as_object,
@@ -38,13 +42,6 @@ from assay.exchange.parsing.json_values import (
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
 from assay.exchange.readers.batch_answers import answer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "mlflow"
 

@@ -12,10 +12,12 @@ a separate judge. Every judgment awaits review; pairs are preferences (`preferen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -26,10 +28,13 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, parent_folder, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_id,
     as_list,
     as_number,
@@ -41,14 +46,6 @@ from assay.exchange.parsing.json_values import (
     to_text,
 )
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "mt_bench"
 

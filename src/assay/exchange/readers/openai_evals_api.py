@@ -14,10 +14,12 @@ count. A grader without a type is treated as a model, so that no unseen grade co
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -28,8 +30,11 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, folder_path, lies_beneath, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_count,
     as_id,
@@ -50,14 +55,6 @@ from assay.exchange.parsing.json_values import (
     to_text,
 )
 from assay.exchange.parsing.off_scale import OffScale
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "openai_evals"
 

@@ -11,11 +11,13 @@ rule. An `error` of a task without a sample is a failure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundAtEnd,
     FoundCandidate,
@@ -27,10 +29,13 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import objects_of, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_id,
     as_list,
@@ -47,14 +52,6 @@ from assay.exchange.parsing.json_values import (
     to_text,
 )
 from assay.exchange.parsing.off_scale import OffScale
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "openai_evals_log"
 

@@ -12,23 +12,20 @@ after the file, which Phoenix names after the experiment. It contains no cost.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import as_count, as_duration, as_id, as_text, from_text, objects_in, shorten
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "phoenix"
 

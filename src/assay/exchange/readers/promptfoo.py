@@ -17,12 +17,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import orjson
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -33,10 +36,14 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import objects_of, read_rows
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     NotJson,
     as_count,
     as_duration,
@@ -56,16 +63,6 @@ from assay.exchange.parsing.json_values import (
 )
 from assay.exchange.parsing.off_scale import OffScale
 from assay.exchange.parsing.yaml_documents import parse_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.domain.suite import Message
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "promptfoo"
 

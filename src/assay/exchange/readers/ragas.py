@@ -11,22 +11,19 @@ lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of, run_without_model
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import pick, storable, to_text
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "ragas"
 

@@ -6,9 +6,12 @@ The tasks come as messages with their signals, in a list under `rlhf`, or as one
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundGrade,
     FoundResponse,
@@ -18,19 +21,13 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
 from assay.exchange.parsing.json_values import JsonObject, as_list, as_object, objects_in
 from assay.exchange.parsing.preferences import PREFERENCE, preference_assessment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "rlhf"
 HUMAN: Final = "people"

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import isnan
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.import_records import (
+    Found,
     FoundAtEnd,
     FoundGrade,
     FoundRun,
@@ -25,6 +27,8 @@ from assay.domain.import_records import (
     Skipped,
 )
 from assay.domain.lifecycle import AssessmentState
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import as_list, objects_in
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
@@ -32,13 +36,6 @@ from assay.exchange.parsing.tables import TableRow, read_header, read_table
 from assay.exchange.writers.csv import unguarded
 from assay.formats.parquet import MAGIC
 from assay.formats.separated import cells_by_name, is_utf8, separated_blocks, sniff_delimiter
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "scores"
 RULE: Final = "score"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from assay.domain.import_records import Found, FoundResponse, FoundRun, FoundTask, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
 from assay.exchange.parsing.json_values import as_list, as_object
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "set"
 

@@ -13,10 +13,12 @@ file, or in the predictions beside it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -27,17 +29,12 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import ANY_KEY, Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, parent_folder, read_object, read_rows
 from assay.exchange.parsing.json_values import JsonObject, as_id, as_list, as_object, as_text, objects_in, pick, to_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "swe_bench"
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from assay.domain.import_records import (
+    Found,
     FoundAssessment,
     FoundCandidate,
     FoundGrade,
@@ -26,10 +28,13 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_name, folder_path, lies_beneath, parent_folder, read_object
 from assay.exchange.parsing.json_values import (
+    JsonObject,
     as_count,
     as_list,
     as_messages,
@@ -40,14 +45,6 @@ from assay.exchange.parsing.json_values import (
     seconds_between,
     to_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "terminal_bench"
 

@@ -11,12 +11,10 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from types import TracebackType
+from typing import IO, Self
 
 from assay.domain.errors import InputError, Refused
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class AtomicFile:

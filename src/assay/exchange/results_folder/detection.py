@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.exchange.parsing.input_files import InputFile
+from assay.exchange.parsing.json_values import JsonObject
 from assay.exchange.results_folder.folder import RECORDS, REGISTRY
-
-if TYPE_CHECKING:
-    from assay.exchange.parsing.input_files import InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 _RECORD: Final = b'{"kind":"run","format":'
 _LOG: Final = re.compile(rb"run \S+ of [^\n]*, candidate [^\n]*\nstarted \d{4}-\d\d-\d\dT")

@@ -18,17 +18,15 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from assay.domain.errors import InputError
 from assay.exchange.results_folder.atomic_files import AtomicFile, write_atomically
 from assay.exchange.results_folder.safe_names import inside, safe_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 REGISTRY: Final = "metadata.json"
 RECORDS: Final = "_assay"

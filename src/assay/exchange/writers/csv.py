@@ -8,12 +8,11 @@ original.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Cell = str | int | float | bool | None
 
-    Cell = str | int | float | bool | None
 
 _FORMULA: Final = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _SPECIAL: Final = re.compile('[,"\r\n]|^ | $')

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from assay.domain.conversation import ASSISTANT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Message
+from assay.domain.digest import JsonValue
+from assay.domain.suite import Message
 
 _IN_MEMORY: Final = 8 << 20
 VERSION: Final = 2

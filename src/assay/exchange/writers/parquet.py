@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Final
 
 from assay.domain.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _ROWS_PER_GROUP: Final = 20_000
 

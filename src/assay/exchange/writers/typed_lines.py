@@ -8,13 +8,11 @@ value in each such column therefore come first.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 FIRST_BYTES: Final = 8 << 20
 """Bytes: fewer than the 10 MB that `load_dataset` reads at once, which leaves room for the rows that come first."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from assay.domain.calls import ModelRequest, Reply, Usage
+from assay.domain.digest import JsonValue
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Command, WebService, template_of
 from assay.domain.prompts import CONTEXT, columns_named, columns_of, filled_in
 from assay.formats.json_paths import value_at
 from assay.providers.json_body import count, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 LONGEST_ANSWER: Final = 8 * 2**20
 """Maximum bytes of an answer."""

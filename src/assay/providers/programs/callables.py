@@ -6,22 +6,19 @@ import asyncio
 import inspect
 import logging
 import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import CellType
+from typing import Any
 
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.digest import text_digest
 from assay.domain.programs import Function
+from assay.ports import Provider
 from assay.providers.programs import host
 from assay.providers.programs.call import failed, input_of, reply_of, without_secrets
 from assay.providers.programs.functions import Functions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-    from types import CellType
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.ports import Provider
 
 _log = logging.getLogger(__name__)
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import Fault
+from assay.domain.programs import Command
 from assay.domain.prompts import filled_in
 from assay.providers.json_body import UnreadableBody, dump, parse, whole
 from assay.providers.programs.call import (
@@ -24,13 +28,6 @@ from assay.providers.programs.call import (
     without_secrets,
 )
 from assay.providers.programs.functions import ending_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.programs import Command
 
 _GRACE_S: Final = 0.5
 """Seconds to wait for output after the command has ended, because a process that it left behind may hold the pipe."""

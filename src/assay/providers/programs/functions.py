@@ -12,23 +12,20 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.digest import JsonValue
 from assay.domain.errors import SettingsError
+from assay.domain.programs import Agent, Function
 from assay.providers.json_body import dump, parse, whole
 from assay.providers.programs import host
 from assay.providers.programs.call import LONGEST_ANSWER, LONGEST_LOG, failed, input_of, reply_of, without_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.digest import JsonValue
-    from assay.domain.programs import Agent, Function
 
 START_LIMIT_S: Final = 60.0
 """Time limit in seconds for importing the function, and for setting up its class."""

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from assay.domain.digest import bytes_digest
 from assay.domain.errors import SettingsError, UnknownName
 from assay.domain.programs import Agent, Command, Function, Program, WebService
 from assay.plugins import Registry, source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from assay.ports import Provider
-    from assay.providers.registry import ProviderContext
+from assay.ports import Provider
+from assay.providers.registry import ProviderContext
 
 AGENTS: Final[Registry[Callable[..., object]]] = Registry(
     kind="agent", group="assay.agents", own={}, members=("__call__",)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from yarl import URL
 
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.errors import SettingsError
 from assay.domain.failure import Fault
+from assay.domain.programs import WebService
 from assay.domain.prompts import filled_in
 from assay.providers.address_rules import own_key
 from assay.providers.endpoint import proxy_for
@@ -26,12 +28,8 @@ from assay.providers.programs.call import (
     reply_of,
     text_values,
 )
+from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer
-
-if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.programs import WebService
-    from assay.providers.registry import ProviderContext
 
 KEY: Final = "key"
 """Name with which templates for headers and body insert the key for the address."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.errors import InputError
 from assay.domain.sandbox import ShellRequest
+from assay.ports import Sandbox
 from assay.sandbox.shells.implementations import BubblewrapShells, ContainerShells, NamespaceShells, UnconfinedShells
 from assay.sandbox.shells.shell import SandboxError
-
-if TYPE_CHECKING:
-    from assay.ports import Sandbox
 
 CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
 """The sandboxes, with the best first: the first two need no image and start within a tenth of a second."""

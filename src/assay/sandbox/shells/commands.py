@@ -5,17 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult, ShellRequest
+from assay.ports import Sandbox
 from assay.sandbox.shells.choice import sandbox_of, working_sandbox
 from assay.sandbox.shells.shell import SandboxError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.ports import Sandbox
 
 
 class SandboxedCommands:

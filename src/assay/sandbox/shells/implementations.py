@@ -10,19 +10,16 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from assay.domain.sandbox import ShellRequest
 from assay.sandbox.shells.shell import SUPERVISOR, SandboxError, SupervisedShell
 from assay.sandbox.shells.visible import WORKSPACE, visible
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
-
-    from assay.domain.sandbox import ShellRequest
 
 IMAGE: Final = "python:3.12-slim"
 """The container image; any image with a shell and Python 3.8 or later would work."""

@@ -6,18 +6,15 @@ import asyncio
 import json
 import os
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.domain.errors import AssayError
 from assay.domain.sandbox import CommandEnd, CommandResult, ShellRequest
 from assay.sandbox import process_memory
 from assay.sandbox.shells.visible import WORKSPACE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 START_LIMIT_S: Final = 30.0

@@ -6,11 +6,12 @@ Everything here runs in the writing thread, inside its transactions. A `Holding`
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachetools import LRUCache
-from sqlalchemy import Integer, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, insert, select, update
 
 from assay.domain.assessment import Response
 from assay.domain.calls import Role
@@ -19,21 +20,14 @@ from assay.domain.identifiers import RunId, TaskKey, TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState, standing
 from assay.domain.run import ClaimedTrial
 from assay.domain.run_removal import check_in_use
-from assay.domain.suite import PERSON
+from assay.domain.suite import PERSON, Task
 from assay.store.claims.held_trial import Holding
+from assay.store.claims.process_locks import OwnerLocks
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
+from assay.store.database.connections import Database
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, unread_among
 from assay.store.database.name_keys import candidate_names
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from sqlalchemy import ColumnElement, Connection, Row
-
-    from assay.domain.suite import Task
-    from assay.store.claims.process_locks import OwnerLocks
-    from assay.store.database.connections import Database
 
 _TASKS_KEPT: Final = 256
 """Maximum decoded tasks in memory: enough for the trials of neighbouring tasks, and far below the 100,000 of a large run.

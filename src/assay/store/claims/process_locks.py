@@ -10,19 +10,17 @@ import errno
 import os
 import sys
 import weakref
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from assay.domain.errors import MORE_FILES, StoreError
 from assay.store.database.connections import REST_S, Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class OwnerLocks(Protocol):

@@ -11,19 +11,16 @@ import errno
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, Table, bindparam, case, create_engine, event, text, update
 from sqlalchemy.exc import DBAPIError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, InputError, ReadOnlyStore, StoreError
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 
 TRIAL: Final = "trial"
 STANDING: Final = "standing"

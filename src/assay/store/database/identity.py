@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import insert, select
 
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from assay.store.database.connections import Database
+from assay.store.database.connections import Database
 
 _NAME: Final = "store"
 """Row of `key_source` with the store's id, next to the counters of the tables."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from assay.domain.decisions import Place
 from assay.domain.lifecycle import Verb
 from assay.domain.observations import (
     Arm,
@@ -15,6 +16,7 @@ from assay.domain.observations import (
     DecisionTaken,
     DisputeSettled,
     GradesShown,
+    ObservationBody,
     ObservationKind,
     OpinionGiven,
     OpinionWithdrawn,
@@ -24,10 +26,6 @@ from assay.domain.observations import (
 )
 from assay.domain.protocol import protocol_of
 from assay.store.database.codec import bytes_json, json_bytes
-
-if TYPE_CHECKING:
-    from assay.domain.decisions import Place
-    from assay.domain.observations import ObservationBody
 
 
 def encoded(body: ObservationBody) -> bytes:

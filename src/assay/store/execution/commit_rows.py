@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
+from sqlalchemy import Connection
+
+from assay.domain.assessment import Assessment, Response
 from assay.domain.calls import Role
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.run import CallRecord, Entry, NewAssessment
+from assay.store.claims.held_trial import Holding, Slot
 from assay.store.database.codec import assessment_bytes, plain, request_digest, text_bytes
 from assay.store.database.connections import take_keys
 from assay.store.database.counters import ASSESSMENT, CounterChanges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from sqlalchemy import Connection
-
-    from assay.domain.assessment import Assessment, Response
-    from assay.domain.lifecycle import AssessmentState
-    from assay.domain.run import CallRecord, Entry, NewAssessment
-    from assay.store.claims.held_trial import Holding, Slot
-    from assay.store.database.name_keys import NameKeys
+from assay.store.database.name_keys import NameKeys
 
 Row: TypeAlias = tuple[object, ...]
 

@@ -7,33 +7,27 @@ Entries that replace an assessment, or add to an earlier entry, are handled tria
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from assay.domain.errors import StoreError
+from assay.domain.failure import Failure
 from assay.domain.identifiers import AssessmentKey, shown_trial
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
+from assay.domain.run import Entry
+from assay.ports import Clock
+from assay.store.claims.claims import Claims
+from assay.store.claims.held_trial import Slot
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, current_states, settle
+from assay.store.database.name_keys import NameKeys
 from assay.store.event_chain import append_event
 from assay.store.execution.commit_rows import CommitRows
 from assay.store.execution.job_requests import note_answers
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Connection
-
-    from assay.domain.failure import Failure
-    from assay.domain.run import Entry
-    from assay.ports import Clock
-    from assay.store.claims.claims import Claims
-    from assay.store.claims.held_trial import Slot
-    from assay.store.database.connections import Database
-    from assay.store.database.name_keys import NameKeys
 
 _MANY = 200
 """Maximum keys in one `IN` list."""

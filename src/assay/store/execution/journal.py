@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from assay.domain.budget import Grant, decide
-from assay.domain.calls import Role
+from assay.domain.budget import Grant, Reservation, decide
+from assay.domain.calls import ModelRequest, Role
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
-from assay.store.claims.claims import JOBS
+from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
+from assay.ports import Clock
+from assay.store.claims.claims import JOBS, Claims
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, request_digest
+from assay.store.database.connections import Database
 from assay.store.database.counters import TRIAL
+from assay.store.database.name_keys import NameKeys
 from assay.store.execution.new_runs import RunPlanner
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.plans import plan_of, run_key_of, tasks_of
 from assay.store.queries.run_summaries import left_alone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from sqlalchemy import Connection
-
-    from assay.domain.budget import Reservation
-    from assay.domain.calls import ModelRequest
-    from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
-    from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
-    from assay.ports import Clock
-    from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
-    from assay.store.database.name_keys import NameKeys
-    from assay.store.execution.writer_thread import Writer
 
 _ENDS = (RunState.FINISHED, RunState.INTERRUPTED)
 

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError, Refused
+from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState, RunState, Standing, TrialState
 from assay.domain.run import PlannedTask, RunPlan
+from assay.domain.suite import Task
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain, plan_bytes, task_bytes, text_bytes
 from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges, settle
+from assay.store.database.name_keys import NameKeys
 from assay.store.execution.copy_responses import copy_responses
 from assay.store.queries.plans import _TASKS_AT_ONCE, run_key_of, settings_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from assay.domain.identifiers import AssessmentKey
-    from assay.domain.suite import Task
-    from assay.store.claims.claims import Claims
-    from assay.store.database.name_keys import NameKeys
 
 _TRIALS_AT_ONCE: Final = 4000
 

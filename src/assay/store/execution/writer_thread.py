@@ -10,21 +10,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+from sqlalchemy import Connection
 
 from assay.domain.errors import ConnectionLost, StoreError
+from assay.domain.run import Entry
 from assay.store.database.connections import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy import Connection
-
-    from assay.domain.run import Entry
-    from assay.store.execution.group_commit import Recorded, Recorder
+from assay.store.execution.group_commit import Recorded, Recorder
 
 T = TypeVar("T")
 

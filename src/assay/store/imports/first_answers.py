@@ -5,25 +5,23 @@ A million lines of batch output consist of such portions; the general method cos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.import_identity import response_number
+from assay.domain.import_records import FoundResponse
 from assay.domain.lifecycle import Standing, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.counters import STANDING, TRIAL
+from assay.store.imports.portion import Portion, Row
 from assay.store.imports.response_rows import call_row, content_bytes, has_call
 from assay.store.imports.task_rows import BARE_DIGEST, TASKS_OF_RUN, bare_content, content_digest
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Places = dict[str, tuple[int, int]]
+"""Position and key of each task, by its id."""
 
-    from assay.domain.import_records import FoundResponse
-    from assay.store.imports.portion import Portion, Row
-
-    Places = dict[str, tuple[int, int]]
-    """Position and key of each task, by its id."""
 
 _FAILED: Final = TrialState.FAILED.value
 _WAITS: Final = (TrialState.NEEDS_REVIEW.value, Standing.PENDING.value)

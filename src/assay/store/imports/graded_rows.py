@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from assay.domain.assessment import Assessment, Grade, weighted_score
 from assay.domain.import_records import FoundAssessment, FoundGrade, GradedBy
@@ -10,14 +10,10 @@ from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, assessment_bytes, plain
 from assay.store.database.counters import ASSESSMENT
+from assay.store.imports.portion import Portion, Row, TableRows
+from assay.store.imports.trial_rows import ImportedTrial, Trials
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.store.imports.portion import Portion, Row, TableRows
-    from assay.store.imports.trial_rows import ImportedTrial, Trials
-
-    GradesByCandidate = dict[str, list[FoundGrade]]
+GradesByCandidate = dict[str, list[FoundGrade]]
 
 
 def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]) -> TableRows:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
 from assay.store.database.codec import plain
 from assay.store.imports.first_answers import write_first_answers
 from assay.store.imports.graded_rows import rows_of_assessments
+from assay.store.imports.portion import Portion
 from assay.store.imports.response_rows import rows_of_responses
 from assay.store.imports.score_rows import Scores, note_states, write_scores
 from assay.store.imports.task_rows import declared_tasks, place_tasks
 from assay.store.imports.trial_rows import GradedPlace, settle_old_trials, trials_of, write_new_trials
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
-    from assay.store.imports.portion import Portion
 
 
 def write_portion(

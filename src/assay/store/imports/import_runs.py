@@ -11,22 +11,31 @@ is remembered between portions, so memory use stays constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from assay.domain.candidate_identity import identity_of
+from assay.domain.digest import JsonValue
 from assay.domain.identifiers import RunId
 from assay.domain.import_identity import response_number
+from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
 from assay.domain.lifecycle import RunState
+from assay.domain.review import Decision
+from assay.domain.run import RunPlan
 from assay.domain.suite import CandidateSpec
+from assay.ports import Clock
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain, plan_bytes
 from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges
 from assay.store.database.name_keys import NameKeys, candidate_names
 from assay.store.execution.new_runs import RunPlanner
+from assay.store.execution.writer_thread import Writer
 from assay.store.imports.import_rows import write_portion
 from assay.store.imports.known_results import (
     ImportFacts,
@@ -40,20 +49,8 @@ from assay.store.imports.portion import OpenRun, Portion, rows_among
 from assay.store.imports.task_rows import ready_task
 from assay.store.queries.filters import HIDDEN_STATES
 from assay.store.queries.plans import settings_of
+from assay.store.review.decisions import StoreDecisions
 from assay.store.set_aside import RunNote, refuse_regraded, set_aside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores, FoundTask, Skipped
-    from assay.domain.review import Decision
-    from assay.domain.run import RunPlan
-    from assay.ports import Clock
-    from assay.store.claims.claims import Claims
-    from assay.store.execution.writer_thread import Writer
-    from assay.store.review.decisions import StoreDecisions
 
 _SWEPT_AT_ONCE: Final = 20_000
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, func, or_, select
 
@@ -16,12 +17,8 @@ from assay.domain.review import Decision, ReviewEvent, Via
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.event_chain import events_of
+from assay.store.imports.portion import OpenRun
 from assay.store.queries.filters import HIDDEN_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.store.imports.portion import OpenRun
 
 _AT_ONCE: Final = 500
 _VERBS: Final = {state: verb for verb, state in DECIDED.items()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Table, insert, select, update
@@ -13,15 +14,11 @@ from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.connections import Database, take_keys
 from assay.store.database.counters import CounterChanges
+from assay.store.database.name_keys import NameKeys
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.store.database.name_keys import NameKeys
-
-    Row = tuple[object, ...]
-    TableRows = list[tuple[Table, list[Row]]]
-    """Rows by table, in the order in which foreign keys allow them to be inserted."""
+Row = tuple[object, ...]
+TableRows = list[tuple[Table, list[Row]]]
+"""Rows by table, in the order in which foreign keys allow them to be inserted."""
 
 
 @dataclass(slots=True)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from assay.domain.import_identity import response_number
+from assay.domain.import_records import FoundResponse
 from assay.store.database import schema
 from assay.store.database.codec import plain, text_bytes
+from assay.store.imports.portion import Portion, Row, TableRows
+from assay.store.imports.trial_rows import ImportedTrial, Trials
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from assay.domain.import_records import FoundResponse
-    from assay.store.imports.portion import Portion, Row, TableRows
-    from assay.store.imports.trial_rows import ImportedTrial, Trials
-
-    Stored = FoundResponse | bytes | None
-    """An answer of this portion, or the digest of one that an earlier portion stored; None if that one failed."""
+Stored = FoundResponse | bytes | None
+"""An answer of this portion, or the digest of one that an earlier portion stored; None if that one failed."""
 
 
 def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[FoundResponse]) -> TableRows:

@@ -8,8 +8,9 @@ text in `body`: readers build such an assessment from its row in `score`.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Double, MetaData, Table, cast, delete, insert, select
 from sqlalchemy.schema import CreateTable
@@ -19,12 +20,8 @@ from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, plain
 from assay.store.database.counters import ASSESSMENT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.store.imports.portion import Portion, Row
-    from assay.store.imports.trial_rows import Trials
+from assay.store.imports.portion import Portion, Row
+from assay.store.imports.trial_rows import Trials
 
 _STAGED: Final = Table(
     "bare_score",

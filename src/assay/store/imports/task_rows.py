@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy import select, update
 
+from assay.domain.digest import JsonValue
+from assay.domain.import_records import FoundTask
 from assay.domain.suite import Scoring, Task
 from assay.store.database import schema
 from assay.store.database.codec import json_bytes, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import FoundTask
-    from assay.store.imports.portion import Portion, Row
+from assay.store.imports.portion import Portion, Row
 
 _JUDGE: Final = Scoring(method="judge")
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from sqlalchemy import select, update
 
+from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.counters import STANDING, TRIAL, current_states
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from assay.domain.failure import Failure
-    from assay.store.imports.portion import Portion, Row
-    from assay.store.imports.task_rows import Place
+from assay.store.imports.portion import Portion, Row
+from assay.store.imports.task_rows import Place
 
 _AT_ONCE: Final = 500
 

@@ -7,7 +7,8 @@ seek from the end of the previous page, so reading the millionth row costs as mu
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, exists, select
 
@@ -17,16 +18,12 @@ from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import TrialKey, folded
 from assay.domain.lifecycle import COUNTS, AssessmentState, TrialState
+from assay.domain.suite import Task
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
 from assay.store.database.name_keys import candidate_names
 from assay.store.queries.filters import find_run
 from assay.store.queries.plans import run_key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from assay.domain.suite import Task
 
 _AMOUNTS = ("input_tokens", "output_tokens", "latency_s", "cost_usd")
 

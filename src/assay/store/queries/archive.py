@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from assay.store.claims.claims import Claims
+from assay.store.database.connections import Database
 from assay.store.queries.assessments import AssessmentQueries
 from assay.store.queries.export_rows import ExportQueries
 from assay.store.queries.model_calls import CallQueries
@@ -13,10 +15,6 @@ from assay.store.queries.run_record import RecordQueries
 from assay.store.queries.runs import RunQueries
 from assay.store.queries.scores import ScoreQueries
 from assay.store.queries.trials import TrialQueries
-
-if TYPE_CHECKING:
-    from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
 
 
 @dataclass(frozen=True, slots=True)

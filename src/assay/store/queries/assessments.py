@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, func, or_, select, true
 
 from assay.domain.assessment import Assessment, Grade, Response
+from assay.domain.digest import JsonValue
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, TrialState
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialMark
+from assay.domain.suite import Task
 from assay.store.database import schema
 from assay.store.database.codec import WHOLE, assessment_record, bare_score, bytes_text, plain, task_record
 from assay.store.database.counters import ASSESSMENT
@@ -20,12 +23,6 @@ from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import events_of
 from assay.store.queries.filters import Scope, scope_of, unsorted
 from assay.store.queries.snapshots import Queries, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Task
 
 _CALL_SHOWN = (
     "role",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Connection, case, func, select
 
 from assay.domain.calls import Role
 from assay.domain.identifiers import TrialKey
@@ -12,9 +12,6 @@ from assay.domain.selection import CallsOfTrial, CallTotals
 from assay.store.database import schema
 from assay.store.queries.filters import find_run
 from assay.store.queries.plans import run_key_of
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:

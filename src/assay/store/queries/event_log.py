@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
+from assay.domain.digest import JsonValue
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent, WaitingRun
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.observations import DecisionTaken, ObservationKind
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, plain
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT
 from assay.store.database.observation_codec import decoded
 from assay.store.event_chain import chain_part, event_of, first_broken
 from assay.store.queries.filters import HIDDEN_STATES, find_run
 from assay.store.queries.plans import run_key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.store.database.connections import Database
 
 WINDOW: Final = 10_000
 """Maximum events that one chunk searches."""

@@ -7,12 +7,14 @@ numbers as the statistics.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, case, exists, func, select
 
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.review import ReviewEvent
 from assay.domain.selection import AssessmentDetail, AssessmentRow, NotCounted, ScoreRow, Selection
 from assay.store.database import schema
 from assay.store.event_chain import event_of
@@ -20,11 +22,6 @@ from assay.store.queries.assessments import AssessmentReader
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import COUNTING, labels_of, weighted
 from assay.store.queries.snapshots import Queries, snapshot, streamed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.review import ReviewEvent
 
 _ROWS_AT_ONCE: Final = 2000
 _ASSESSMENTS_AT_ONCE: Final = 100

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select, true
 
@@ -16,10 +17,6 @@ from assay.domain.selection import Selection
 from assay.store.database import schema
 from assay.store.queries.regrade_families import Families, families
 from assay.store.queries.variants import Variant, variants_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 V = TypeVar("V")
 

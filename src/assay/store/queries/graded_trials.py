@@ -5,7 +5,8 @@ Every page is one seek from the end of the previous page, so the last page of a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select, tuple_
 
@@ -18,10 +19,6 @@ from assay.store.database.name_keys import candidate_names
 from assay.store.queries.answers import task_places
 from assay.store.queries.filters import scope_of
 from assay.store.queries.plans import run_key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
 
 _TASKS_NAMED: Final = 200
 _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value

@@ -7,20 +7,17 @@ differently.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 from sqlalchemy import Connection, func, select
 
 from assay.analysis.columns import MixedRules
 from assay.domain.digest import text_digest
+from assay.domain.suite import Scoring
 from assay.store.database import schema
 from assay.store.database.codec import json_bytes, json_text, task_record
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from assay.domain.suite import Scoring
-    from assay.store.queries.filters import Scope
+from assay.store.queries.filters import Scope
 
 _MOST_TEXTS: Final = 2_000
 """Maximum task texts that one query compares. Suites change their rule for all tasks, so the first ones are enough to show it."""

@@ -6,9 +6,10 @@ continues from there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import Any, Final
 
-from sqlalchemy import and_, case, exists, func, or_, select
+from sqlalchemy import Connection, and_, case, exists, func, or_, select
 
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import SET_ASIDE, TrialState
@@ -18,11 +19,6 @@ from assay.store.database import schema
 from assay.store.database.codec import bytes_text, plain
 from assay.store.queries.call_totals import call_totals, calls_by_trial
 from assay.store.queries.snapshots import Queries, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from sqlalchemy import Connection
 
 _LATENCY_WINDOW: Final = 50_000
 """Maximum number of calls, of any model, that are searched for a model's newest latencies."""

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import Select, and_, case, func, or_, select, union
+from sqlalchemy import Connection, Select, and_, case, func, or_, select, union
 
 from assay.domain.lifecycle import TO_COME, AssessmentState, Standing, TrialState
-from assay.domain.selection import Excluded
+from assay.domain.selection import Excluded, Selection
 from assay.store.database import schema
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL
-from assay.store.queries.filters import scope_of
+from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import COUNTING
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from assay.domain.selection import Selection
-    from assay.store.queries.filters import Scope
 
 _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlalchemy import exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import TO_COME, TrialState
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Table
-
-    from assay.store.queries.filters import Scope
+from assay.store.queries.filters import Scope
 
 _OPEN: Final = (*(state.value for state in TO_COME), TrialState.FAILED.value)
 """States of trials whose answers may still be incomplete; every candidate of the run is considered to take part in them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -12,12 +13,7 @@ from assay.domain.identifiers import RunId, folded
 from assay.domain.run import PlannedTask, RunPlan
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, plan_record, task_record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.store.database.connections import Database
-
+from assay.store.database.connections import Database
 
 _TASKS_AT_ONCE: Final = 500
 

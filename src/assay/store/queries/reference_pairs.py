@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from statistics import median
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, and_, or_, select
 
 from assay.analysis.columns import ReferencePair
+from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.selection import Selection
 from assay.domain.verdicts import Verdict
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, rubric_record
 from assay.store.queries.filters import scope_of
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.score_columns import COUNTING, candidates_of, judges_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from assay.domain.identifiers import RunId
-    from assay.domain.selection import Selection
 
 
 def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:

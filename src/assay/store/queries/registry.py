@@ -5,7 +5,8 @@ Only narrow columns are sorted; the other columns of a page's runs are read by k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, exists, false, func, or_, select, tuple_
 
@@ -14,19 +15,15 @@ from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import HIDDEN, AssessmentState, RunState, TrialState
 from assay.domain.renaming import CandidateRow
 from assay.domain.run_list import FAILS, WAITS, Facet, RunFilter, RunOrder, TaskUse
+from assay.domain.selection import RunSummary
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, TRIAL
 from assay.store.queries.filters import HIDDEN_STATES
 from assay.store.queries.run_summaries import left_alone, run_summaries
 from assay.store.queries.runs import something_waits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.selection import RunSummary
-    from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
 
 FACETS: Final = 12
 """Number of values of each kind, the most frequent first, that a list offers as filters."""

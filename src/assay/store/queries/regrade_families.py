@@ -9,19 +9,15 @@ gradings are compared: a run with such grades is treated as the newest of its fa
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, exists, not_, or_, select
+from sqlalchemy.sql import FromClause
 
 from assay.domain.lifecycle import AssessmentState
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sqlalchemy.sql import FromClause
-
 
 _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, and_, cast, func, select
 
@@ -10,6 +11,7 @@ from assay.domain.criteria import BlindGrade, CorrectedGrade, CriterionFacts, Gr
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import DECIDED, AssessmentState, RunState
 from assay.domain.observations import BlindVerdict, ObservationKind
+from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, rubric_record
@@ -18,11 +20,6 @@ from assay.store.database.observation_codec import decoded
 from assay.store.queries.filters import HIDDEN_STATES, Scope, scope_of
 from assay.store.queries.score_columns import COUNTING
 from assay.store.queries.snapshots import Queries, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.selection import Selection
 
 _BY_PEOPLE: Final = tuple(sorted(state.value for state in DECIDED.values()))
 _SAME: Final = 1e-9

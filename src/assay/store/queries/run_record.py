@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import base64
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
 
+from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import RunState
 from assay.store.database import schema
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.snapshots import Queries, streamed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.identifiers import RunId, TrialKey
 
 FORMAT: Final = 1
 

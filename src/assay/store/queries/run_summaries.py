@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, select
 
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT, TRIAL
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from assay.store.claims.claims import Claims
-
-    Where = Callable[[Table], list[ColumnElement[bool]]]
-    """Function that returns conditions for a table with `run_key`: those that select the runs, or none for all runs."""
+Where = Callable[[Table], list[ColumnElement[bool]]]
+"""Function that returns conditions for a table with `run_key`: those that select the runs, or none for all runs."""
 
 
 def run_summaries(

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, exists, func, literal, select, true, tuple_
 
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import SET_ASIDE, AssessmentState, RunState
 from assay.domain.selection import DrawnOrder, RunSummary, RunTotals, Selection
+from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, TRIAL
 from assay.store.queries.filters import HIDDEN_STATES, find_run, scope_of
 from assay.store.queries.graded_trials import graded_run
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.run_summaries import run_summaries
 from assay.store.queries.snapshots import Queries, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
 
 _RUNS_AT_ONCE: Final = 50
 

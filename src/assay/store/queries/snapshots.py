@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from sqlalchemy import Connection
 
-    from sqlalchemy import Connection
-
-    from assay.store.database.connections import Database
+from assay.store.database.connections import Database
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from sqlalchemy import Connection, select
 
@@ -12,11 +13,7 @@ from assay.domain.family_rule import OPTION, FamilyRule
 from assay.formats.dotted_paths import value_at
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.store.queries.filters import Scope
+from assay.store.queries.filters import Scope
 
 _TAGS_NAMED: Final = 8
 

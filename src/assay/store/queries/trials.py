@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
@@ -18,10 +19,6 @@ from assay.store.queries.filters import scope_of
 from assay.store.queries.graded_trials import graded_trials, paired_trials, task_matrix
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.snapshots import Queries, snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _PORTION: Final = 200
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 
@@ -19,18 +20,14 @@ from assay.domain.control_items import AttemptOrigin, CheckOrigin, ControlItem, 
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState
+from assay.domain.review import Decision, ReviewEvent
+from assay.ports import Clock
 from assay.store.database import schema
 from assay.store.database.codec import assessment_record, bytes_json, json_bytes, plain
 from assay.store.database.connections import Database, take_keys
 from assay.store.event_chain import event_of, event_values
+from assay.store.execution.writer_thread import Writer
 from assay.store.review.observations import run_key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from assay.domain.review import Decision, ReviewEvent
-    from assay.ports import Clock
-    from assay.store.execution.writer_thread import Writer
 
 _NEAR: Final = 500  # number of keys on either side that are searched for a free one
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 
@@ -10,20 +11,16 @@ from assay.domain import decisions as rules
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import SET_ASIDE, AssessmentPurpose, AssessmentState, Verb
+from assay.domain.review import Decision, ReviewEvent
 from assay.domain.run_removal import brings_back
+from assay.ports import Clock
 from assay.store.database import schema
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, CounterChanges, settle
 from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import append_event, as_stored, event_of_key
+from assay.store.execution.writer_thread import Writer
 from assay.store.review.control_items import control_event_of_key, decide_control
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.review import Decision, ReviewEvent
-    from assay.ports import Clock
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
 
 
 class StoreDecisions:

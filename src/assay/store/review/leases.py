@@ -6,7 +6,8 @@ written without waiting for the disk, and a claim takes no longer than a read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Executable, bindparam, delete, func, literal_column, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -14,12 +15,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.store.database import schema
+from assay.store.database.connections import Database
 from assay.store.queries.filters import scope_of, unsorted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from assay.store.database.connections import Database
 
 _SWEEP_S: Final = 10.0
 """Seconds between deletions of expired leases; until they are deleted, expired leases have no effect."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, exists, func, insert, select
 
@@ -11,18 +12,14 @@ from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState
 from assay.domain.observations import Observation, ObservationKind
+from assay.domain.selection import Selection
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT
 from assay.store.database.observation_codec import decoded, encoded
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.filters import scope_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from assay.domain.selection import Selection
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
 
 
 class StoreObservations:

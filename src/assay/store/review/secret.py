@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
 from assay.store.database import schema
-
-if TYPE_CHECKING:
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
+from assay.store.database.connections import Database
+from assay.store.execution.writer_thread import Writer
 
 _NAME: Final = "names"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, case, exists, func, insert, select
 
@@ -18,17 +19,13 @@ from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import AssessmentState, RunState
 from assay.domain.run_removal import check_in_use
+from assay.domain.suite import Task
+from assay.ports import Clock
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, json_bytes, plain, task_record
+from assay.store.database.connections import Database
+from assay.store.execution.writer_thread import Writer
 from assay.store.queries.filters import find_run
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from assay.domain.suite import Task
-    from assay.ports import Clock
-    from assay.store.database.connections import Database
-    from assay.store.execution.writer_thread import Writer
 
 UNDO: Final = "undo"
 """Value of `choice` in a row that undoes a vote."""
