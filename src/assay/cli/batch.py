@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, keys_over_http, of_a_run, without_sandbox, workspace
+from assay.cli.options import common, file_option, keys_over_http, of_a_run, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 from assay.domain.lifecycle import TrialState
@@ -27,7 +27,7 @@ _TO_FILE = click.option(
     "--to-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the requests of models without a batch API to FILE, to be carried to a program such as vLLM's run-batch.",
+    help="Write the requests of models without a batch API to FILE, for a program such as vLLM's run-batch.",
 )
 
 
@@ -36,7 +36,7 @@ _PLAIN = {
     "candidates": (),
     "benchmark": False,
 }
-"""Options of a run that `assay batch exec` leaves to the suite."""
+"""Values of the run options that `assay batch exec` lacks, so that the suite decides."""
 
 
 @click.group()
@@ -55,7 +55,7 @@ def batch() -> None:
 def submit(
     suite: Path | None, run_id: str | None, to_file: Path | None, store: str | None, as_json: bool, **options: Any
 ) -> int:
-    """Store a run of SUITE and send its first requests as a batch; `assay batch collect` goes on, from any process."""
+    """Store a run of SUITE and send its first requests as a batch. `assay batch collect` continues it."""
     if (suite is None) == (run_id is None):
         raise click.UsageError("Name a SUITE, or a stored run with --run.", click.get_current_context())
     with workspace(store, budget=options["budget"]) as opened, progress_on(sys.stderr) as listener:
@@ -74,7 +74,7 @@ def submit(
 def _planned(
     opened: Workspace, suite: Path, options: dict[str, Any]
 ) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
-    """Yield the run of a suite, or the runs that grade a file of answers by a rubric."""
+    """Yield the plan of a suite's run, or of each run that grades a file of answers by a rubric."""
     from assay.app.runs.start import tasks_of
     from assay.cli.run import looked_ahead
 
@@ -110,7 +110,7 @@ def _planned(
 @without_sandbox
 @common
 def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Answer the requests of SUITE by COMMAND, such as `vllm run-batch --model M`, stage after stage, until it is done.
+    """Answer the requests of SUITE by COMMAND, such as `vllm run-batch --model M`, until the run is done.
 
     {input} and {output} in COMMAND stand for the files of requests and answers; without them, COMMAND gets -i and -o.
     """
@@ -133,7 +133,7 @@ def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], st
 @click.argument("run_id", metavar="[RUN]", required=False)
 @common
 def status(run_id: str | None, store: str | None, as_json: bool) -> int:
-    """Show the jobs of RUN, or of every run that waits for one, as last seen; asks no provider."""
+    """Show the last known state of the jobs of RUN, or of all waiting runs, without asking a provider."""
     from assay.app.runs import batch as batches
 
     with workspace(store) as opened:
@@ -143,15 +143,13 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 
 @batch.command()
 @click.argument("run_ids", metavar="[RUN]…", nargs=-1)
-@click.option("--watch", is_flag=True, help="Look again until the runs are done.")
-@click.option("--every", type=click.FloatRange(min=0.01), default=30.0, metavar="S", help="Seconds between looks.")
-@click.option(
+@click.option("--watch", is_flag=True, help="Check again until the runs are done.")
+@click.option("--every", type=click.FloatRange(min=0.01), default=30.0, metavar="S", help="Seconds between checks.")
+@file_option(
     "--from-file",
     "results",
     multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Read answers from FILE, which a program such as vLLM's run-batch wrote. May be repeated.",
+    about="Read answers from FILE, which a program such as vLLM's run-batch wrote. May be repeated.",
 )
 @_TO_FILE
 @keys_over_http
@@ -166,7 +164,7 @@ def collect(
     store: str | None,
     as_json: bool,
 ) -> int:
-    """Store the answers of finished jobs and send what the trials of RUN, or of all waiting runs, need next."""
+    """Store the answers of finished jobs and send the next requests, for each RUN or for all waiting runs."""
     from assay.app.runs import batch as batches
 
     if results and len(run_ids) != 1:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, keys_over_http, workspace
-from assay.cli.output import asked, complain, counted, print_json, say, say_table, tell
+from assay.cli.options import common, file_option, keys_over_http, workspace
+from assay.cli.output import answer, asked, complain, counted, say, say_table, tell
 from assay.domain.errors import Unanswered
 
 if TYPE_CHECKING:
@@ -29,19 +29,12 @@ _WHY_NOT = {
 
 @click.command()
 @click.argument("model", metavar="MODEL", required=False)
-@click.option(
+@file_option(
     "--samples",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
+    about="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
 @click.option("--built-in", is_flag=True, help="With --samples: use the built-in ones too.")
-@click.option(
-    "--suite",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Measure with this suite's rubric, prompt and settings.",
-)
+@file_option("--suite", about="Measure with this suite's rubric, prompt and settings.")
 @click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times to measure the spread.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
@@ -72,50 +65,36 @@ def calibrate(
     with workspace(store, budget=budget) as opened:
         if as_list:
             stored = measure.records(opened, model=model)
-            if as_json:
-                print_json({"calibrations": [documents.record_document(record) for record in stored]})
-            else:
-                _say_records(stored)
-            return 0
+            listed = {"calibrations": [documents.record_document(record) for record in stored]}
+            return answer(listed, lambda: _say_records(stored), as_json=as_json)
         if model is None:
-            raise click.UsageError(
-                "name the MODEL to measure, for example openai/gpt-4o-mini.", click.get_current_context()
-            )
+            usage = "name the MODEL to measure, for example openai/gpt-4o-mini."
+            raise click.UsageError(usage, click.get_current_context())
         cap = opened.settings.values["budget"]
+        how: dict[str, Any] = {"samples": samples, "with_built_in": built_in, "suite": suite, "repeat": repeat}
         if dry_run:
-            ahead = measure.foreseen(
-                opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
-            )
-            return _foretell(ahead, cap, as_json=as_json)
+            return _say_estimate(measure.foreseen(opened, model, **how, budget_usd=cap), cap, as_json=as_json)
         try:
-            done = measure.calibrate(
-                opened, model, samples=samples, with_built_in=built_in, suite=suite, repeat=repeat, budget_usd=cap
-            )
+            done = measure.calibrate(opened, model, **how, budget_usd=cap)
         except Unanswered as error:
             complain(str(error), as_json=as_json)
             return 1
-    if as_json:
-        print_json(documents.calibration_document(done))
-    else:
-        _say(done)
+    answer(documents.calibration_document(done), lambda: _say(done), as_json=as_json)
     return int(bool(done.failures))
 
 
-def _foretell(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
+def _say_estimate(ahead: Foreseen, cap: float | None, *, as_json: bool) -> int:
     from assay.app.calibration import documents
     from assay.app.runs.cost_estimate import over_budget
 
     setting = ahead.setting
     for warning in over_budget(ahead.estimate, cap):
         tell(f"note: {warning}")
-    if as_json:
-        print_json(documents.planned_calibration(ahead))
-    else:
-        n = counted(len(ahead.references), "reference")
-        say(f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}")
-        if ahead.taken_over:
-            say(f"{ahead.taken_over} answers from an interrupted attempt are reused")
-    return 0
+    n = counted(len(ahead.references), "reference")
+    text = f"{setting.judge.model.ref}, as in {setting.source}: {n}, {asked(ahead.estimate)}"
+    if ahead.taken_over:
+        text += f"\n{ahead.taken_over} answers from an interrupted attempt are reused"
+    return answer(documents.planned_calibration(ahead), text, as_json=as_json)
 
 
 def _say(done: Calibrated) -> None:
@@ -123,7 +102,7 @@ def _say(done: Calibrated) -> None:
     say(f"{done.record.identity.model}, as in {done.setting.source}: {trust.tier.words}")
     if trust.tier is not trust.tier_at_face_value:
         say(
-            f"  its point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show that"
+            f"  the point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show it"
         )
     rows = [
         (
@@ -141,7 +120,8 @@ def _say(done: Calibrated) -> None:
         f"within tolerance: {_share(trust.pass_rate)}; with empty answers counted as passed: "
         f"{_share(trust.pass_rate_with_bypassed)}"
     )
-    say(f"mean error {_points(trust.mae)}; largest {_number(trust.max_error)}; bias {_points(trust.bias, signed=True)}")
+    largest = "–" if trust.max_error is None else f"{100 * trust.max_error:.1f} points"
+    say(f"mean error {_points(trust.mae)}; largest {largest}; bias {_points(trust.bias, signed=True)}")
     say(f"Pearson {_ratio(trust.pearson)}; Spearman {_ratio(trust.spearman)}")
     say(
         f"order: the winner changed with the order in {_share(trust.position_flips)}; "
@@ -169,7 +149,7 @@ def _say_records(records: tuple[CalibrationRecord, ...]) -> None:
         (
             record.identity.model,
             record.tier.words,
-            _plain(record, "n"),
+            str(record.document.get("n", "")),
             str(record.document.get("settings_of", "")),
             f"{record.identity.rubric[:6]} {record.identity.prompt[:6]} {record.identity.parameters[:6]}",
             str(record.version),
@@ -179,10 +159,6 @@ def _say_records(records: tuple[CalibrationRecord, ...]) -> None:
     ]
     header = ("judge", "tier", "references", "as in", "rubric, prompt, parameters", "version", "at")
     say_table(header, rows, numbers=frozenset({2, 5}))
-
-
-def _plain(record: CalibrationRecord, name: str) -> str:
-    return str(record.document.get(name, ""))
 
 
 def _judged(reference: Any) -> str:
@@ -207,23 +183,13 @@ def _points(figure: Figure, *, signed: bool = False) -> str:
     if figure.value is None:
         return _why_not(figure)
     sign = "+" if signed else ""
-    points = f"{100 * figure.value:{sign}.1f} points"
-    return (
-        points
-        if figure.ci95 is None
-        else f"{points} ({100 * figure.ci95[0]:{sign}.1f} to {100 * figure.ci95[1]:{sign}.1f})"
-    )
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} points"
+    low_high = () if figure.ci95 is None else (f"{100 * end:{sign}.1f}" for end in figure.ci95)
+    ranged = " to ".join(low_high)
+    return f"{100 * figure.value:{sign}.1f} points" + (f" ({ranged})" if ranged else "")
 
 
 def _ratio(figure: Figure) -> str:
     if figure.value is None:
         return _why_not(figure)
-    return (
-        f"{figure.value:.2f}"
-        if figure.ci95 is None
-        else f"{figure.value:.2f} ({figure.ci95[0]:.2f} to {figure.ci95[1]:.2f})"
-    )
+    ranged = "" if figure.ci95 is None else f" ({figure.ci95[0]:.2f} to {figure.ci95[1]:.2f})"
+    return f"{figure.value:.2f}{ranged}"

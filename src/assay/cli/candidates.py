@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assay.cli.options import common, workspace
-from assay.cli.output import counted, print_json, say, say_table
+from assay.cli.options import common, event_options, workspace
+from assay.cli.output import answer, counted, print_json, say, say_table
 
 if TYPE_CHECKING:
     from assay.domain.renaming import NameEvent
@@ -15,35 +15,34 @@ if TYPE_CHECKING:
 
 @click.group()
 def candidates() -> None:
-    """List candidates, and correct their names by events that can be undone."""
+    """List candidates, and rename or merge them; every change can be undone."""
 
 
 @candidates.command("list")
 @common
 def list_command(store: str | None, as_json: bool) -> int:
-    """List candidates, their runs, and the corrections of their names."""
+    """List candidates with their runs, and all renames and merges."""
     from assay.app.registry import candidates as verbs
 
     with workspace(store) as opened:
-        known, mended = verbs.candidates(opened), verbs.events(opened)
+        known, changes = verbs.candidates(opened), verbs.events(opened)
     if as_json:
-        print_json(verbs.list_document(known, mended))
+        print_json(verbs.list_document(known, changes))
         return 0
     rows = [
         (candidate.name, str(candidate.runs), candidate.last[:10], ", ".join(candidate.written)) for candidate in known
     ]
     say_table(("candidate", "runs", "last", "also written"), rows, numbers=frozenset({1}))
-    for event in mended:
+    for event in changes:
         undone = "" if event.undone_by is None else f" (undone by n{event.undone_by})"
         say(f"n{event.id}  {event.at[:16].replace('T', ' ')}  {_sentence(event)}{undone}")
     return 0
 
 
-def _mending(name: str, about: str) -> click.Command:
+def _name_change(name: str, about: str) -> click.Command:
     @click.argument("source", metavar="A")
     @click.argument("target", metavar="B")
-    @click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")
-    @click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")
+    @event_options
     @common
     def command(source: str, target: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
         from assay.app.registry import candidates as verbs
@@ -55,14 +54,13 @@ def _mending(name: str, about: str) -> click.Command:
     return click.command(name, help=about)(command)
 
 
-candidates.add_command(_mending("rename", "Rename candidate A to B."))
-candidates.add_command(_mending("merge", "Merge A into B: A's results count as B's."))
+candidates.add_command(_name_change("rename", "Rename candidate A to B."))
+candidates.add_command(_name_change("merge", "Merge A into B: A's results count as B's."))
 
 
 @candidates.command("undo")
 @click.argument("event", metavar="ID")
-@click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")
-@click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")
+@event_options
 @common
 def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
     """Undo a rename or a merge."""
@@ -75,12 +73,9 @@ def undo(event: str, reason: str, reviewer: str | None, store: str | None, as_js
 def _print_event(event: NameEvent, *, as_json: bool) -> int:
     from assay.app.registry import candidates as verbs
 
-    if as_json:
-        print_json(verbs.event_document(event))
-    else:
-        back = "" if event.undoes is not None else f"; `assay candidates undo n{event.id}` undoes this"
-        say(f"n{event.id}: {_sentence(event)}, in {counted(len(event.runs), 'run')}{back}")
-    return 0
+    back = "" if event.undoes is not None else f"; `assay candidates undo n{event.id}` undoes this"
+    text = f"n{event.id}: {_sentence(event)}, in {counted(len(event.runs), 'run')}{back}"
+    return answer(verbs.event_document(event), text, as_json=as_json)
 
 
 def _sentence(event: NameEvent) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import Command, common, workspace
+from assay.cli.options import Command, common, event_options, workspace
 from assay.cli.output import counted, print_json, say
 from assay.domain.lifecycle import DECIDED
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
 
 
-def taking_out(command: Command) -> Command:
+def _taking_out(command: Command) -> Command:
     """Add the options that `delete` and `archive` share."""
     for name, target, about in (
         ("--list", "listed", "List the runs that were taken out of use and brought back."),
@@ -24,15 +24,11 @@ def taking_out(command: Command) -> Command:
         ("--yes", "yes", "Do not ask for confirmation."),
     ):
         command = click.option(name, target, is_flag=True, help=about)(command)
-    command = click.option("--reviewer", metavar="NAME", help="Name of the person; same default as for reviews.")(
-        command
-    )
-    command = click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")(command)
-    return click.argument("runs", metavar="RUN…", nargs=-1)(command)
+    return click.argument("runs", metavar="RUN…", nargs=-1)(event_options(command))
 
 
 @click.command()
-@taking_out
+@_taking_out
 @common
 def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Take runs out of every list, statistic and export.
@@ -44,7 +40,7 @@ def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) 
 
 
 @click.command()
-@taking_out
+@_taking_out
 @common
 def archive(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Take runs out of lists and statistics, but keep them readable by id.
@@ -90,14 +86,13 @@ def _take_out(
             )
     if as_json:
         print_json(removal.events_document(events))
-    else:
-        for event in events:
-            say(_sentence(event))
+    for event in () if as_json else events:
+        say(_sentence(event))
     return 0
 
 
 def _ask(verb: str, leaving: tuple[RunSummary, ...]) -> None:
-    """Ask before runs are taken out of use; raises `click.Abort` if the answer is no."""
+    """Ask for confirmation; raises `click.Abort` if the answer is no."""
     if not sys.stdin.isatty():
         raise click.UsageError(f"{verb} asks for confirmation, which needs a terminal. Add --yes.")
     for run in leaving:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, filters, selection, workspace
+from assay.cli.options import common, filters, margin_option, selection, workspace
 from assay.cli.output import counted, print_json, tell, visible
 
 if TYPE_CHECKING:
@@ -22,25 +22,17 @@ if TYPE_CHECKING:
     "--all", "everything", is_flag=True, help="Also write trials that do not count, with their state, to a second file."
 )
 @click.option("--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms.")
-@click.option(
-    "--threshold", metavar="D", help="junit: a task passes if its mean is at least this value: 0.7, or 70pts."
-)
+@margin_option("--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts.")
 @click.option(
     "--against", metavar="NAME", help="junit: a task passes if its result is not worse than this candidate's."
 )
-@click.option("--margin", metavar="D", help="junit: how much worse it may be: 0.03, or 3pts.")
+@margin_option("--margin", about="junit: how much worse it may be: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @filters
 @common
 def export(
     format: str,  # noqa: A002 # the contract's word for it
     output: str | None,
-    everything: bool,
-    anonymise: bool,
-    threshold: str | None,
-    against: str | None,
-    margin: str | None,
-    force: bool,
     store: str | None,
     as_json: bool,
     **chosen: Any,
@@ -51,7 +43,6 @@ def export(
     """
     from assay.app.exports import export as exporting
     from assay.app.exports.exporters import ExportRequest
-    from assay.app.statistics.basis import parsed_margin
 
     # A JSON export is itself the only document on stdout; text in another format becomes a field of the document.
     in_field = as_json and output is None and format not in {"json", "results"}
@@ -62,13 +53,8 @@ def export(
             format=format,
             selection=selection(chosen),
             output=None if output is None else Path(output),
-            everything=everything,
-            anonymise=anonymise,
-            force=force,
             write=texts.append if in_field else _to_stdout,
-            threshold=None if threshold is None else parsed_margin(threshold, option="--threshold"),
-            against=against,
-            margin=None if margin is None else parsed_margin(margin),
+            **chosen,  # without the filters, which `selection` removed
         )
         exported = exporting.export(request)
     if as_json and (output is not None or format == "results"):
@@ -81,7 +67,7 @@ def export(
 
 
 def _tell(exported: Exported) -> None:
-    """Report on stderr which files were written, because stdout may be the export itself."""
+    """Print the written files to stderr, because stdout may be the export itself."""
     if exported.rows is None:
         if exported.output is not None:
             tell(f"{exported.output}: written")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.app.wire import fill
-from assay.cli.options import common, workspace
-from assay.cli.output import counted, print_json, say, say_table
+from assay.cli.options import chart_file, common, workspace
+from assay.cli.output import answer, counted, print_json, say, say_table
 from assay.cli.statistics import EXIT_GATE_CLOSED
-from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,10 +31,7 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
 
     with workspace(store) as opened:
         difference = run_diff.diff(opened, before, after)
-    if as_json:
-        print_json(fill(run_diff.RunDiffDocument, difference))
-    else:
-        _say_diff(difference)
+    answer(fill(run_diff.RunDiffDocument, difference), lambda: _say_diff(difference), as_json=as_json)
     return EXIT_GATE_CLOSED if exit_code and difference.worse else 0
 
 
@@ -53,15 +48,7 @@ def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: st
     from assay.app.statistics import charts
     from assay.app.statistics.results import wording
 
-    path = None if output is None else Path(output)
-    if path is not None and path.suffix.lower().removeprefix(".") not in charts.FORMATS:
-        raise InputError(
-            "--output", f"{output!r} does not end in a supported format.", remedy="Write FILE.svg, .png, .csv or .json."
-        )
-    if path is not None and not path.parent.is_dir():
-        raise InputError(
-            "--output", f"there is no folder {str(path.parent)!r}.", remedy="Create it, or name another folder."
-        )
+    path = None if output is None else chart_file(output)
     with workspace(store) as opened:
         history = trending.trend(opened, suite, candidates=candidates)
     if path is not None:
@@ -137,7 +124,7 @@ def _say_diff(difference: RunDiff) -> None:
 
 
 def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each value that differs, however deeply it is nested."""
+    """Yield a row for each value that differs, including nested values."""
     name = f"{entry.kind} {entry.name}"
     if entry.lines:
         return  # long texts follow the table line by line
@@ -151,7 +138,7 @@ def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
 
 
 def _values(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of nested mappings in words, by the names that lead to them."""
+    """Flatten nested mappings, and return each value as text by its joined keys."""
     values: dict[str, str] = {}
     for key, inner in value.items():
         if isinstance(inner, dict) and inner:

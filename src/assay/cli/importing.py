@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, workspace
-from assay.cli.output import counted, print_json, say, tell, visible
+from assay.cli.options import common, file_option, workspace
+from assay.cli.output import answer, counted, print_json, say, tell, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -25,56 +25,22 @@ _EVERY_S = 2.0
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
-    "format_name",
     metavar="NAME",
     default="auto",
     show_default=True,
     help="Read every file as this format; `auto` detects it.",
 )
-@click.option(
-    "--map",
-    "mapping",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Mapping of columns to task, candidate, answer and score.",
-)
+@file_option("--map", "mapping", about="Mapping of columns to task, candidate, answer and score.")
 @click.option("--run-name", metavar="NAME", help="Name of the run.")
 @click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has none or a poor one.")
 @click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
-@click.option(
-    "--input",
-    "inputs",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="File with the requests that the results answer. May be repeated.",
+@file_option(
+    "--input", "inputs", multiple=True, about="File with the requests that the results answer. May be repeated."
 )
-@click.option(
-    "--log",
-    "logs",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Log of the run. May be repeated.",
-)
-@click.option(
-    "--criteria",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Text file with the criteria that answers are judged by.",
-)
-@click.option(
-    "--model-info",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="YAML or JSON with details of the model: size, vram_gb, hf_id.",
-)
-@click.option(
-    "--fields",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Fields to extract from each answer, and from an input for the title of its row.",
-)
+@file_option("--log", "logs", multiple=True, about="Log of the run. May be repeated.")
+@file_option("--criteria", about="Text file with the criteria that answers are judged by.")
+@file_option("--model-info", about="YAML or JSON with details of the model: size, vram_gb, hf_id.")
+@file_option("--fields", about="Fields to extract from each answer, and from an input for the title of its row.")
 @click.option("--no-copy", is_flag=True, help="Do not keep a copy of the files beside the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
 @click.option(
@@ -82,22 +48,7 @@ _EVERY_S = 2.0
 )
 @common
 def import_command(
-    paths: tuple[Path, ...],
-    format_name: str,
-    mapping: Path | None,
-    run_name: str | None,
-    candidate: str | None,
-    dataset: str | None,
-    inputs: tuple[Path, ...],
-    logs: tuple[Path, ...],
-    criteria: Path | None,
-    model_info: Path | None,
-    fields: Path | None,
-    no_copy: bool,
-    move: bool,
-    rebuild: bool,
-    store: str | None,
-    as_json: bool,
+    paths: tuple[Path, ...], no_copy: bool, rebuild: bool, store: str | None, as_json: bool, **given: Any
 ) -> int:
     """Import results made elsewhere: batch output, score tables, sets, other harnesses' logs.
 
@@ -108,33 +59,16 @@ def import_command(
     from assay.app.imports.importer import import_paths
     from assay.app.imports.options import ImportOptions, import_document
 
+    options = ImportOptions(copy=not no_copy, **given)
     if rebuild:
-        given = (mapping, run_name, candidate, dataset, inputs, logs, criteria, model_info, no_copy, move)
-        if len(paths) != 1 or format_name != "auto" or any(given):
+        if len(paths) != 1 or options != ImportOptions():
             raise click.UsageError("--rebuild takes one results folder and cannot be combined with other options.")
         return _rebuild(paths[0], store, as_json=as_json)
-    if no_copy and move:
+    if no_copy and options.move:
         raise click.UsageError("--move needs a copy, so it cannot be used with --no-copy.")
-    options = ImportOptions(
-        format=format_name,
-        mapping=mapping,
-        run_name=run_name,
-        candidate=candidate,
-        dataset=dataset,
-        inputs=inputs,
-        logs=logs,
-        criteria=criteria,
-        model_info=model_info,
-        fields=fields,
-        copy=not no_copy,
-        move=move,
-    )
     with workspace(store) as opened:
-        result = import_paths(opened, paths, options, progress=_Plain().hear)
-    if as_json:
-        print_json(import_document(result))
-    else:
-        _say(result)
+        result = import_paths(opened, paths, options, progress=_Progress().show)
+    answer(import_document(result), lambda: _say(result), as_json=as_json)
     return int(bool(result.skipped))
 
 
@@ -156,7 +90,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
             f"run {run} was deleted or replaced and remains so; `assay delete {run} --undo` brings it back if the store has it"
         )
     if rebuilt.renumbered:
-        tell("the store already had runs, so the restored trials and assessments have new numbers")
+        tell("the store already had runs, so the restored trials and assessments got new numbers")
     for noun, done, altered in (("decision", "made", rebuilt.altered), ("vote", "cast", rebuilt.altered_votes)):
         if altered:
             numbers = ", ".join(map(str, altered[:10]))
@@ -168,7 +102,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    """Describe how a later version of an evaluation replaced the stored run."""
+    """Describe how a later version of an evaluation replaced a stored run."""
     counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"
@@ -209,19 +143,19 @@ def _say(result: ImportResult) -> None:
         tell(f"… and {len(result.skipped) - _SHOWN:,} more; --json lists them all")
 
 
-class _Plain:
-    """Print a line every two seconds on stderr."""
+class _Progress:
+    """Progress of an import on stderr, at most one line every two seconds."""
 
     def __init__(self) -> None:
-        self._told = self._began = time.monotonic()
+        self._printed_at = self._began = time.monotonic()
         self._name = ""
 
-    def hear(self, name: str, rows: int) -> None:
+    def show(self, name: str, rows: int) -> None:
         now = time.monotonic()
         if name != self._name:
             self._name, self._began = name, now
-        if not rows or now - self._told < _EVERY_S:
+        if not rows or now - self._printed_at < _EVERY_S:
             return
-        self._told = now
+        self._printed_at = now
         sys.stderr.write(f"{visible(name)}: {rows:,} rows, {rows / max(now - self._began, 1e-3):,.0f}/s\n")
         sys.stderr.flush()

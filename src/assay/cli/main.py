@@ -1,4 +1,4 @@
-"""The `assay` command: finds a command, loads only its module, and maps errors to exit codes."""
+"""The `assay` command, which imports a subcommand's module when it is called, and maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import assay
-from assay.cli.output import complain, tell, wants_json
+from assay.cli.output import complain, tell
 from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrupted, did_you_mean
 
 COMMANDS = {
@@ -43,10 +43,7 @@ COMMANDS = {
     "runs": ("assay.cli.registry", "List runs, newest first."),
     "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
     "delete": ("assay.cli.delete", "Take runs out of lists and statistics; --undo brings them back."),
-    "archive": (
-        "assay.cli.delete",
-        "Take runs out of lists and statistics but keep them readable by id; --undo brings them back.",
-    ),
+    "archive": ("assay.cli.delete", "Hide runs from lists and statistics, but keep them readable by id."),
     "diff": ("assay.cli.history", "Compare the set-up and results of two runs."),
     "trend": ("assay.cli.history", "Show a suite's scores over time, candidate by candidate."),
     "candidates": ("assay.cli.candidates", "List candidates; rename or merge misspelt names, or undo that."),
@@ -58,24 +55,24 @@ COMMANDS = {
 _READING: Final = frozenset(
     {"stats", "compare", "rank", "plan", "gate", "runs", "show", "diff", "trend", "review list", "candidates list"}
 )
-"""Commands that change nothing and print only after everything is read, so that they can be repeated."""
+"""Commands that can be repeated, because they change nothing and print only at the end."""
 
 EXIT_OUR_ERROR = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 _OUTPUT_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-"""Error numbers for a full disk or an exceeded quota."""
+"""Error numbers of failed writes, such as on a full disk."""
 
 
 _UNREACHABLE: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR}
 )
-"""Error numbers for files and folders that this user cannot use."""
+"""Error numbers of files and folders that this user cannot use."""
 
 
 class Verbs(click.Group):
-    """Commands that are imported when they are called."""
+    """A group of commands that are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -157,7 +154,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _invoke(arguments: list[str]) -> Any:
-    """Run a command; run it again if it only reads and lost its connection, as at each restart of a PostgreSQL server."""
+    """Run a command; if it only reads and lost its database connection, run it again."""
     try:
         # Not click's standalone mode: it would map errors to its own exit codes.
         return cli.main(arguments, prog_name="assay", standalone_mode=False)
@@ -169,35 +166,36 @@ def _invoke(arguments: list[str]) -> Any:
 
 def exit_code(arguments: list[str]) -> int:
     """Run a command and return its exit code: 0 done, 1 failed, 2 bad input, 3 gate not passed, 130 interrupted."""
+    as_json = "--json" in arguments  # even if the arguments cannot be parsed
     try:
         code = _invoke(arguments)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        complain(_usage_message(error), as_json=wants_json(arguments))
+        complain(_usage_message(error), as_json=as_json)
         return EXIT_BAD_INPUT
     except Interrupted as error:
-        complain(str(error), as_json=wants_json(arguments))
+        complain(str(error), as_json=as_json)
         return EXIT_INTERRUPTED
     except (KeyboardInterrupt, click.Abort):
-        complain("stopped.", as_json=wants_json(arguments))
+        complain("stopped.", as_json=as_json)
         return EXIT_INTERRUPTED
     except AssayError as error:
-        complain(str(error), as_json=wants_json(arguments))
+        complain(str(error), as_json=as_json)
         return EXIT_BAD_INPUT
     except BrokenPipeError:
         # Closed, because otherwise the interpreter would print "Exception ignored" about the flush at exit.
         sys.stderr.close()  # the program that reads the output has ended, as with `assay runs | head`
-        return 1
+        return EXIT_OUR_ERROR
     except OSError as error:
         if error.errno in _OUTPUT_TROUBLES:
             return _unwritten(error)
         if (sentence := _sentence(error)) is None:
-            return _our_error(error, arguments)
-        complain(sentence, as_json=wants_json(arguments))
+            return _our_error(error, arguments, as_json=as_json)
+        complain(sentence, as_json=as_json)
         return EXIT_BAD_INPUT
     except Exception as error:
-        return _our_error(error, arguments)
+        return _our_error(error, arguments, as_json=as_json)
     return code if isinstance(code, int) else 0
 
 
@@ -210,20 +208,17 @@ def _sentence(error: OSError) -> str | None:
     return None
 
 
-def _our_error(error: Exception, arguments: list[str]) -> int:
+def _our_error(error: Exception, arguments: list[str], *, as_json: bool) -> int:
     """Report an unexpected exception in one line; ASSAY_DEBUG=1 shows the traceback."""
     if os.environ.get("ASSAY_DEBUG"):
         raise error
-    # Bytes changed by a disk or another program can show up anywhere, as values that no code expects.
+    # A damaged store can cause any exception, because its values may be ones that no code expects.
     if damage := _damage(arguments):
         remedy = "Restore it from a copy; `assay doctor --check-store` lists what is damaged."
-        complain(f"the store is damaged: {damage}. {remedy}", as_json=wants_json(arguments))
+        complain(f"the store is damaged: {damage}. {remedy}", as_json=as_json)
         return EXIT_BAD_INPUT
-    complain(
-        f"an internal error in Assay: {type(error).__name__}: {error}. "
-        "ASSAY_DEBUG=1 shows where it happened; please report it.",
-        as_json=wants_json(arguments),
-    )
+    remedy = "ASSAY_DEBUG=1 shows where it happened; please report it."
+    complain(f"an internal error in Assay: {type(error).__name__}: {error}. {remedy}", as_json=as_json)
     return EXIT_OUR_ERROR
 
 

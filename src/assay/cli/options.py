@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from assay.domain.errors import InputError
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
@@ -28,15 +29,50 @@ STAGE = click.option(
 
 
 def common(command: Command) -> Command:
-    """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads the last of them."""
-    command = _flag_for_workspace(
-        command, "--read-only", _READ_ONLY, "Change neither the store nor the results folder."
-    )
-    command = click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON document to stdout.")(
-        command
-    )
+    """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads `--read-only`."""
+    about = "Change neither the store nor the results folder."
+    command = _flag_for_workspace(command, "--read-only", _READ_ONLY, about)
+    about = "Print exactly one JSON document to stdout."
+    command = click.option("--json", "as_json", is_flag=True, help=about)(command)
     about = "Store of results: a file, or postgresql://…; default .assay/assay.db."
     return click.option("--store", metavar="URL", help=about)(command)
+
+
+def file_option(*names: str, about: str, multiple: bool = False) -> Callable[[Command], Command]:
+    """Return the decorator that adds an option for a file."""
+    return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about)
+
+
+def margin_option(name: str, *, about: str, required: bool = False) -> Callable[[Command], Command]:
+    """Return the decorator that adds an option for a difference in scores, such as 0.03 or 3pts."""
+    return click.option(name, metavar="D", required=required, callback=_parsed_margin, help=about)
+
+
+def _parsed_margin(_: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    from assay.app.statistics.basis import parsed_margin
+
+    return None if value is None else parsed_margin(value, option=option.opts[0])
+
+
+def event_options(command: Command) -> Command:
+    """Add `--reason` and `--reviewer`, which are stored with an event."""
+    about = "Name of the person; same default as for reviews."
+    command = click.option("--reviewer", metavar="NAME", help=about)(command)
+    return click.option("--reason", default="", metavar="TEXT", help="Reason, stored with the event.")(command)
+
+
+def chart_file(output: str) -> Path:
+    """Return the path of a chart; raises `InputError` for an unknown format or a missing folder."""
+    from assay.app.statistics.charts import FORMATS
+
+    path = Path(output)
+    if path.suffix.lower().removeprefix(".") not in FORMATS:
+        problem = f"{output!r} does not end in a supported format."
+        raise InputError("--output", problem, remedy="Write FILE.svg, .png, .csv or .json.")
+    if not path.parent.is_dir():
+        problem = f"there is no folder {str(path.parent)!r}."
+        raise InputError("--output", problem, remedy="Create it, or name another folder.")
+    return path
 
 
 def keys_over_http(command: Command) -> Command:
@@ -46,7 +82,7 @@ def keys_over_http(command: Command) -> Command:
 
 
 def of_a_run(command: Command) -> Command:
-    """Add the options of a new run, called or in batches."""
+    """Add the options of a new run, for `assay run` and `assay batch submit`."""
     for option in reversed(
         (
             click.option("--trials", type=int, metavar="N", help="Trials per task, instead of the suite's number."),
@@ -69,11 +105,9 @@ def of_a_run(command: Command) -> Command:
             click.option("--batch-id", metavar="ID", help="Label that groups runs."),
             click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run."),
             click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
-            click.option(
+            file_option(
                 "--rubric",
-                metavar="FILE",
-                type=click.Path(path_type=Path),
-                help="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
+                about="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
             ),
         )
     ):
@@ -82,13 +116,13 @@ def of_a_run(command: Command) -> Command:
 
 
 def without_sandbox(command: Command) -> Command:
-    """Add `--no-sandbox`, for commands that run tests of tasks; `workspace` reads it."""
+    """Add `--no-sandbox`, for commands that run the tests of tasks; `workspace` reads it."""
     about = "Run the tests of tasks with your full user permissions; only for code that you trust."
     return _flag_for_workspace(command, "--no-sandbox", _NO_SANDBOX, about)
 
 
 def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Command:
-    """Add a flag that the command does not see; the context keeps it under a key until `workspace` reads it."""
+    """Add a flag that is not passed to the command; the context stores it under a key, which `workspace` reads."""
 
     def note(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
@@ -98,7 +132,7 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
 
 
 def filters(command: Command) -> Command:
-    """Add the filters; without any, a command covers every run in the store."""
+    """Add the filters by run, task, judge and so on; without a filter, a command covers every run in the store."""
     for name, target, metavar, about in reversed(
         [
             ("--run", "runs", "RUN", "Only this run; a unique prefix is enough. Filters may be repeated."),
@@ -117,7 +151,7 @@ def filters(command: Command) -> Command:
 
 
 def selection(chosen: dict[str, Any]) -> Selection:
-    """Return a command's filters as a record, and remove them from its keyword arguments."""
+    """Remove the filters from a command's keyword arguments, and return them as a selection."""
     names = ("runs", "suites", "batch_ids", "tasks", "tags", "languages", "criteria", "judges")
     family_by = chosen.pop("family_by", "")
     return Selection(family_by=family_by, **{name: tuple(chosen.pop(name)) for name in names})
@@ -128,18 +162,17 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
     """Open the workspace of the current folder, and close it at the end."""
     from assay.app.workspace import Workspace
 
-    context = click.get_current_context(silent=True)
-    if context is not None and context.meta.get(_OVER_HTTP):
+    flags = click.get_current_context().meta
+    if _OVER_HTTP in flags:
         options["allow_http_keys"] = True
-    if context is not None and context.meta.get(_NO_SANDBOX):
+    if _NO_SANDBOX in flags:
         options["sandbox"] = "none"
-    read_only = context is not None and bool(context.meta.get(_READ_ONLY))
-    with Workspace.open(options={"store": store_url(store), **options}, read_only=read_only) as opened:
+    with Workspace.open(options={"store": store_url(store), **options}, read_only=_READ_ONLY in flags) as opened:
         yield opened
 
 
 def damage_of(arguments: Sequence[str]) -> str:
-    """Return the first damage of the store with which a command was called; empty if the store is intact."""
+    """Describe the first damage in the store that a command was called with; return an empty text if there is none."""
     from assay.app.workspace import Workspace
 
     named = [after for before, after in pairwise(arguments) if before == "--store"]

@@ -1,10 +1,10 @@
 """Print data to stdout and messages to stderr; with --json, stdout is exactly one document.
 
-On a terminal, lines are wrapped at its width, tables fit into it, and colour marks decisions and states. In a pipe or a file, every
-line is whole and plain, and a table has two spaces between its columns.
+On a terminal, text is wrapped, tables fit the width, and colours mark decisions and states. In a pipe or a file, text is neither
+wrapped nor coloured, and table columns are two spaces apart.
 
-Text of models, files and other people passes through here on its way to a terminal, so all output is made `visible`
-first: an escape sequence in a judge's report must neither clear the screen nor retitle the window.
+All output is made `visible` first, because it may contain text from models and files, and an escape sequence in a judge's
+report must neither clear the screen nor retitle the window.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 import click
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters, except line breaks and tabs, that control a terminal or the direction of text, or cannot be encoded."""
+"""Characters that control a terminal or the text direction, or cannot be encoded; line breaks and tabs are allowed."""
 
 _UNSEEN_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -37,12 +37,10 @@ _COLOURS: Final = {
     "better": "green", "worse": "red", "approved": "green", "corrected": "green", "done": "green",
     "failed": "red", "rejected": "red", "interrupted": "red", "pending": "yellow", "running": "yellow",
 }  # fmt: skip
-"""Colours of words that fill a whole table cell."""
+"""Colours of table cells by their whole text."""
 
 _MOST_DRAWN: Final = 2_000
-"""Number of rows above which a table is plain even on a terminal: rich lays out 1,600 rows a second, and nobody reads so many
-there.
-"""
+"""Maximum number of rows of a table with colours and folded cells, because rich lays out only 1,600 rows per second."""
 
 
 def visible(text: str) -> str:
@@ -61,20 +59,26 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def wants_json(arguments: Sequence[str]) -> bool:
-    """True if the arguments include `--json`, even if they cannot be parsed."""
-    return "--json" in arguments
-
-
 def print_json(document: object) -> None:
-    """Print the only document on stdout; raises ValueError for NaN or Infinity, which would be a bug."""
+    """Print a document to stdout; raises ValueError for NaN or Infinity, which would be a bug."""
     # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no score".
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=to_json)
     sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
+def answer(document: object, text: str | Callable[[], object], *, as_json: bool) -> int:
+    """Print a document with --json, otherwise a text or the output of a function; return the exit code 0."""
+    if as_json:
+        print_json(document)
+    elif isinstance(text, str):
+        say(text)
+    else:
+        text()
+    return 0
+
+
 def say(text: str = "", *, colour: str | None = None, bold: bool = False) -> None:
-    """Print a line of data to stdout; colour and bold letters appear on a terminal only."""
+    """Print a line of data to stdout; colour and bold appear only on a terminal."""
     lines = visible(text)
     if sys.stdout.isatty():
         lines = "\n".join(map(_wrapped, lines.split("\n")))
@@ -84,7 +88,7 @@ def say(text: str = "", *, colour: str | None = None, bold: bool = False) -> Non
 
 
 def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> None:
-    """Print rows as aligned columns; columns in `numbers` align right and stay whole on a narrow terminal."""
+    """Print a table; the columns in `numbers` are right-aligned and never folded."""
     lines = [[visible(" ".join(str(cell).split("\n"))) for cell in row] for row in rows]
     if not sys.stdout.isatty() or len(lines) > _MOST_DRAWN:
         sys.stdout.write(f"{_plain_table(header, lines, numbers)}\n")
@@ -94,7 +98,7 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
     from rich.text import Text
 
     drawn = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    # Cells are folded instead of cut, and ids in the first column stay whole, because people copy them.
+    # Long cells are folded, not cut. Ids in the first column stay on one line, because people copy them.
     whole = {*numbers, 0} if max((len(line[0]) for line in lines), default=0) <= _width() // 2 else numbers
     for place, name in enumerate(header):
         justify: Literal["right", "left"] = "right" if place in numbers else "left"
@@ -107,7 +111,7 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: 
 
 
 def takes_colour() -> bool:
-    """True unless the user wants no colour: NO_COLOR is set to any value, or the terminal has none."""
+    """True unless NO_COLOR is set or the terminal has no colours."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -116,7 +120,7 @@ def _width() -> int:
 
 
 def _wrapped(line: str) -> str:
-    """Wrap a line between words, under its own indentation; a word is never split, so that commands can be copied."""
+    """Wrap a line and keep its indentation; words are never split, so that commands can be copied."""
     if len(line) <= _width():
         return line
     indent = line[: len(line) - len(line.lstrip())]
@@ -131,7 +135,7 @@ def tell(text: str) -> None:
 
 
 def complain(message: str, *, as_json: bool) -> None:
-    """Print an error to stderr; with --json also as a document, so that stdout is never empty."""
+    """Print an error to stderr; with --json, print it as a document too, so that stdout is never empty."""
     if as_json:
         print_json({"error": message})
     tell(f"assay: {message}")
@@ -150,7 +154,7 @@ def _plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
 
 
 def dollars(usd: float | None, *, unpriced: int = 0) -> str:
-    """Return a cost as text: `$0.0042`, `$1.23`, `<$0.0001`, or `price unknown`; `unpriced` calls are added in words."""
+    """Return a cost as text, such as `$0.0042`, `$1.23` or `price unknown`; mention `unpriced` calls."""
     if usd is None or (unpriced and not usd):
         return "price unknown"
     if unpriced:
@@ -163,13 +167,13 @@ def dollars(usd: float | None, *, unpriced: int = 0) -> str:
 
 
 def asked(estimate: CostEstimate) -> str:
-    """Return an estimate as text: `35 calls, about $0.42, at most $1.20 without retries`."""
-    asked = counted(estimate.calls, "call")
+    """Return an estimate as text, such as `35 calls, about $0.42, at most $1.20 without retries`."""
+    calls = counted(estimate.calls, "call")
     if estimate.unpriced:
-        return f"{asked}; the price of {', '.join(estimate.unpriced)} is unknown"
+        return f"{calls}; the price of {', '.join(estimate.unpriced)} is unknown"
     if not estimate.calls or estimate.most_usd == 0:
-        return f"{asked}, no cost"
-    return f"{asked}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
+        return f"{calls}, no cost"
+    return f"{calls}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
 
 
 def say_result(result: RunResult) -> None:
@@ -182,9 +186,7 @@ def say_result(result: RunResult) -> None:
     say(f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}")
     if document.budget is not None and document.budget.over_usd:
         over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
-        say(
-            f"  {over} over the budget of {budget}: a server counted more tokens than the worst case assumed for its call"
-        )
+        say(f"  {over} over the budget of {budget}, because a server counted more tokens than the worst-case estimate")
     for failure in document.failures[:20]:
         why = f"{failure.kind} ({failure.fault}): {failure.detail}"
         say(f"  failed: {failure.id} {failure.task} trial {failure.trial}: {why}")

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, say_table, tell
+from assay.cli.options import common, file_option, workspace
+from assay.cli.output import answer, print_json, say, say_table, tell
 from assay.domain.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from assay.app.table_suite import TableSuite
+    from assay.domain.errors import AssayError
 
 
 @click.command()
@@ -23,13 +24,7 @@ if TYPE_CHECKING:
     type=click.Choice(["correctness", "helpfulness", "faithfulness", "style", "code"]),
     help="Also create a suite that a judge grades by this ready-made rubric.",
 )
-@click.option(
-    "--from",
-    "rows",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.",
-)
+@file_option("--from", "rows", about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.")
 @click.option(
     "--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable."
 )
@@ -52,14 +47,9 @@ def init(
     if any(candidates.values()):
         raise InputError("--prompt, --model and --judge", "need --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
-    if as_json:
-        print_json({"folder": str(folder), "files": [str(path) for path in made]})
-        return 0
-    for path in made:
-        say(f"made {path}")
     go = "" if folder == Path() else f"cd {folder} && "
-    say(f"next: {go}assay run suites/first.yaml && assay stats")
-    return 0
+    lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay stats"]
+    return answer({"folder": str(folder), "files": [str(path) for path in made]}, "\n".join(lines), as_json=as_json)
 
 
 def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
@@ -76,25 +66,23 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
         click.confirm(f"Write {proposal.path}?", default=True, abort=True, err=True)
     with workspace(store) as opened:
         errors = table_suite.write(opened, proposal)
-    if as_json:
-        print_json(
-            {
-                "folder": str(proposal.path.parent),
-                "files": [str(proposal.path)],
-                "map": proposal.mapping,
-                "answers": proposal.answers,
-                "problems": [{"where": e.where, "problem": e.problem, "remedy": e.remedy} for e in errors],
-            }
-        )
-    else:
-        say(f"made {proposal.path}")
+    document = {
+        "folder": str(proposal.path.parent),
+        "files": [str(proposal.path)],
+        "map": proposal.mapping,
+        "answers": proposal.answers,
+        "problems": list(map(_problem, errors)),
+    }
+    answer(document, f"made {proposal.path}", as_json=as_json)
     for error in errors:
         tell(str(error))
-    if errors:
-        return 2
-    if not as_json:
+    if not as_json and not errors:
         say(f"next: assay run {proposal.path} && assay {'stats' if proposal.by_rule else 'review'}")
-    return 0
+    return 2 if errors else 0
+
+
+def _problem(error: AssayError) -> dict[str, str]:
+    return {"where": error.where, "problem": error.problem, "remedy": error.remedy}
 
 
 @click.command()
@@ -116,18 +104,11 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
     with workspace(store) as opened:
         checked = [(path, problems(opened, path)) for path in files]
     if as_json:
-        print_json(
-            {
-                "files": [
-                    {
-                        "file": str(path),
-                        "valid": not errors,
-                        "problems": [{"where": e.where, "problem": e.problem, "remedy": e.remedy} for e in errors],
-                    }
-                    for path, errors in checked
-                ]
-            }
-        )
+        files_ = [
+            {"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))}
+            for path, errors in checked
+        ]
+        print_json({"files": files_})
     for path, errors in checked:
         for error in errors:
             tell(str(error))
@@ -154,14 +135,8 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
         values["webhook_secret"] = values["webhook_secret"] and "***"
         address = opened.settings.store_url
     if as_json:
-        print_json(
-            {
-                "settings": {
-                    s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about} for s in SETTINGS
-                },
-                "store": _without_password(address),
-            }
-        )
+        settings = {s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about} for s in SETTINGS}
+        print_json({"settings": settings, "store": _without_password(address)})
         return 0
     rows = [(s.key, "–" if values[s.key] is None else str(values[s.key]), origins[s.key], s.about) for s in SETTINGS]
     say_table(("setting", "value", "from", "what it is"), rows)
@@ -184,9 +159,7 @@ def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
     except SettingsError as error:
         raise InputError("settings", str(error)) from error
     if as_json:
-        print_json(
-            {"checks": [{"what": f.what, "state": f.state, "detail": f.detail, "remedy": f.remedy} for f in findings]}
-        )
+        print_json({"checks": findings})
     else:
         say_table(("check", "state", "found", "remedy"), [(f.what, f.state, f.detail, f.remedy) for f in findings])
     return int(any(f.state == "broken" for f in findings))
@@ -197,5 +170,5 @@ def _without_password(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if "@" not in rest:
         return url
-    user, _, place = rest.rpartition("@")
-    return f"{scheme}{separator}{user.partition(':')[0]}:***@{place}"
+    user, _, host = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}:***@{host}"

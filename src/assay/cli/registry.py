@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import dollars, print_json, say, say_table
+from assay.cli.output import answer, dollars, say, say_table
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.app.registry.runs import RunInFull
 
@@ -29,13 +29,15 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 
     with workspace(store) as opened:
         summaries = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
-    if as_json:
-        print_json({"runs": [documents.run_summary(summary) for summary in summaries]})
-    elif summaries:
+    document = {"runs": [documents.run_summary(summary) for summary in summaries]}
+    return answer(document, lambda: _say_runs(summaries), as_json=as_json)
+
+
+def _say_runs(summaries: Sequence[RunSummary]) -> None:
+    if summaries:
         say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, summaries))
     else:
         say("no runs are stored yet; `assay run SUITE` creates one, and `assay demo` shows how")
-    return 0
 
 
 @click.command()
@@ -51,51 +53,31 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         if (failed := decisions.ungraded_trial(opened, identifier)) is not None:
-            logs = opened.archive.calls.program_logs(failed.key)
-            _say_ungraded(failed, logs, as_json=as_json)
-            return 0
+            return _show_ungraded(failed, opened.archive.calls.program_logs(failed.key), as_json=as_json)
         if decisions.names_item(identifier):
-            detail = decisions.shown_item(opened, identifier)
-            if as_json:
-                stamps = Stamps(opened)
-                failures = [
-                    review_documents.assessment_detail(item, stamps.of(item.row.run_id, item.row.grader))
-                    for item in detail
-                ]
-                print_json(failures if len(failures) != 1 else failures[0])
-            else:
-                say("\n\n".join(shown(item) for item in detail))
-            return 0
-        batch = [s for s in registry.runs(opened) if s.batch_id == identifier]
-        if batch:
-            if as_json:
-                print_json({"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch]})
-            else:
-                say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, batch))
-            return 0
+            details, stamps = decisions.shown_item(opened, identifier), Stamps(opened)
+            items = [review_documents.assessment_detail(d, stamps.of(d.row.run_id, d.row.grader)) for d in details]
+            return answer(items if len(items) != 1 else items[0], "\n\n".join(map(shown, details)), as_json=as_json)
+        if batch := [s for s in registry.runs(opened) if s.batch_id == identifier]:
+            document = {"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch]}
+            return answer(document, lambda: _say_runs(batch), as_json=as_json)
         try:
             full = registry.run_in_full(opened, identifier)
         except UnknownName as error:
             raise UnknownName("run, batch, trial or assessment", identifier, remedy=error.remedy) from error
-    if as_json:
-        print_json(registry_documents.run_document(full))
-    else:
-        _say_run(full)
-    return 0
+    return answer(registry_documents.run_document(full), lambda: _say_run(full), as_json=as_json)
 
 
-def _say_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -> None:
-    failure = trial.failure
-    if as_json:
-        why = None if failure is None else {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
-        row = {"run_id": trial.run_id, "task": trial.task, "trial": trial.k, "state": trial.state}
-        print_json({"id": shown_trial(trial.key), **row, "failure": why, "logs": dict(logs)})
-        return
-    say(f"{shown_trial(trial.key)} · {trial.thing} · trial {trial.k} of {trial.of} · {trial.state}")
+def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -> int:
+    failure, why = trial.failure, None
+    lines = [f"{shown_trial(trial.key)} · {trial.thing} · trial {trial.k} of {trial.of} · {trial.state}"]
     if failure is not None:
-        say(f"{failure.kind} ({failure.fault}): {failure.detail}")
-    for candidate, log in logs.items():
-        say(f"\nPrinted by {candidate}:\n{log.rstrip()}")
+        why = {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
+        lines.append(f"{failure.kind} ({failure.fault}): {failure.detail}")
+    lines += [f"\nPrinted by {candidate}:\n{log.rstrip()}" for candidate, log in logs.items()]
+    row = {"run_id": trial.run_id, "task": trial.task, "trial": trial.k, "state": trial.state}
+    document = {"id": shown_trial(trial.key), **row, "failure": why, "logs": dict(logs)}
+    return answer(document, "\n".join(lines), as_json=as_json)
 
 
 def _say_run(full: RunInFull) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import STAGE, common, keys_over_http, without_sandbox, workspace
+from assay.cli.options import STAGE, common, file_option, keys_over_http, without_sandbox, workspace
 from assay.cli.output import asked, counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 
@@ -26,10 +26,8 @@ _SHOWN = 30
 @click.command()
 @click.argument("run_id", metavar="RUN")
 @click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
-@click.option(
-    "--suite", metavar="FILE", type=click.Path(path_type=Path), help="Use the scoring, rubric and judges of this suite."
-)
-@click.option("--rubric", metavar="FILE", type=click.Path(path_type=Path), help="Grade by the rubric of this file.")
+@file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
+@file_option("--rubric", about="Grade by the rubric of this file.")
 @STAGE
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")
@@ -38,14 +36,12 @@ _SHOWN = 30
 @common
 def regrade(
     run_id: str,
-    judge: str | None,
     suite: Path | None,
     rubric: Path | None,
-    stage: str | None,
     budget: float | None,
-    dry_run: bool,
     store: str | None,
     as_json: bool,
+    **options: Any,
 ) -> int:
     """Grade the stored responses of RUN again; no candidate is called again.
 
@@ -56,7 +52,6 @@ def regrade(
 
     with workspace(store, budget=budget) as opened:
         wanted = None if rubric is None else rubric_of_file(opened, rubric)
-        options = {"judge": judge, "stage": stage, "dry_run": dry_run}
         document = grade_again(opened, run_id, wanted, options, suite=suite, as_json=as_json)
     if as_json:
         print_json(document)
@@ -72,13 +67,13 @@ def grade_again(
     suite: Path | None = None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses according to the options `judge`, `stage` and `dry_run`; without --json, print the result."""
+    """Grade a run's responses again by the options `judge`, `stage` and `dry_run`; without --json, print the result."""
     from assay.app.runs import documents, regrade as regrading
 
     cap = opened.settings.values["budget"]
     ahead = regrading.planned(opened, run_id, judge=options["judge"], suite=suite, rubric=rubric, budget_usd=cap)
     if options["dry_run"]:
-        return _foretell(ahead, as_json=as_json)
+        return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:
         only = options["stage"] is not None
         regraded = regrading.regrade(opened, run_id, ahead=ahead, only_structure=only, listener=listener)
@@ -89,7 +84,7 @@ def grade_again(
     return documents.regrade_result(regraded)
 
 
-def _foretell(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
+def _estimated(ahead: RegradePlan, *, as_json: bool) -> RegradePlanDocument:
     from assay.app.runs import documents
 
     trials = sum(len(task.trials) for task in ahead.tasks)

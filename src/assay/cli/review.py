@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, say_table, tell
+from assay.cli.output import answer, print_json, say, say_table, tell
 from assay.cli.review_terminal import go_through
 from assay.domain.errors import InputError, StoreError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
@@ -74,14 +73,11 @@ def list_(
             print_json({"assessments": listed})
             return 0
         lines = [_line(row, stamps.words_of(row.run_id, row.grader)) for row in rows]
-    if not lines:
-        say(
-            "no assessments match"
-            if state or run_id
-            else "no assessments are stored yet; `assay run SUITE` creates them"
-        )
-        return 0
-    say_table(("id", "state", "trial", "judge", "scores", "flags"), lines)
+    if lines:
+        say_table(("id", "state", "trial", "judge", "scores", "flags"), lines)
+    else:
+        none = "no assessments are stored yet; `assay run SUITE` creates them"
+        say("no assessments match" if state or run_id else none)
     return 0
 
 
@@ -98,13 +94,10 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
     with workspace(store) as opened:
         detail = decisions.assessment(opened, decisions.assessment_key(assessment_id))
         record = Stamps(opened).of(detail.row.run_id, detail.row.grader)
-    if as_json:
-        print_json(documents.assessment_detail(detail, record))
-    else:
-        say(shown(detail))
-        if detail.row.by_model and detail.row.grader != PERSON:
-            say(f"judge {detail.row.grader}: {words(record)}")
-    return 0
+    text = shown(detail)
+    if detail.row.by_model and detail.row.grader != PERSON:
+        text += f"\njudge {detail.row.grader}: {words(record)}"
+    return answer(documents.assessment_detail(detail, record), text, as_json=as_json)
 
 
 @review.command()
@@ -160,7 +153,7 @@ def correct(
 @click.option("--note", default="", metavar="TEXT", help="Note to the judge for this attempt.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason that the judge does not see; default: the note.")
 @click.option("--force", is_flag=True, help="Allow more than three attempts.")
-@click.option("--responses", is_flag=True, help="Also ask the candidates again, if the harness was at fault.")
+@click.option("--responses", is_flag=True, help="Also ask the candidates again, if Assay caused the failure.")
 @_reviewer
 @common
 def rerun(
@@ -185,8 +178,8 @@ def rerun(
         if force and not (reason or note).strip():
             raise InputError("--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT.")
         if trial is not None or responses:
-            asked = _Asked(note=note, reason=reason, responses=responses, reviewer=reviewer)
-            return _rerun_trial(opened, assessment_id, asked, as_json=as_json)
+            how = {"note": note, "reason": reason, "responses": responses, "reviewer": reviewer}
+            return _rerun_trial(opened, assessment_id, as_json=as_json, **how)
         key = decisions.assessment_key(assessment_id)
         new, failure = rerun_.rerun_now(
             opened, key, reason=reason or note or "rerun requested", note=note, force=force, reviewer=reviewer
@@ -197,43 +190,27 @@ def rerun(
         except StoreError as error:
             if new is None:
                 raise
-            what = f"{shown_assessment(new)}, the new attempt, is stored, but cannot be shown. {error.problem}"
-            raise StoreError(
-                error.where, what, remedy=f"See it with: assay review show {shown_assessment(new)}"
-            ) from error
+            problem = f"{shown_assessment(new)}, the new attempt, is stored, but cannot be shown. {error.problem}"
+            remedy = f"See it with: assay review show {shown_assessment(new)}"
+            raise StoreError(error.where, problem, remedy=remedy) from error
         row = documents.assessment_row(new_row, record, failure=failure)
     if as_json:
         print_json(row)
     elif failure is not None:
-        tell(
-            f"the judge failed: {failure.kind} ({failure.fault}): {failure.detail} {shown_assessment(key)} is unchanged."
-        )
+        why = f"{failure.kind} ({failure.fault}): {failure.detail}"
+        tell(f"the judge failed: {why} {shown_assessment(key)} is unchanged.")
     else:
         say(f"attempt {row.attempt} is {row.id}, {row.state}; {shown_assessment(key)} is superseded")
     return int(failure is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """Options for rerunning one trial."""
-
-    note: str
-    reason: str
-    responses: bool
-    reviewer: str | None
-
-
-def _rerun_trial(opened: Workspace, text: str, asked: _Asked, *, as_json: bool) -> int:
+def _rerun_trial(opened: Workspace, text: str, *, as_json: bool, **how: Any) -> int:
     from assay.app.review import decisions, documents, rerun as rerun_
 
     trial = decisions.trial_key(text)
     if trial is None:
         trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
-    failure = asyncio.run(
-        rerun_.rerun_trial(
-            opened, trial, note=asked.note, reason=asked.reason, responses=asked.responses, reviewer=asked.reviewer
-        )
-    )
+    failure = asyncio.run(rerun_.rerun_trial(opened, trial, **how))
     rows = [
         documents.assessment_row(row) for row in decisions.assessments(opened, Selection(), trial=trial) if row.current
     ]
@@ -263,12 +240,9 @@ def undo(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
 def _decided(events: tuple[ReviewEvent, ...], *, as_json: bool) -> int:
     from assay.app.review import documents
 
-    if as_json:
-        print_json({"events": [documents.review_event(event) for event in events]})
-        return 0
-    for event in events:
-        say(f"{shown_assessment(event.decision.assessment)}: {event.before} → {event.after}")
-    return 0
+    lines = [f"{shown_assessment(event.decision.assessment)}: {event.before} → {event.after}" for event in events]
+    document = {"events": [documents.review_event(event) for event in events]}
+    return answer(document, "\n".join(lines), as_json=as_json)
 
 
 def _states(state: str | None) -> frozenset[AssessmentState] | None:
@@ -278,9 +252,8 @@ def _states(state: str | None) -> frozenset[AssessmentState] | None:
         return frozenset({AssessmentState(state)})
     except ValueError:
         known = [str(s) for s in AssessmentState]
-        raise InputError(
-            "--state", f"{state!r} is not a state.{did_you_mean(state, known)}", remedy=f"Known: {', '.join(known)}."
-        ) from None
+        problem = f"{state!r} is not a state.{did_you_mean(state, known)}"
+        raise InputError("--state", problem, remedy=f"Known: {', '.join(known)}.") from None
 
 
 def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
@@ -288,14 +261,8 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
     flags = ", ".join(dict.fromkeys(str(item.kind) for item in row.assessment.flags))
     again = f" (attempt {row.attempt})" if row.attempt > 1 else ""
     trial = f"{row.thing} · trial {row.k} of {row.of}{again}"
-    return (
-        shown_assessment(row.key),
-        str(row.state),
-        trial,
-        f"{row.grader} ({stamp})" if stamp else row.grader,
-        scores,
-        flags,
-    )
+    grader = f"{row.grader} ({stamp})" if stamp else row.grader
+    return shown_assessment(row.key), str(row.state), trial, grader, scores, flags
 
 
 @review.command()
@@ -305,7 +272,7 @@ def _line(row: AssessmentRow, stamp: str | None) -> tuple[str, ...]:
     "shares",
     multiple=True,
     metavar="SHARE=NUMBER",
-    help="blind, plants, rereview, second, gap_items, gap_hours.",
+    help="New value of blind, plants, rereview, second, gap_items or gap_hours. May be repeated.",
 )
 @_reviewer
 @common
@@ -320,11 +287,8 @@ def protocol(run_id: str, shares: tuple[str, ...], reviewer: str | None, store: 
         if shares:
             protocols.switch(opened, summary.id, dict(map(_share, shares)), reviewer=reviewer)
         (current,) = protocols.in_use(opened, [opened.journal.plan_of(summary.id)])
-    if as_json:
-        print_json({"run_id": summary.id, "protocol": current})
-    else:
-        say(f"{summary.id}: {wording.protocol(current)}")
-    return 0
+    document = {"run_id": summary.id, "protocol": current}
+    return answer(document, f"{summary.id}: {wording.protocol(current)}", as_json=as_json)
 
 
 def _share(text: str) -> tuple[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import print_json, say, say_table, tell
+from assay.cli.output import answer, print_json, say, say_table, tell
 
 
 @click.group()
@@ -62,13 +62,9 @@ def list_command(store: str | None, as_json: bool) -> int:
 @click.argument("name")
 @common
 def revoke(name: str, store: str | None, as_json: bool) -> int:
-    """End NAME's invitation; their link and browser stop working. Their decisions stay."""
+    """End NAME's invitation, which signs them out and disables their link. Their decisions stay."""
     from assay.app import people as verbs
 
     with workspace(store) as opened:
         verbs.revoke(opened, name)
-    if as_json:
-        print_json({"revoked": name})
-    else:
-        say(f"The invitation for {name} has been revoked.")
-    return 0
+    return answer({"revoked": name}, f"The invitation for {name} has been revoked.", as_json=as_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, keys_over_http, of_a_run, without_sandbox, workspace
-from assay.cli.output import asked, counted, print_json, say, say_result, tell
+from assay.cli.output import answer, asked, counted, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy, TrialState
@@ -45,8 +45,7 @@ _BUDGET = click.option(
 def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: Any) -> int:
     """Run each SUITE: ask every candidate, grade every trial, and store the results.
 
-    A set file is a suite too; its judge comes from --judge or from assay.yaml. Running a file again creates a new run with the same
-    tasks.
+    A set file is a suite too; its judge comes from --judge or from assay.yaml. Each call creates a new run.
     """
     show_prompt, dry_run = options.pop("show_prompt"), options.pop("dry_run")
     if show_prompt and not dry_run:
@@ -54,7 +53,7 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
     documents: list[Any] = []
     code = 0
     with workspace(store, concurrency=options["concurrency"], budget=options["budget"]) as opened:
-        # All suites are checked before the first call, so that none can fail its checks after others were paid for.
+        # All suites are checked before the first call, so that no suite fails its checks after others have cost money.
         from assay.app.suites import default_rubric, rubric_of_file
 
         others = tuple(suites)
@@ -138,11 +137,8 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
 def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
     from assay.app.runs import documents
 
-    if as_json:
-        print_json(documents.run_summary(summary))
-    else:
-        say(f"run {summary.id} is {summary.state}; trials in progress will finish; {message}")
-    return 0
+    text = f"run {summary.id} is {summary.state}; trials in progress will finish; {message}"
+    return answer(documents.run_summary(summary), text, as_json=as_json)
 
 
 @click.command()
@@ -164,14 +160,12 @@ def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
 @common
 def extend(
     run_id: str,
-    more_trials: int,
-    until_approved: int | None,
     candidates: tuple[str, ...],
-    review: str | None,
     budget: float | None,
     yes: bool,
     store: str | None,
     as_json: bool,
+    **additions: Any,
 ) -> int:
     """Add trials or candidates to RUN, or enlarge its review sample. Stored responses are not requested again."""
     from assay.app.runs import extension
@@ -184,20 +178,18 @@ def extend(
             result = extension.extend(
                 opened,
                 run_id,
-                more_trials=more_trials,
-                until_approved=until_approved,
                 candidates=tuple(model_candidate(opened, name) for name in candidates),
                 budget_usd=budget,
-                review=review,
                 discard_reviews=True,
                 listener=listener,
                 announce=lambda estimate: tell(f"{run_id}: {asked(estimate)}"),
+                **additions,
             )
     return _show(result, as_json=as_json)
 
 
 def _ask(run_id: str, loss: str) -> None:
-    """Ask before reviews are discarded; raises `click.Abort` if the answer is no."""
+    """Ask for confirmation before reviews are discarded; raises `click.Abort` if the answer is no."""
     if not sys.stdin.isatty():
         raise InputError(run_id, loss, remedy="Nothing was changed. To accept this, add --yes.")
     click.confirm(f"{run_id} {loss} Continue?", abort=True, err=True)
@@ -222,7 +214,7 @@ def _judge_raw(
 def looked_ahead(
     opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
 ) -> tuple[Any, Any, LookAhead]:
-    """Return a suite, the options of its run, and what the run will ask."""
+    """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule
     from assay.domain.run import RunOptions
@@ -280,9 +272,8 @@ def _dry_run(ahead: LookAhead, *, show_prompt: bool, as_json: bool) -> DryRunDoc
         say(_announcement(ahead))
         for request in ahead.prompts if show_prompt else ():
             purpose = request.purpose
-            say(
-                f"\n--- {purpose.role} {purpose.candidate or purpose.judge or ''} · {request.model.ref} · task {purpose.task}"
-            )
+            name = purpose.candidate or purpose.judge or ""
+            say(f"\n--- {purpose.role} {name} · {request.model.ref} · task {purpose.task}")
             for message in request.messages:
                 say(f"[{message.role}]\n{message.content}")
     return documents.dry_run(ahead, prompts=ahead.prompts if show_prompt else ())
@@ -292,8 +283,5 @@ def _show(result: RunResult, *, as_json: bool) -> int:
     from assay.app.runs import documents
 
     document = documents.run_result(result)
-    if as_json:
-        print_json(document)
-    else:
-        say_result(result)
+    answer(document, lambda: say_result(result), as_json=as_json)
     return int(bool(document.failures))

@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from assay.cli.options import common, filters, selection, workspace
-from assay.cli.output import print_json, say, say_table
+from assay.cli.options import common, filters, margin_option, selection, workspace
+from assay.cli.output import answer, print_json, say, say_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.statistics.basis import Basis, StillOpen
-    from assay.app.statistics.documents import ComparisonDocument, StrengthsDocument, WarningDocument
+    from assay.app.statistics.documents import (
+        ComparisonDocument,
+        GateDocument,
+        RankingDocument,
+        StrengthsDocument,
+        WarningDocument,
+    )
     from assay.app.statistics.power import PowerPlan, SampleSize
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
     from assay.statistics.ranking import RankedPair
@@ -31,9 +37,9 @@ def _scope(command: Any) -> Any:
     return click.option("--scope", type=choices, default="auto", help=about)(command)
 
 
-def _margin(command: Any) -> Any:
-    about = "The smallest difference that matters: 0.03, or 3pts. Without it no pair is called equivalent."
-    return click.option("--margin", metavar="D", help=about)(command)
+_MARGIN: Final = margin_option(
+    "--margin", about="The smallest difference that matters: 0.03, or 3pts. Without it no pair is called equivalent."
+)
 
 
 @click.command()
@@ -48,12 +54,12 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
     filtered = selection(chosen)
     with workspace(store) as opened:
         basis = basis_of(opened, filtered)
-        answer = results.stats(opened, filtered, basis=basis)
+        scores = results.stats(opened, filtered, basis=basis)
         if as_json:
-            print_json(documents.scores_document(answer))
-            return 0
-        ranking = results.rank(opened, filtered, basis=basis)
-        say_standing(answer, ranking, results.leading_verdict(opened, ranking), by_task=by_task)
+            print_json(documents.scores_document(scores))
+        else:
+            ranking = results.rank(opened, filtered, basis=basis)
+            say_standing(scores, ranking, results.leading_verdict(opened, ranking), by_task=by_task)
     return 0
 
 
@@ -61,73 +67,48 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
 @click.argument("a")
 @click.argument("b")
 @_scope
-@_margin
+@_MARGIN
 @filters
 @common
-def compare(a: str, b: str, scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
+def compare(a: str, b: str, scope: str, margin: float | None, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Compare A and B: which is better, by how much, and how certain that is."""
-    from assay.app.statistics import basis as basis_, documents, results
+    from assay.app.statistics import documents, results
 
     with workspace(store) as opened:
-        answer = results.compare(
-            opened,
-            selection(chosen),
-            a,
-            b,
-            scope=results.SCOPES[scope],
-            margin=None if margin is None else basis_.parsed_margin(margin),
-        )
-    document = documents.comparison_document(answer)
-    if as_json:
-        print_json(document)
-    else:
-        _say_contrast(answer, document)
-    return 0
+        compared = results.compare(opened, selection(chosen), a, b, scope=results.SCOPES[scope], margin=margin)
+    document = documents.comparison_document(compared)
+    return answer(document, lambda: _say_contrast(compared, document), as_json=as_json)
 
 
 @click.command()
 @_scope
-@_margin
+@_MARGIN
 @filters
 @common
-def rank(scope: str, margin: str | None, store: str | None, as_json: bool, **chosen: Any) -> int:
+def rank(scope: str, margin: float | None, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Rank all candidates with the ranks that the data support, and compare all pairs with Holm's correction."""
-    from assay.app.statistics import basis as basis_, documents, results
+    from assay.app.statistics import documents, results
 
     with workspace(store) as opened:
-        answer = results.rank(
-            opened,
-            selection(chosen),
-            scope=results.SCOPES[scope],
-            margin=None if margin is None else basis_.parsed_margin(margin),
-        )
-    document = documents.ranking_document(answer)
-    if as_json:
-        print_json(document)
-        return 0
-    say_ranks(answer)
-    return 0
+        ranking = results.rank(opened, selection(chosen), scope=results.SCOPES[scope], margin=margin)
+    document = documents.ranking_document(ranking)
+    return answer(document, lambda: _say_ranks(ranking, document), as_json=as_json)
 
 
 @click.command()
-@click.option("--detect", required=True, metavar="D", help="Difference to detect: 0.03, or 3pts.")
+@margin_option("--detect", required=True, about="Difference to detect: 0.03, or 3pts.")
 @click.option("--power", default="0.8", metavar="P", help="Probability of detecting it; default 0.8.")
 @_scope
 @filters
 @common
-def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
+def plan(detect: float, power: str, scope: str, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Estimate how many more tasks or trials would show a difference of D, with their cost and reviews."""
-    from assay.app.statistics import basis as basis_, documents, power as planning, results
+    from assay.app.statistics import documents, power as planning, results
 
-    wanted = basis_.parsed_margin(detect, option="--detect")
     surely = planning.parsed_power(power)
     with workspace(store) as opened:
-        answer = planning.plan(opened, selection(chosen), detect=wanted, power=surely, scope=results.SCOPES[scope])
-    if as_json:
-        print_json(documents.power_plan_document(answer))
-    else:
-        _say_plan(answer)
-    return 0
+        needed = planning.plan(opened, selection(chosen), detect=detect, power=surely, scope=results.SCOPES[scope])
+    return answer(documents.power_plan_document(needed), lambda: _say_plan(needed), as_json=as_json)
 
 
 @click.command()
@@ -138,47 +119,42 @@ def plan(detect: str, power: str, scope: str, store: str | None, as_json: bool, 
     metavar="RUN",
     help="Compare A with itself in an earlier run: a run, a batch, or latest:BATCH, the newest run of a batch.",
 )
-@click.option("--margin", metavar="D", help="How much worse A may be: 0.03, or 3pts; default: the margin of the runs.")
+@margin_option("--margin", about="How much worse A may be: 0.03, or 3pts; default: the margin of the runs.")
 @filters
 @common
 def gate(
-    a: str, b: str | None, baseline: str | None, margin: str | None, store: str | None, as_json: bool, **chosen: Any
+    a: str, b: str | None, baseline: str | None, margin: float | None, store: str | None, as_json: bool, **chosen: Any
 ) -> int:
     """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, otherwise 3.
 
     With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the same tasks.
     """
-    from assay.app.statistics import baseline as earlier, basis as basis_, documents, results
+    from assay.app.statistics import baseline as earlier, documents, results
 
     if (b is None) == (baseline is None):
         raise click.UsageError("Give either --against B or --baseline RUN.", click.get_current_context())
-    limit = None if margin is None else basis_.parsed_margin(margin)
     with workspace(store) as opened:
         if baseline is not None:
-            outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=limit)
+            outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=margin)
         else:
-            outcome = results.gate(opened, selection(chosen), a, str(b), margin=limit)
-    if as_json:
-        print_json(documents.gate_document(outcome))
-    else:
-        _say_gate(outcome)
+            outcome = results.gate(opened, selection(chosen), a, str(b), margin=margin)
+    document = documents.gate_document(outcome)
+    answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
     return 0 if outcome.passed else EXIT_GATE_CLOSED
 
 
-def _say_gate(outcome: GateResult) -> None:
-    from assay.app.statistics import documents
-
+def _say_gate(outcome: GateResult, document: GateDocument) -> None:
     say(outcome.verdict, colour="green" if outcome.passed else "red", bold=True)
     say(outcome.contrast.verdict)
     if outcome.baseline is not None:
         _say_basis(outcome.contrast.basis)
-    _say_warnings(documents.gate_document(outcome).warnings)
+    _say_warnings(document.warnings)
 
 
 def say_standing(
     candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False
 ) -> None:
-    """Print the result of `stats` as text: scores, pairs, the verdict, and the limitations below it."""
+    """Print the result of `stats`: scores, pairs, the verdict, warnings and diagnostics."""
     from assay.app.statistics import documents
     from assay.app.statistics.diagnostics import standing_lines
     from assay.app.statistics.results import wording
@@ -216,9 +192,7 @@ def say_standing(
         _say_diagnostics(standing_lines(candidate_scores.diagnostics))
 
 
-def say_ranks(ranking_result: RankingResult) -> None:
-    """Print the result of `rank` as text."""
-    from assay.app.statistics import documents
+def _say_ranks(ranking_result: RankingResult, document: RankingDocument) -> None:
     from assay.app.statistics.results import wording
 
     _say_basis(ranking_result.basis)
@@ -229,14 +203,13 @@ def say_ranks(ranking_result: RankingResult) -> None:
         say(made)
     if ranking_result.calibrated is not None and ranking_result.calibrated.candidates:
         say(wording.calibrated_ranks(ranking_result.calibrated))
-    document = documents.ranking_document(ranking_result)
     if document.preferences is not None:
         _say_preferences(document.preferences)
     _say_warnings(document.warnings)
 
 
 def _say_scores(ranking_result: RankingResult) -> None:
-    """Print a row for each candidate, best first, and a description of the ranges."""
+    """Print a table of the candidates, best first, and explain the ranges."""
     from assay.app.statistics.results import wording
 
     rows = []
@@ -302,7 +275,7 @@ def _say_tasks(candidate_scores: CandidateScores) -> None:
 
 
 def _say_preferences(strengths: StrengthsDocument) -> None:
-    """Print strengths from pairs, and why a candidate has none."""
+    """Print the strengths computed from pairs, and the reason if a candidate has none."""
     rows = [
         (
             candidate.candidate,
@@ -316,7 +289,7 @@ def _say_preferences(strengths: StrengthsDocument) -> None:
     say(f"how often each was preferred (Bradley-Terry over {strengths.comparisons:g} pairs)")
     say_table(("candidate", "pairs won", "strength", "Elo"), rows, numbers=frozenset({1, 2, 3}))
     if strengths.reason == "separation":
-        say("none: it never lost, or never won, against the others, so its strength is unbounded.")
+        say("none: the candidate never lost or never won against the others, so its strength has no limit.")
 
 
 def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocument) -> None:
@@ -372,8 +345,8 @@ def _say_plan(power_plan: PowerPlan) -> None:
             "" if pair.pair.difference is None else wording.signed(pair.pair.difference),
             pair.pair.decision.replace("_", " "),
             "" if pair.plan is None or pair.plan.mde is None else wording.number(pair.plan.mde),
-            _way(pair.more_tasks),
-            _way(pair.more_trials),
+            _sample_size(pair.more_tasks),
+            _sample_size(pair.more_trials),
         )
         for pair in power_plan.pairs
     ]
@@ -386,17 +359,17 @@ def _say_plan(power_plan: PowerPlan) -> None:
     _say_warnings(documents.warning_documents(power_plan.basis))
 
 
-def _way(way: SampleSize | None) -> str:
+def _sample_size(size: SampleSize | None) -> str:
     from assay.app.statistics.results import wording
 
-    if way is None:
+    if size is None:
         return "not enough"
-    if way.needed > wording.TOO_MANY:
+    if size.needed > wording.TOO_MANY:
         return "more than is practical"
-    if not way.trials:
+    if not size.trials:
         return "enough now"
-    bill = "" if way.usd is None else f", {wording.money(way.usd)}"
-    return f"{way.needed:,} ({way.trials:,} trials to run{bill})"
+    cost = "" if size.usd is None else f", {wording.money(size.usd)}"
+    return f"{size.needed:,} ({size.trials:,} trials to run{cost})"
 
 
 def _say_unfinished(still_open: StillOpen, *, p_value: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay.cli.options import common, store_url, workspace
-from assay.cli.output import counted, print_json, say
+from assay.cli.output import answer, counted
 
 
 @click.group()
@@ -38,11 +38,7 @@ def restore(file: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         copied = store_copies.copy_from(opened, store_url(file) or file)
-    if as_json:
-        print_json(copied)
-    else:
-        say(f"{counted(copied.rows, 'row')} restored and verified")
-    return 0
+    return answer(copied, f"{counted(copied.rows, 'row')} restored and verified", as_json=as_json)
 
 
 def _to(target: str, source: str | None, *, as_json: bool) -> int:
@@ -50,8 +46,4 @@ def _to(target: str, source: str | None, *, as_json: bool) -> int:
 
     with workspace(source) as opened:
         copied = store_copies.copy_to(opened, store_url(target) or target)
-    if as_json:
-        print_json(copied)
-    else:
-        say(f"{counted(copied.rows, 'row')} copied and verified")
-    return 0
+    return answer(copied, f"{counted(copied.rows, 'row')} copied and verified", as_json=as_json)
