@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending")
 """Parts of the bar; the rest of it stays empty."""
+
+SUCCESS: Final = 0.7
+"""Weighted score from which an agent's run is successful, if its harness did not say so."""
+
+EVALUATORS: Final = "evaluators"
+"""The grader whose criteria are the evaluators of an agent's workspace."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -112,7 +119,11 @@ class LiveRunDocument(RunRowDocument):
 
 @document
 class AgentRunDocument(RunRowDocument):
-    """A run with the field names of agent harnesses added; models are not named while anything is pending."""
+    """A run with the field names of agent harnesses added; models are not named while anything is pending.
+
+    For an agent's run, `totalScore` is Σ(score · weight) over its evaluators, and `weightedScore` the score of the trial in the
+    statistics. Both are null until every grade is decided, and so is `isSuccessful`.
+    """
 
     candidates: tuple[str, ...] | Absent = optional()
     judges: tuple[str, ...] | Absent = optional()
@@ -128,6 +139,9 @@ class AgentRunDocument(RunRowDocument):
     specialistName: Json | Absent = optional()
     specialistVersion: Json | Absent = optional()
     metadata: Json | Absent = optional()
+    totalScore: float | None | Absent = optional()
+    weightedScore: float | None | Absent = optional()
+    isSuccessful: bool | None | Absent = optional()
 
 
 @document
@@ -148,6 +162,7 @@ class ListedAssessmentDocument:
     evaluatorName: str | None
     score: float | None
     maxScore: float
+    weight: float | None
 
 
 @document
@@ -324,8 +339,9 @@ def run_document(
             candidates=summary.candidates,
             judges=summary.judges,
             **_as_agent_run(summary, agent_run),
+            **(_totals(summary, rows, agent_run) if agent_run else {}),
         ),
-        evaluations=tuple(_evaluation(row) for row in rows),
+        evaluations=tuple(entry for row in rows for entry in _evaluations(row)),
         telemetry=telemetry([summary], agent_run.get("telemetry")),
         next=f"/api/runs/{summary.id}?after=a{rows[-1].key}" if len(rows) == limit else None,
     )
@@ -381,10 +397,30 @@ def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue]) -> di
     }
 
 
-def _evaluation(row: AssessmentRow) -> ListedAssessmentDocument:
+def _totals(
+    summary: RunSummary, rows: Sequence[AssessmentRow], agent_run: Mapping[str, JsonValue]
+) -> dict[str, float | bool | None]:
+    """Return the totals of an agent's run; None while a grade of it is pending, or if none counts."""
+    counted = [row.assessment for row in rows if row.state in COUNTS]
+    scores = [score for part in counted for score in part.scores.values()]
+    if not scores or None in scores or summary.assessments.get(AssessmentState.PENDING):
+        return dict.fromkeys(("totalScore", "weightedScore", "isSuccessful"))
+    weighted = sum(score or 0.0 for score in scores) / len(scores)
+    stated = agent_run.get("isSuccessful", agent_run.get("is_successful"))
+    return {
+        "totalScore": sum(
+            part.weights.get(grade.criterion, 1.0) * (grade.score or 0.0) for part in counted for grade in part.grades
+        ),
+        "weightedScore": weighted,
+        "isSuccessful": stated if isinstance(stated, bool) else weighted >= SUCCESS,
+    }
+
+
+def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
+    """Return an assessment as entries: one for each criterion of an agent's evaluators, else one in all."""
     assessment = None if row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED} else row.assessment
     scores = {} if assessment is None else assessment.scores
-    return fill(
+    whole = fill(
         ListedAssessmentDocument,
         row,
         id=shown_assessment(row.key),
@@ -395,7 +431,14 @@ def _evaluation(row: AssessmentRow) -> ListedAssessmentDocument:
         evaluatorName=row.grader,
         score=next(iter(scores.values())) if len(scores) == 1 else None,
         maxScore=1.0,
+        weight=None,
     )
+    if assessment is None or row.grader != EVALUATORS:
+        return [whole]
+    return [
+        replace(whole, evaluatorName=grade.criterion, score=grade.score, weight=assessment.weights.get(grade.criterion))
+        for grade in assessment.grades
+    ]
 
 
 def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[MatrixRowDocument, ...]:

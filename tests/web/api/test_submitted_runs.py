@@ -136,14 +136,31 @@ def test_imported_model_grades_wait_without_a_score(client: TestClient, workspac
     told = client.get(f"/api/runs/{run}").json()
     assert told["run"]["waiting"] == 1
     waits = told["evaluations"][-1]
-    assert (waits["state"], waits["judge"], waits["score"], waits["scores"]) == ("pending", "llm-judge", None, None)
+    assert (waits["state"], waits["judge"], waits["score"], waits["scores"]) == ("pending", "evaluators", None, None)
+    assert [told["run"][name] for name in ("totalScore", "weightedScore", "isSuccessful")] == [None] * 3
     assert "0.4" not in json.dumps(told)
     batch = client.get("/api/batches/batch_1234567890").json()
-    assert (batch["waiting"], batch["candidates"][0]["mean"]) == (1, pytest.approx(0.85))
+    assert (batch["waiting"], batch["candidates"][0]["mean"]) == (1, None)
     (key,) = [row.key for row in decisions.assessments(workspace, Selection()) if row.state == "pending"]
     decisions.approve(workspace, [key])
     batch = client.get("/api/batches/batch_1234567890").json()
     assert (batch["waiting"], batch["avgScore"]) == (0, pytest.approx((1 + 0.8 + 0.75 + 0.4) / 4))
+
+
+def test_weights_make_the_score_and_totals_are_given_back(client: TestClient) -> None:
+    weights = {"build": 0.4, "typecheck": 0.3, "lint": 0.3}
+    evaluations = [{**each, "weight": weights[each["evaluatorName"]]} for each in RUN["evaluations"]]
+    run = sent(client, evaluations=evaluations)["run_id"]
+    document = client.get(f"/api/runs/{run}").json()
+    assert {each["evaluatorName"]: each["weight"] for each in document["evaluations"]} == weights
+    assert document["run"]["weightedScore"] == pytest.approx(0.865)  # 0.85 would be the mean without weights
+    assert (document["run"]["totalScore"], document["run"]["isSuccessful"]) == (pytest.approx(0.865), True)
+    batch = client.get("/api/batches/batch_1234567890").json()
+    assert batch["avgScore"] == pytest.approx(0.865)
+    plain = sent(client, runId="plain", batchId="b2", weightedScore=None, isSuccessful=None)["run_id"]
+    totals = client.get(f"/api/runs/{plain}").json()["run"]
+    assert (totals["weightedScore"], totals["totalScore"]) == (pytest.approx(0.85), pytest.approx(2.55))
+    assert totals["isSuccessful"] is True, "0.85 is above the usual threshold of 0.7"
 
 
 def test_total_of_unknown_origin_waits_unless_a_rule_is_declared(client: TestClient) -> None:
@@ -197,6 +214,8 @@ def test_a_run_that_broke_is_a_failure_and_not_a_zero(client: TestClient, worksp
         ({"evaluations": [{"evaluatorName": "a", "score": -0.1}]}, "evaluations[0].score"),
         ({"evaluations": [{"evaluatorName": "a", "score": 1, "maxScore": 0}]}, "evaluations[0].maxScore"),
         ({"evaluations": [{"evaluatorName": "a"}, {"evaluatorName": "a"}]}, "evaluations[1]"),
+        ({"evaluations": [{"evaluatorName": "a", "score": 1, "weight": -1}]}, "evaluations[0].weight"),
+        ({"evaluations": [{"evaluatorName": "a", "score": 1, "weight": 0}]}, "evaluations"),
         ({"evaluations": [{"evaluatorName": "a", "score": 1, "gradedBy": "me"}]}, "evaluations[0].gradedBy"),
         ({"evaluations": {"a": {"score": "high"}}}, "evaluations.a.score"),
         ({"telemetry": {"costUsd": -1}}, "telemetry.costUsd"),

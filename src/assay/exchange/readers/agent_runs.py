@@ -4,10 +4,11 @@ Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations
 `batch_id`, `overall_score`, `evaluations` as a mapping by name. An object may hold `run` and `telemetry` side by side, as the
 responses of the harnesses' servers do.
 
-A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. An
-evaluator is a judge: a model if the file says so or its name contains "judge", in which case its score awaits review; otherwise a
-rule. A total without evaluators has no known judge, so it awaits review too. A total beside evaluators is not imported, because
-Assay computes it from those that count. Everything else is kept as the run's provenance.
+A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. The
+evaluators are the weighted criteria of one grader, so the run's score is Σ(score · weight) / Σ weight. An evaluator is a model if
+the file says so or its name contains "judge"; all grades of the run then await review. A total without evaluators has no known
+judge, so it awaits review too. A total beside evaluators is not imported, because Assay computes it. Everything else is kept as
+the run's provenance.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from assay.domain.import_records import (
     GradedBy,
     Skipped,
 )
+from assay.domain.suite import Criterion
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
@@ -49,6 +51,9 @@ from assay.exchange.parsing.json_values import (
 )
 
 NAME: Final = "agent_run"
+
+EVALUATORS: Final = "evaluators"
+"""Name of the grader whose criteria are the run's evaluators."""
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 """Ids that are kept unchanged, because they are safe in addresses and file names."""
@@ -98,6 +103,17 @@ class AgentRun:
     content: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evaluation:
+    """One evaluator's grade with its weight; `reply` is what a model gave as details, else None."""
+
+    name: str
+    by: GradedBy
+    weight: float
+    grade: FoundGrade
+    reply: str | None
+
+
 def recognise(sample: FileSample) -> float | None:
     """Recognise rows with a suite, a scenario, an agent, and scores or telemetry."""
     rows = first_rows(sample, 20) or [as_object(sample.document)]
@@ -137,10 +153,24 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
     response = _response(
         fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where
     )
-    assessments = tuple(
-        _assessment(name, evaluation, place, task=task, candidate=candidate, trial=trial, where=where)
-        for name, evaluation, place in evaluators
-    )
+    graded = [_evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators]
+    if graded and not any(each.weight for each in graded):
+        raise BadField("evaluations", "have no weight above 0, expected at least one.")
+    judged = any(each.by is GradedBy.MODEL for each in graded)
+    kinds = {each.by for each in graded} - {GradedBy.RULE}
+    assessments: tuple[FoundAssessment, ...] = ()
+    if graded:
+        assessments = (
+            FoundAssessment(
+                task=task,
+                trial=trial,
+                judge=EVALUATORS,
+                by=GradedBy.MODEL if judged else GradedBy.PERSON if kinds else GradedBy.RULE,
+                where=where,
+                grades=tuple(each.grade for each in graded),
+                reply="\n\n".join(each.reply for each in graded if each.reply) or None,
+            ),
+        )
     if not evaluators and (key := _first(fields, "total")) is not None and response.failure is None:
         score = _score(fields[key], 1.0, key)
         grade = FoundGrade(candidate=candidate, score=score, raw_score=score, min_score=0.0, max_score=1.0)
@@ -153,13 +183,16 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
             suite=suite,
             format=NAME,
             candidates=(FoundCandidate(name=candidate, model=model),),
+            rubric=tuple(
+                Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded
+            ),
             id=identifier if identifier and IDENTIFIER.fullmatch(identifier) else None,
             identity=f"agent run {identifier or content}",
             batch_id=batch,
             started=_time(fields, "started"),
             finished=_time(fields, "finished"),
             complete=status in DONE - FAILED,
-            provenance={"agent_run": _provenance(fields, evaluators), "content": content},
+            provenance={"agent_run": _provenance(fields, evaluators, judged=judged), "content": content},
         ),
         task=FoundTask(
             id=task, thing=scenario, tags=() if tier is None else (tier,), family=as_id(fields.get("family")) or ""
@@ -170,18 +203,11 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
     )
 
 
-def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, str]]) -> JsonValue:
-    """Return all fields that did not become rows, except scores, because a score counts only after a person approves it."""
-    taken = {
-        "evaluations",
-        "isSuccessful",
-        "is_successful",
-        "successMetric",
-        "success_metric",
-        *_NAMES["total"],
-        *_NAMES["answer"],
-    }
-    in_rows = {"score", "details", "reason", "passed", *_NAMES["most"], *_NAMES["evaluator"]}
+def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, str]], *, judged: bool) -> JsonValue:
+    """Return all fields that did not become rows, except those that would reveal a model's grade before its review."""
+    taken = {"evaluations", "successMetric", "success_metric", *_NAMES["total"], *_NAMES["answer"]}
+    taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
+    in_rows = {"score", "details", "reason", "passed", "weight", *_NAMES["most"], *_NAMES["evaluator"]}
     rests = (
         (name, {key: value for key, value in evaluation.items() if key not in in_rows})
         for name, evaluation, _ in evaluators
@@ -279,14 +305,17 @@ def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
     return evaluators
 
 
-def _assessment(
-    name: str, evaluation: JsonObject, place: str, *, task: str, candidate: str, trial: int, where: str
-) -> FoundAssessment:
+def _evaluation(name: str, evaluation: JsonObject, place: str, candidate: str) -> _Evaluation:
     most_key = _first(evaluation, "most")
     most = 1.0 if most_key is None else as_number(evaluation[most_key])
     if most is None or most <= 0:
         raise BadField(
             f"{place}.{most_key}", f"is {to_text(evaluation.get(most_key or ''))[:40]!r}, expected a number above 0."
+        )
+    weight = as_number(evaluation.get("weight", 1.0))
+    if weight is None or weight < 0:
+        raise BadField(
+            f"{place}.weight", f"is {to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0."
         )
     raw = evaluation.get("score")
     score = None if raw is None else _score(raw, most, f"{place}.score")
@@ -294,21 +323,15 @@ def _assessment(
     by = _graded_by(evaluation, f"{place}.gradedBy", _usual_grader(name, evaluation))
     grade = FoundGrade(
         candidate=candidate,
+        criterion=name,
         score=score,
         raw_score=None if score is None else score * most,
         min_score=0.0,
         max_score=most,
         reason=as_text(evaluation.get("reason")) or to_text(details),
     )
-    return FoundAssessment(
-        task=task,
-        trial=trial,
-        judge=name,
-        by=by,
-        where=where,
-        grades=(grade,),
-        reply=to_text(details) if by is GradedBy.MODEL and details is not None else None,
-    )
+    reply = to_text(details) if by is GradedBy.MODEL and details is not None else None
+    return _Evaluation(name=name, by=by, weight=weight, grade=grade, reply=reply)
 
 
 def _score(raw: JsonValue, most: float, place: str) -> float:

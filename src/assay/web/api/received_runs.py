@@ -74,6 +74,9 @@ class EvaluatorResult(BaseModel):
     evaluator_name: Annotated[str, Field(max_length=200)]
     score: Annotated[float | None, Field(description="From 0 to maxScore; null if it gave no score.")] = None
     max_score: float = 1.0
+    weight: Annotated[
+        float, Field(description="At least 0. Share in the run's score; 1 for each evaluator by default.")
+    ] = 1.0
     details: Any = None
     graded_by: Annotated[
         str | None,
@@ -122,9 +125,9 @@ EXAMPLES: dict[str, Any] = {
             "model": "claude-3-5-sonnet-20241022",
             "status": "completed",
             "evaluations": [
-                {"evaluatorName": "build", "score": 1.0, "maxScore": 1.0},
-                {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0},
-                {"evaluatorName": "lint", "score": 0.75, "maxScore": 1.0},
+                {"evaluatorName": "build", "score": 1.0, "maxScore": 1.0, "weight": 0.4},
+                {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0, "weight": 0.3},
+                {"evaluatorName": "lint", "score": 0.75, "maxScore": 1.0, "weight": 0.3},
             ],
             "telemetry": {
                 "durationMs": 45000,
