@@ -8,6 +8,7 @@ file names alone never join two files.
 from __future__ import annotations
 
 import hashlib
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -120,7 +121,7 @@ def dataset_digest(source: InputFile) -> str:
 
 
 def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, tuple[InputFile, ...]]:
-    """Return the companions of each file, which are other files read together with it.
+    """Return, for each file, the other files that are read together with it.
 
     A companion has no companions. Several files may share one, for example a description of all of them.
     """
@@ -150,8 +151,7 @@ def _requests(source: InputFile) -> _Requests:
     import numpy as np
 
     total = count = 0
-    ids: list[int] = []
-    arrays: list[NDArray[np.uint64]] = []
+    ids = array("Q")
     for task in batch_input.tasks(source):
         if isinstance(task, Skipped):
             continue
@@ -161,11 +161,7 @@ def _requests(source: InputFile) -> _Requests:
         total = (total + int.from_bytes(raw, "big")) & _MASK  # a sum, so that the order of lines does not matter
         count += 1
         ids.append(_hashed(task.id))
-        if len(ids) == 65536:
-            arrays.append(np.array(ids, dtype=np.uint64))
-            ids.clear()
-    arrays.append(np.array(ids, dtype=np.uint64))
-    return _Requests(source=source, ids=np.unique(np.concatenate(arrays)), digest=f"{count:x}-{total:032x}")
+    return _Requests(source=source, ids=np.unique(np.array(ids)), digest=f"{count:x}-{total:032x}")
 
 
 def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | None:
@@ -296,8 +292,7 @@ def _ids(source: InputFile) -> NDArray[np.uint64]:
     """
     import numpy as np
 
-    arrays: list[NDArray[np.uint64]] = []
-    ids: list[int] = []
+    ids = array("Q")
     with source.open() as stream:
         for line in lines_of(stream):
             at = line.find(_KEY)
@@ -311,11 +306,7 @@ def _ids(source: InputFile) -> NDArray[np.uint64]:
             end = line.find(b'"', start)
             if start and end > start:
                 ids.append(int.from_bytes(hashlib.blake2b(line[start:end], digest_size=8).digest(), "big"))
-            if len(ids) == 65536:
-                arrays.append(np.array(ids, dtype=np.uint64))
-                ids.clear()
-    arrays.append(np.array(ids, dtype=np.uint64))
-    return np.unique(np.concatenate(arrays))
+    return np.unique(np.array(ids))
 
 
 def _task_of(row: JsonObject) -> str | None:

@@ -90,7 +90,7 @@ class LeavesArtifacts(Protocol):
     """An importer whose harness leaves logs and artifacts beside its results."""
 
     def artifact_folders(self, source: InputFile, companions: Sequence[InputFile], /) -> Collection[str]:
-        """Return folders in which Assay sums up unrecognised files in one note."""
+        """Return the folders whose unrecognised files Assay reports in one note."""
         ...
 
 

@@ -13,9 +13,7 @@ from typing import Final, TypeAlias
 import orjson
 
 Shape: TypeAlias = "Mapping[str, Shape | None]"
-"""Keys of an object, or of every object in a list. None means that a key's whole value is explained; `*` stands for every other
-key.
-"""
+"""Keys of an object, or of each object in a list. None explains a key's whole value; `*` stands for all other keys."""
 
 ANY_KEY: Final = "*"
 _MOST_ITEMS: Final = 50

@@ -1,4 +1,4 @@
-"""Rows of tables that pandas wrote: CSV, JSON in its orientations, JSON Lines and Parquet, and a decoder for their cells."""
+"""Read the rows of tables that pandas wrote (CSV, JSON, JSON Lines, Parquet), and decode their cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN: Final = ("@key", "@root")
 
 
 def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield every row and its place; a sentence replaces a row that cannot be read."""
+    """Yield every row with its location; an unreadable row is replaced by an error message."""
     if source.sample.rows or source.sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         for row, where in read_table(source):
             yield row if isinstance(row, str) else {key: row[key] for key in row if key not in _OWN}, where
@@ -69,7 +69,7 @@ def decoded(cell: object) -> object:
 
 
 def _rows_of(document: object) -> Iterator[TableRow]:
-    """Yield the rows of a list, of `data` (a page of an API), of `columns` and `data`, or of an object of columns."""
+    """Yield the rows of a JSON document in any orientation of pandas, or in an API page (`data`)."""
     if isinstance(document, list):
         yield from (row for row in document if isinstance(row, dict))
     if not isinstance(document, dict):

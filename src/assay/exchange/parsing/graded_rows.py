@@ -1,4 +1,4 @@
-"""Turn rows of an evaluation, each with a question, an answer and metrics, into tasks, responses and assessments.
+"""Convert evaluation rows (question, answer, metrics) to tasks, responses and assessments.
 
 It is meant for harnesses whose results are a table: the reader maps each row to a `GradedRow`, and `graded_records` names tasks,
 numbers trials and yields the records.
@@ -64,7 +64,7 @@ class GradedRow:
 
 
 def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
-    """Yield the tasks, responses and assessments of rows, then notes about their metrics, whose place is `where`.
+    """Yield the rows' tasks, responses and assessments, then notes about their metrics, located at `where`.
 
     `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has a different scale, so
     that none of its values is a score.

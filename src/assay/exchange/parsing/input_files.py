@@ -457,7 +457,7 @@ def _entries(source: InputFile) -> Iterator[InputFile]:
 
 
 class _Piecewise(io.RawIOBase):
-    """An archive that refuses to be read further, or in larger pieces, than an honest one needs."""
+    """A stream over an archive that refuses larger reads and further positions than a genuine archive needs."""
 
     def __init__(self, stream: IO[bytes], name: str, *, most: int) -> None:
         self._stream = stream
@@ -508,7 +508,7 @@ def _length(stream: IO[bytes]) -> int:
 
 
 def damage(error: BaseException) -> str:
-    """Return in plain words the reason why a file or archive cannot be read."""
+    """Return a sentence that explains why a file or archive cannot be read."""
     reason = read_failure(error)
     if "not a zip file" in reason:  # it begins like a zip archive, but the list of members at the end is missing
         return "is a zip archive that is cut off: its end is missing. Copy it again."
@@ -540,7 +540,7 @@ def files_in(folder: Path) -> Iterator[Path]:
 
 
 def read_failure(error: BaseException) -> str:
-    """Return the system's or library's reason why a file could not be read, without a full stop."""
+    """Return the system's or library's error message without a full stop."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error) or type(error).__name__).rstrip(".")

@@ -1,11 +1,12 @@
-"""Rows of a file with their places, from JSON Lines, one JSON list, or a list in a file named `.jsonl`."""
+"""Read a file's rows with their locations, from JSON Lines or a JSON list, even one in a `.jsonl` file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from assay.exchange.parsing.input_files import FileSample, InputFile
+from assay.domain.digest import JsonValue
+from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 from assay.exchange.parsing.json_values import JsonObject, NotJson, as_list, as_object, objects_in, parse_json
 from assay.formats.json_lines import lines_of, row_of
 
@@ -19,7 +20,7 @@ def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
 
 
 def folder_path(source: InputFile) -> str:
-    """Return the folder of a file in a form comparable within an import: empty for the working folder, without a trailing slash.
+    """Return a file's folder, comparable within an import: empty for the working folder, without a trailing slash.
 
     An archive is treated as a folder with the archive's name.
     """
@@ -43,7 +44,7 @@ def lies_beneath(folder: str, other: str) -> bool:
 
 
 def read_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield every row and its place, `file:line` or `file#number`; if an entry is not a row, yield the reason as a sentence."""
+    """Yield every row with its location (`file:line` or `file#number`); an entry that is not a row is replaced by a message."""
     if source.sample.rows:
         with source.open() as stream:
             for number, line in enumerate(lines_of(stream), 1):
@@ -63,7 +64,7 @@ def read_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
 
 
 def objects_of(source: InputFile) -> Iterator[tuple[JsonObject, str]]:
-    """Yield the rows that are objects, with their places, for a first pass that reports nothing."""
+    """Yield the rows that are objects, with their locations; skip other entries without a message."""
     for row, where in read_rows(source):
         if not isinstance(row, str):
             yield row, where
@@ -78,6 +79,14 @@ def read_object(source: InputFile) -> JsonObject:
         except NotJson:
             return {}
     return as_object(document)
+
+
+def read_document(source: InputFile) -> JsonValue:
+    """Parse a whole file as one JSON document; raises `UnreadableFile`."""
+    try:
+        return parse_json(source.read())
+    except NotJson as error:
+        raise UnreadableFile(source.name, str(error)) from error
 
 
 def _row(line: bytes) -> JsonObject | str:

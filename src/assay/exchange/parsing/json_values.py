@@ -254,6 +254,14 @@ def as_messages(value: object) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def chat_messages(value: object) -> tuple[Message, ...]:
+    """Return a prompt as messages; a text that is a list of messages as JSON counts as that list."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(NotJson):
+            return as_messages(parse_json(value.encode())) or as_messages(value)
+    return as_messages(value)
+
+
 def as_texts(value: object) -> tuple[str, ...]:
     """Return a text or a list of texts and numbers as texts."""
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The grammar of `--map` files: places in a row, the metrics read from it, and the rows that are left out.
+"""The grammar of `--map` files: where each value is in a row, how its metrics are read, and which rows are left out.
 
-A place is a column or dotted path, `=text` for a constant, a list of places joined by `/`, or `{sum: [places]}`. A path can also
-lead into a table cell that holds JSON as text.
+A place (location) is a column or dotted path, `=text` for a constant, a list of places joined by `/`, or `{sum: [places]}`. A path
+can also lead into a table cell that holds JSON as text.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Metric:
     """One score of a row and how to read it.
 
     Attributes:
-        criterion: place of the criterion's name; None for an overall score.
-        scale: the worst and the best value, each a number or its place in the row.
+        criterion: location of the criterion's name; None for an overall score.
+        scale: the worst and the best value, each a number or its location in the row.
         labels: score of each exact word; `patterns` are the labels with `*`, in their order.
         missing: texts which mean that there is no score.
         clip: True if a score outside the scale counts as its end.
@@ -90,7 +90,7 @@ class Metric:
 
 
 def problem_of(mapping: object) -> str | None:
-    """Return the problem of a mapping as a whole, or None."""
+    """Return the first problem of a mapping as a message; None if the mapping is valid."""
     if not isinstance(mapping, Mapping):
         return "must be a mapping of names to places."
     for key in mapping:
@@ -195,7 +195,7 @@ def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
 
 
 def _words(key: object) -> tuple[str, ...]:
-    """Return the words in a table that match a label of the mapping. YAML reads the labels `Yes` and `No` as booleans."""
+    """Return the table texts that match a label of the mapping. YAML reads the labels `Yes` and `No` as booleans."""
     if isinstance(key, bool):
         return ("yes", "true") if key else ("no", "false")
     return (cell_text(key).casefold(),)
@@ -206,7 +206,7 @@ def _optional(value: JsonValue) -> Place | None:
 
 
 def place_of(value: JsonValue) -> Place:
-    """Return the function that reads a place."""
+    """Return a function that reads the value at a location."""
     if isinstance(value, list):
         parts = [place_of(part) for part in value]
         return lambda row: "/".join(cell_text(part(row)) for part in parts)
@@ -223,7 +223,7 @@ def place_of(value: JsonValue) -> Place:
 
 
 def _sum_of(numbers: list[float | None]) -> float | None:
-    """Return the sum of the numbers; None if a row has none of these numbers."""
+    """Return the sum of the numbers; None if there are none."""
     present = [number for number in numbers if number is not None]
     return sum(present) if present else None
 
@@ -257,7 +257,7 @@ def json_in(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The filter for rows: keep those that meet every condition of `where` and none of `unless`."""
+    """Keeps rows that meet every condition of `where` and none of `unless`."""
 
     where: tuple[tuple[Place, frozenset[str]], ...]
     unless: tuple[tuple[Place, frozenset[str]], ...]
@@ -286,7 +286,7 @@ def _word(value: object) -> str:
 
 
 def places_in(mapping: JsonObject) -> dict[str, Place]:
-    """Return the places that at least one row should have, keyed by their text in messages; constants are left out."""
+    """Return the locations that at least one row should have, by their description in messages, without constants."""
     named: dict[str, JsonValue] = {f"`{key}`": mapping.get(key) for key in PLACES}
     for name, given in _metrics_given(mapping):
         at = f"`scores` of {name}: " if name else ""

@@ -1,4 +1,4 @@
-"""Rows of tables with their places: CSV, TSV, JSON Lines, JSON and Parquet, one row at a time if the format allows it."""
+"""Read table rows with their locations from CSV, TSV, JSON Lines, JSON and Parquet, row by row if the format allows it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_table(
     at: str = "",
     skip: int = 0,
 ) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield every row and its place; a sentence replaces a row that cannot be read.
+    """Yield every row with its location; an unreadable row is replaced by an error message.
 
     Args:
         delimiter: separates cells: a character, or a name such as `tab` or `whitespace`; None to detect it in the first line.

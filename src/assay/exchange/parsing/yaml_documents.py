@@ -47,7 +47,7 @@ _JsonLoader.yaml_constructors = {
 
 
 def parse_yaml(content: bytes) -> JsonValue:
-    """Parse one YAML document; raises `NotJson` with the reason and the place."""
+    """Parse one YAML document; raises `NotJson` with the reason and the line."""
     try:
         _check_size(content)
         document: JsonValue = yaml.load(content, _JsonLoader)

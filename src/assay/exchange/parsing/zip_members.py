@@ -1,4 +1,4 @@
-"""Members of a zip archive that is one document in many pieces, read one at a time under limits.
+"""Read the members of a zip archive one at a time, under limits, for formats that spread one document over many members.
 
 Nothing is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to more than is safe is refused,
 regardless of its header. Python itself reads Zstandard (method 93) from 3.14 on; before that, the package `zstandard` does.

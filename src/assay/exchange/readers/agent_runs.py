@@ -33,6 +33,7 @@ from assay.domain.import_records import (
 )
 from assay.domain.suite import Criterion
 from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
 from assay.exchange.parsing.json_values import (
@@ -61,25 +62,7 @@ IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 FAILED: Final = frozenset({"failed", "failure", "error", "errored", "timeout", "timed_out", "cancelled", "aborted"})
 DONE: Final = frozenset({"completed", "complete", "succeeded", "success", "finished", "passed", *FAILED})
 
-_NAMES: Final = {
-    "run_id": ("runId", "run_id"),
-    "batch_id": ("batchId", "batch_id"),
-    "started": ("startedAt", "started_at", "run_date", "runDate"),
-    "finished": ("completedAt", "completed_at", "finishedAt"),
-    "total": ("weightedScore", "weighted_score", "totalScore", "total_score", "overall_score", "overallScore"),
-    "specialist": ("specialistEnabled", "specialist_enabled"),
-    "specialist_name": ("specialistName", "specialist_name"),
-    "specialist_version": ("specialistVersion", "specialist_version"),
-    "trial": ("trial", "iteration"),
-    "evaluator": ("evaluatorName", "evaluator_name", "name"),
-    "most": ("maxScore", "max_score"),
-    "milliseconds": ("durationMs", "duration_ms"),
-    "input": ("tokensIn", "tokens_in", "prompt_tokens", "input_tokens"),
-    "output": ("tokensOut", "tokens_out", "completion_tokens", "output_tokens"),
-    "cost": ("costUsd", "cost_usd"),
-    "answer": ("response", "output", "diff", "patch"),
-    "error": ("error", "errorMessage", "error_message"),
-}
+_NAMES: Final = foreign_names(__name__)
 _JUDGE: Final = re.compile(r"judge|(?:^|[^a-z])(?:llm|ai)(?:[^a-z]|$)", re.IGNORECASE)
 _BY: Final = {"model": GradedBy.MODEL, "rule": GradedBy.RULE, "person": GradedBy.PERSON}
 
@@ -231,7 +214,7 @@ def _is_agent_run(fields: JsonObject) -> bool:
 
 
 def _first(fields: JsonObject, name: str) -> str | None:
-    """Return the value of the first of a field's spellings that has one."""
+    """Return the first spelling of a field under which there is a value."""
     return next((key for key in _NAMES[name] if fields.get(key) is not None), None)
 
 

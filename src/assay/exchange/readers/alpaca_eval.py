@@ -32,10 +32,9 @@ NAME: Final = "alpaca_eval"
 
 _SIDES: Final = ("1", "2")
 
-_OUTPUT: Final[Shape] = dict.fromkeys(
-    ("instruction", "input", "output", "generator", "dataset", "datasplit", "samplers")
-)
-_ANNOTATION: Final[Shape] = {**_OUTPUT, **dict.fromkeys(foreign_names(__name__)["annotation"])}
+_NAMES: Final = foreign_names(__name__)
+_OUTPUT: Final[Shape] = dict.fromkeys(_NAMES["output"])
+_ANNOTATION: Final[Shape] = {**_OUTPUT, **dict.fromkeys(_NAMES["annotation"])}
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -155,7 +154,7 @@ def _points(raw: float | None) -> float | None:
 
 
 def _reply(row: JsonObject) -> str:
-    """Return the judge's words, if the file has them, with the preference, because the words are often a single letter."""
+    """Return the judge's reply, if the file has it, with the preference, because the reply is often a single letter."""
     completion = row.get("raw_completion")
     answer = as_object(completion)
     words = (

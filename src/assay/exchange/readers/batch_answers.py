@@ -26,25 +26,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 2000
 _MANY: Final = 2**53  # above this, `as_count` accepts no number
-_FINISH: Final = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "STOP": "stop",
-    "COMPLETE": "stop",
-    "FINISH": "stop",
-    "FINISHED": "stop",
-    "completed": "stop",
-    "max_tokens": "length",
-    "MAX_TOKENS": "length",
-    "LENGTH": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "tool_calls": "tool",
-    "tool_use": "tool",
-    "function_call": "tool",
-}
-_REFUSED: Final = frozenset(foreign_names(__name__)["refused"])
+_NAMES: Final = foreign_names(__name__)
+_FINISH: Final = {name: reason for reason in ("stop", "length", "tool") for name in _NAMES[reason]}
+_REFUSED: Final = frozenset(_NAMES["refused"])
 _NUMBERS: Final = ("data", "results", "segments", "embedding", "embeddings", "scores")
 
 

@@ -27,10 +27,9 @@ from assay.formats.json_lines import lines_of, row_of
 NAME: Final = "openai_batch_input"
 ROLE: Final = "input"
 
-_LINE: Final[Shape] = dict.fromkeys(
-    ("custom_id", "key", "recordId", "method", "url", "body", "params", "request", "modelInput", "metadata")
-)
-_PARAMETERS: Final = foreign_names(__name__)["parameters"]
+_NAMES: Final = foreign_names(__name__)
+_LINE: Final[Shape] = dict.fromkeys(_NAMES["line"])
+_PARAMETERS: Final = _NAMES["parameters"]
 _GOOGLE_PARAMETERS: Final = {"topP": "top_p", "maxOutputTokens": "max_tokens", "maxTokens": "max_tokens"}
 _BODIES: Final = ("body", "params", "request", "modelInput")
 _SYSTEM: Final = ("system", "instructions", "systemInstruction", "system_instruction")

@@ -171,7 +171,7 @@ def failure_of(row: JsonObject, body: JsonObject | None) -> Failure | None:
 
 
 def failed(kind: str | None, status: int | None, detail: str) -> Failure:
-    """Return a failure with the party at fault, by the status and by words that mention a full context or a filter."""
+    """Return a failure with the party at fault, judged by the status and by mentions of a full context or a filter."""
     if status is None and kind is not None:
         status = _STATUS_OF.get(kind)
     # A refused request is not the model's fault; a broken or busy server is the provider's fault.
@@ -185,7 +185,7 @@ def failed(kind: str | None, status: int | None, detail: str) -> Failure:
 
 
 def _from_error(error: object) -> Failure:
-    """Return the failure that an error object describes, in the words of any provider."""
+    """Return the failure that any provider's error object describes."""
     fields = as_object(error)
     inner = as_object(fields.get("error"))
     if inner and "code" not in fields:  # Anthropic wraps the error in an object of the type `error`
@@ -204,7 +204,7 @@ def _from_error(error: object) -> Failure:
 
 
 def _message(value: object) -> str:
-    """Return the sentence in an error object; gateways wrap errors in errors, four deep at most."""
+    """Return the message in an error object; gateways wrap errors in errors, up to four levels."""
     for _ in range(4):
         if isinstance(value, str):
             return value

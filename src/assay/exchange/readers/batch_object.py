@@ -50,7 +50,7 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 class _Batch(NamedTuple):
-    """A batch in OpenAI's words: `status` is completed, cancelled, expired, failed, or the status of a batch in progress."""
+    """A batch with OpenAI's status names: completed, cancelled, expired, failed, or the status of a batch in progress."""
 
     id: str
     status: str

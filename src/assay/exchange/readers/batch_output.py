@@ -44,7 +44,7 @@ _MOJIBAKE: Final = re.compile("â€|Ã[\u0080-\u00bfƒŠ‚†ˆ‰‹Œ–—�
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise lines that hold an id with an answer or an error, in the words of any known provider."""
+    """Recognise lines with an id and an answer or an error, in any known provider's format."""
     rows = first_lines(sample)
     if not rows:
         return None

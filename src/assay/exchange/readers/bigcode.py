@@ -15,8 +15,8 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, read_object
-from assay.exchange.parsing.json_values import NotJson, as_list, as_object, as_text, parse_json, pick, storable
+from assay.exchange.parsing.json_rows import folder_path, read_document, read_object
+from assay.exchange.parsing.json_values import as_list, as_object, as_text, pick, storable
 
 NAME: Final = "bigcode"
 
@@ -51,11 +51,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     files = options.beside.get("companions", ())
     results = next((read_object(file) for file in files if _kind(file.sample) == "results"), {})
     references = next((_list_in(file) for file in files if _kind(file.sample) == "references"), [])
-    try:
-        generations = as_list(parse_json(source.read()))
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    generations = as_list(read_document(source))
     config = as_object(results.get("config"))
     suite, model = _task_name(source), as_text(config.get("model"))
     candidate = options.candidate or model or source.stem

@@ -22,9 +22,8 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_rows import read_rows
+from assay.exchange.parsing.json_rows import read_document, read_rows
 from assay.exchange.parsing.json_values import (
-    NotJson,
     as_count,
     as_duration,
     as_list,
@@ -35,7 +34,6 @@ from assay.exchange.parsing.json_values import (
     from_text,
     from_unix,
     objects_in,
-    parse_json,
     pick,
     shorten,
     storable,
@@ -56,18 +54,9 @@ NAME: Final = "braintrust"
 
 _NAMES: Final = foreign_names(__name__)
 _EVENT: Final[Shape] = dict.fromkeys(_NAMES["event"])
-_SUMMARY: Final = dict.fromkeys(
-    ("projectName", "experimentName", "project_name", "experiment_name", "projectId", "experimentId", "projectUrl")
-)
-_FILE: Final[Shape] = {
-    "summary": {**_SUMMARY, "*": None},
-    "results": _EVENT,
-    "events": _EVENT,
-    "data": _EVENT,
-    "cursor": None,
-}
 _RULES: Final = frozenset(_NAMES["rules"])
 _LISTS: Final = ("events", "results", "data")
+_FILE: Final[Shape] = {**dict.fromkeys(_LISTS, _EVENT), "summary": None, "cursor": None}
 
 
 @dataclass(slots=True)
@@ -113,11 +102,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a task for every input, a response for every case, an assessment for every scorer."""
     summary, rows = {}, None
     if not _are_lines(source.sample):
-        try:
-            document = parse_json(source.read())
-        except NotJson as error:
-            yield Skipped(where=source.name, why=str(error))
-            return
+        document = read_document(source)
         file = as_object(document)
         summary = as_object(file.get("summary"))
         listed = (
@@ -200,7 +185,7 @@ def _traces(rows: Iterable[JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
 
 
 class _CaseReader:
-    """Reads cases; keeps the tasks read so far."""
+    """Reads cases, and numbers the trials of each task."""
 
     def __init__(self, traces: dict[str, _Trace], candidate: str | None) -> None:
         self._traces = traces

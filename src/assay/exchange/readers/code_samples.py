@@ -20,18 +20,8 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_rows import folder_path, read_rows
-from assay.exchange.parsing.json_values import (
-    NotJson,
-    as_list,
-    as_messages,
-    as_object,
-    as_text,
-    objects_in,
-    parse_json,
-    pick,
-    shorten,
-)
+from assay.exchange.parsing.json_rows import folder_path, read_document, read_rows
+from assay.exchange.parsing.json_values import as_list, as_messages, as_object, as_text, objects_in, pick, shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
 
 if TYPE_CHECKING:
@@ -47,15 +37,9 @@ NAME: Final = "code_samples"
 
 _NAMES: Final = foreign_names(__name__)
 _PROBLEM: Final = _NAMES["problem"]
-_SAMPLE: Final[Shape] = dict.fromkeys(
-    ("task_id", "completion", "solution", "raw_solution", "passed", "result", "is_solved", "reflections", *_PROBLEM)
-)
-_VERDICT: Final = _NAMES["verdict"]
-_OLD: Final = ("files", "nfiles", "base", "plus")
-_RESULTS: Final[Shape] = {
-    "eval": {"*": dict.fromkeys((*_VERDICT, *_OLD))},
-    **dict.fromkeys(("date", "hash", "pass_at_k")),
-}
+_SAMPLE: Final[Shape] = dict.fromkeys((*_NAMES["sample"], *_PROBLEM))
+_SET_UP_KEYS: Final = ("date", "hash", "pass_at_k")
+_RESULTS: Final[Shape] = {"eval": {"*": dict.fromkeys(_NAMES["verdict"])}, **dict.fromkeys(_SET_UP_KEYS)}
 # Tuples, because a damaged status may be a list, which no set can hold.
 _STATUS: Final = ("pass", "success", "fail", "failed", "timeout", "timed out")
 _PASSED: Final = ("pass", "success")
@@ -104,11 +88,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     head: JsonObject = {}
     rows: Iterable[tuple[JsonObject | str, str]]
     if kind == "results":
-        try:
-            head = as_object(parse_json(source.read()))
-        except NotJson as error:
-            yield Skipped(where=source.name, why=str(error))
-            return
+        head = as_object(read_document(source))
         rows = _rows_of_results(head, source.name)
     else:
         rows = read_rows(source)
@@ -185,7 +165,7 @@ def _problems(files: Iterable[InputFile]) -> dict[str, JsonObject]:
 
 
 class _SampleReader:
-    """Reads the samples of one file; keeps the tasks so far and their number of samples."""
+    """Reads the samples of one file, and numbers the samples of each task."""
 
     def __init__(self, source: InputFile, options: ReadOptions, problems: dict[str, JsonObject]) -> None:
         self._source = source
@@ -211,7 +191,7 @@ class _SampleReader:
             suite=self._options.dataset or suite,
             format=NAME,
             candidates=(FoundCandidate(name=self._candidate, model=model, metadata=self._options.model_info),),
-            provenance={**pick(head, ("date", "hash", "pass_at_k")), **parameters},
+            provenance={**pick(head, _SET_UP_KEYS), **parameters},
         )
 
     def sample(self, row: JsonObject, where: str) -> Iterator[Found]:

@@ -24,16 +24,15 @@ from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.graded_rows import GradedRow, graded_records, prompt_digest
 from assay.exchange.parsing.input_files import FileSample, InputFile
+from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.json_values import (
     JsonObject,
-    NotJson,
     as_count,
     as_duration,
     as_number,
     as_object,
     as_text,
     objects_in,
-    parse_json,
     pick,
     shorten,
     to_text,
@@ -43,20 +42,8 @@ from assay.exchange.parsing.metric_grades import MetricValue
 NAME: Final = "deepeval"
 
 _NAMES: Final = foreign_names(__name__)
-_CASE: Final[Shape] = {
-    **dict.fromkeys(("name", "input", "actualOutput", "expectedOutput", "context", "retrievalContext", "toolsCalled")),
-    **dict.fromkeys(("expectedTools", "tokenCost", "completionTime", "tags", "flaky", "success", "runDuration")),
-    **dict.fromkeys(_NAMES["case"]),
-    **dict.fromkeys(("inputTokenCount", "outputTokenCount", "turns", "scenario", "expectedOutcome", "userDescription")),
-    **dict.fromkeys(("imagesMapping", "expectations", "multimodalInput", "multimodalActualOutput", "metricsMetadata")),
-}
-_RUN: Final[Shape] = {
-    "testCases": _CASE,
-    "conversationalTestCases": _CASE,
-    **dict.fromkeys(("metricsScores", "traceMetricsScores", "identifier", "hyperparameters", "prompts", "testFile")),
-    **dict.fromkeys(("testPassed", "testFailed", "runDuration", "evaluationCost", "datasetAlias", "datasetId")),
-    **dict.fromkeys(("datasetVersion", "deployment", "deploymentConfigs", "official")),
-}
+_CASE: Final[Shape] = dict.fromkeys(_NAMES["case"])
+_RUN: Final[Shape] = {"testCases": _CASE, "conversationalTestCases": _CASE, **dict.fromkeys(_NAMES["run"])}
 _SET_UP: Final = _NAMES["set_up"]
 _BY_RULE: Final = frozenset({"Exact Match", "Pattern Match", "Tool Correctness", "Json Correctness"})
 _UNNAMED: Final = re.compile(r"(test_case|conversational_test_case)_\d+$")
@@ -72,11 +59,7 @@ def recognise(sample: FileSample) -> float | None:
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a response and the metrics of every test case."""
-    try:
-        run = _run_in(parse_json(source.read()))
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    run = _run_in(read_document(source))
     if run is None:
         yield Skipped(where=source.name, why="is not a test run of DeepEval: it lacks `testCases`.")
         return

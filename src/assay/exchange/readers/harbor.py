@@ -58,11 +58,9 @@ from assay.exchange.parsing.off_scale import OffScale
 NAME: Final = "harbor"
 
 _TRAJECTORY: Final = "agent/trajectory.json"
-_TRIAL: Final[Shape] = dict.fromkeys(foreign_names(__name__)["trial"])
-_JOB: Final[Shape] = {
-    "trial_results": _TRIAL,
-    **dict.fromkeys(("id", "started_at", "updated_at", "finished_at", "n_total_trials", "stats")),
-}
+_NAMES: Final = foreign_names(__name__)
+_TRIAL: Final[Shape] = dict.fromkeys(_NAMES["trial"])
+_JOB: Final[Shape] = {"trial_results": _TRIAL, **dict.fromkeys(_NAMES["job"])}
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -156,7 +154,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 class _Trial(NamedTuple):
-    """One trial's `result.json`, its place for messages, and its file (None for a trial inside the job's result)."""
+    """One trial's `result.json`, its location for messages, and its file (None for a trial inside the job's result)."""
 
     result: JsonObject
     where: str

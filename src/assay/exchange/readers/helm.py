@@ -50,13 +50,9 @@ NAME: Final = "helm"
 _NAMES: Final = foreign_names(__name__)
 _STATE: Final[Shape] = {"adapter_spec": None, "annotator_specs": None, "request_states": dict.fromkeys(_NAMES["state"])}
 _STATS: Final[Shape] = dict.fromkeys(("instance_id", "perturbation", "train_trial_index", "stats"))
-_SPEC: Final[Shape] = dict.fromkeys(
-    ("name", "scenario_spec", "adapter_spec", "metric_specs", "data_augmenter_spec", "groups", "annotators")
-)
+_SPEC: Final[Shape] = dict.fromkeys(_NAMES["spec"])
 _RULES: Final = frozenset(_NAMES["rules"])
-_ERROR_RATES: Final = frozenset(
-    {"wer_score", "mer_score", "cer_score", "chinese_wer_score", "chinese_mer_score", "chinese_cer_score"}
-)
+_ERROR_RATES: Final = _NAMES["error_rates"]
 _COUNTS: Final = _NAMES["counts"]
 
 
@@ -81,7 +77,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the statistics and the set-up in the folder of a run's states; without states, statistics have the set-up."""
+    """Return the statistics and the set-up beside a run's states; without states, the set-up beside its statistics."""
     kind = _kind(source.sample)
     mine = [other for other in others if folder_path(other) == folder_path(source)]
     kinds = {other: _kind(other.sample) for other in mine}

@@ -38,6 +38,7 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
+from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.json_values import (
     JsonObject,
     NotJson,
@@ -106,11 +107,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     if source.sample.archive_members:
         yield from _archive(source, options)
         return
-    try:
-        log = as_object(parse_json(source.read()))
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    log = as_object(read_document(source))
     if not _is_log(log):
         yield Skipped(where=source.name, why="is not an Inspect log: it has no `eval` with a task and a model.")
         return
@@ -466,7 +463,7 @@ def _parts(scorer: str, value: object) -> list[tuple[str, object]]:
 
 
 def _raw(value: object) -> float | None:
-    """Return a score's number; None for any word that is not a value in Inspect."""
+    """Return a score as a number; None for text that is not a value of Inspect."""
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):

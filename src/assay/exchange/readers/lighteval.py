@@ -49,10 +49,9 @@ NAME: Final = "lighteval"
 
 _DETAILS: Final = frozenset({"doc", "model_response", "metric"})
 _FLAT: Final = frozenset({"full_prompt", "predictions", "gold", "metrics"})
-_FLAT_ALL: Final = _FLAT | frozenset(foreign_names(__name__)["flat_all"])
-_RESULTS: Final[Shape] = dict.fromkeys(
-    ("config_general", "results", "versions", "config_tasks", "summary_tasks", "summary_general")
-)
+_NAMES: Final = foreign_names(__name__)
+_FLAT_ALL: Final = _FLAT | frozenset(_NAMES["flat_all"])
+_RESULTS: Final[Shape] = dict.fromkeys(_NAMES["results"])
 _RULE: Final = re.compile(
     r"acc|avg@|bits_per_byte|byte_perplexity|word_perplexity|ppl|bleu|chrf|ter$|em$|em_|ex$|exact_match|quasi_exact|pem|qem|pqem"
     r"|extractive_match|f1|mf1|loglikelihood|(math-|latex-)?g-pass@|(gpqa_)?pass@|maj@|mcc|mrr|recall|precision|rouge|truthfulqa_mc"
@@ -173,7 +172,7 @@ def _task_name(source: InputFile) -> str:
 
 
 def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]:
-    """Yield each row in today's layout with its place, or a sentence that says why it cannot be read."""
+    """Yield each row in today's layout with its location; an unreadable row is replaced by an error message."""
     for row, where in read_table(source):
         if isinstance(row, str) or {"doc", "model_response", "metric"} <= row.keys():
             yield row, where
@@ -199,7 +198,7 @@ def _as_detail(row: dict[str, object]) -> dict[str, object]:
 
 
 class _DetailReader:
-    """Reads rows; keeps the tasks read so far."""
+    """Reads rows, and numbers the trials of each task."""
 
     def __init__(self, candidate: str, unscaled: Collection[str]) -> None:
         self.candidate = candidate

@@ -20,15 +20,13 @@ from assay.domain.import_records import Found, FoundCandidate, FoundResponse, Fo
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import folder_path, lies_beneath
+from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
 from assay.exchange.parsing.json_values import (
     JsonObject,
-    NotJson,
     as_list,
     as_messages,
     as_object,
     as_text,
-    parse_json,
     shorten,
     storable,
     to_text,
@@ -76,11 +74,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     figures: dict[str, JsonValue] = {
         _judge(file): storable(file.sample.document) for file in companions if _is_figures(file.sample)
     }
-    try:
-        rows = [as_object(row) for row in as_list(parse_json(source.read()))]
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    rows = [as_object(row) for row in as_list(read_document(source))]
     yield FoundRun(
         suite=options.dataset or _suite(source),
         format=NAME,
@@ -95,10 +89,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     for file in companions:
         if _is_figures(file.sample):
             continue
-        try:
-            yield from _verdicts(file, [as_object(row) for row in as_list(parse_json(file.read()))])
-        except NotJson as error:
-            yield Skipped(where=file.name, why=str(error))
+        yield from _verdicts(file, [as_object(row) for row in as_list(file.sample.document)])
 
 
 def _is_figures(sample: FileSample) -> bool:

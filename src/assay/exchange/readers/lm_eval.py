@@ -41,7 +41,6 @@ from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, folder_name, folder_path, objects_of, read_object, read_rows
 from assay.exchange.parsing.json_values import (
     JsonObject,
-    NotJson,
     as_count,
     as_id,
     as_list,
@@ -50,10 +49,10 @@ from assay.exchange.parsing.json_values import (
     as_object,
     as_points,
     as_text,
+    chat_messages,
     from_unix,
     in_unit_range,
     objects_in,
-    parse_json,
     pick,
     storable,
     to_text,
@@ -64,14 +63,7 @@ NAME: Final = "lm_eval"
 _NAMES: Final = foreign_names(__name__)
 _OWN: Final = frozenset(_NAMES["own"])
 _SET_UP: Final = _NAMES["set_up"]
-_RESULTS: Final[Shape] = dict.fromkeys(
-    (
-        *("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "higher_is_better", "n-samples"),
-        *("samples", "date", "start_time", "end_time", "chat_template", "model_name_sanitized", "task_hashes"),
-        *("tokenizer_pad_token", "tokenizer_eos_token", "tokenizer_bos_token", "eot_token_id", "model_sha"),
-        *("model_dtype", "model_revision", "model_num_parameters", *_SET_UP),
-    )
-)
+_RESULTS: Final[Shape] = dict.fromkeys((*_NAMES["results"], *_SET_UP))
 _Argument: TypeAlias = "tuple[JsonValue, JsonValue]"
 """The context and the continuation of one request."""
 
@@ -387,12 +379,8 @@ def _prompt(context: object) -> tuple[Message, ...]:
     """Return the context as messages; a chat template writes the messages into it as JSON."""
     if isinstance(context, list) and len(context) == 1 and isinstance(context[0], str):
         context = context[0]  # 0.4.4 and later wrap the chat in a list
-    if isinstance(context, str) and context.startswith('[{"role"'):
-        try:
-            return as_messages(parse_json(context.encode())) or as_messages(context)
-        except NotJson:
-            pass
-    return as_messages(context)
+    chat = isinstance(context, str) and context.startswith('[{"role"')
+    return chat_messages(context) if chat else as_messages(context)
 
 
 def _answer(row: JsonObject, arguments: Sequence[_Argument]) -> str:

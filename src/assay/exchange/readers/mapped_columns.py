@@ -23,7 +23,7 @@ from assay.exchange.parsing.tables import TableRow, read_table
 
 NAME: Final = "map"
 
-# A place that is missing in all of this many first rows is probably misspelt rather than rare.
+# A location that is missing in all of this many first rows is probably misspelt rather than rare.
 _LOOKED_AT: Final = 200
 _MOST_WAITING: Final = 100_000
 
@@ -157,7 +157,7 @@ class _MappedRows:
         self.taken = False
 
     def has(self, row: TableRow, place: Place) -> bool:
-        """True if a row, or the part of it that belongs to a candidate, has a value at the place."""
+        """True if a row, or the part of it that belongs to a candidate, has a value at the location."""
         if place(row) is not None:
             return True
         parts = (cell for _, cell in self.candidates(row)) if self._mapping.get("candidates") else ()
@@ -384,7 +384,7 @@ def _opened(cell: object) -> object:
 
 
 def _list_at(fields: TableRow, path: str) -> list[object] | None:
-    """Return the list of draws at a place, even one written as JSON in a cell; None if there is no list."""
+    """Return the list of draws at a location, even one written as JSON in a cell; None if there is no list."""
     value = grammar.place_of(path)(fields)
     if isinstance(value, str):
         value = grammar.json_in(value)

@@ -45,16 +45,15 @@ from assay.exchange.readers.batch_answers import answer_of
 
 NAME: Final = "mlflow"
 
-_TRACE: Final = foreign_names(__name__)["trace"]
+_NAMES: Final = foreign_names(__name__)
+_TRACE: Final = _NAMES["trace"]
 _ASSESSED: Final = re.compile(r"(.+)/(value|rationale|error_message|error_code)$")
 _SCORED: Final = re.compile(r"(.+?)(?:/v\d+)?/(score|justification)$")
 _VERSIONED: Final = re.compile(r".+/v\d+/(score|justification)$")
 _OUTPUTS: Final = ("outputs", "predictions", "prediction")
 _TARGETS: Final = ("ground_truth", "target", "targets", "expected_response")
 _MEASURES: Final = ("token_count", "latency")
-_ONE_TO_FIVE: Final = frozenset(
-    {"answer_similarity", "answer_correctness", "faithfulness", "answer_relevance", "relevance"}
-)
+_ONE_TO_FIVE: Final = _NAMES["one_to_five"]
 _RATINGS: Final = {"yes": 1.0, "no": 0.0}
 _BY_SOURCE: Final = {"CODE": GradedBy.RULE, "HUMAN": GradedBy.PERSON}
 

@@ -32,10 +32,9 @@ from assay.domain.import_records import (
 )
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
-from assay.exchange.parsing.json_rows import first_rows, folder_path, lies_beneath, read_rows
+from assay.exchange.parsing.json_rows import first_rows, folder_path, lies_beneath, read_document, read_rows
 from assay.exchange.parsing.json_values import (
     JsonObject,
-    NotJson,
     as_count,
     as_id,
     as_list,
@@ -48,7 +47,6 @@ from assay.exchange.parsing.json_values import (
     from_unix,
     in_unit_range,
     objects_in,
-    parse_json,
     pick,
     shorten,
     storable,
@@ -91,21 +89,17 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield a run for every `run_id`."""
     about = _EvalFacts()
     runs: dict[str, int] = {}
-    try:
-        for file in options.beside.get("companions", ()):
-            for row, _ in _objects(file):
-                about.learn(row)
-        for row, where in _objects(source):
-            if isinstance(row, str):
-                yield Skipped(where=where, why=row)
-            elif row.get("object") == _ITEM:
-                runs.setdefault(as_id(row.get("run_id")) or "", len(runs))
-                about.note_item(row)
-            else:
-                about.learn(row)
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    for file in options.beside.get("companions", ()):
+        for row, _ in _objects(file):
+            about.learn(row)
+    for row, where in _objects(source):
+        if isinstance(row, str):
+            yield Skipped(where=where, why=row)
+        elif row.get("object") == _ITEM:
+            runs.setdefault(as_id(row.get("run_id")) or "", len(runs))
+            about.note_item(row)
+        else:
+            about.learn(row)
     if not runs:
         why = (
             "holds an eval or a run but none of its output items; fetch them from `/evals/{id}/runs/{id}/output_items`."
@@ -190,7 +184,7 @@ def _has_items(sample: FileSample) -> bool:
 
 
 def _objects(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield objects with their places, from lines (each an object or a page) or a document."""
+    """Yield objects with their locations, from lines (each an object or a page) or a document."""
     if source.sample.rows:
         for row, where in read_rows(source):
             if isinstance(row, str):
@@ -202,7 +196,7 @@ def _objects(source: InputFile) -> Iterator[tuple[JsonObject | str, str]]:
             for number, item in enumerate(inner, 1):
                 yield item, where if len(inner) == 1 else f"{where}#{number}"
         return
-    document = parse_json(source.read())
+    document = read_document(source)
     if isinstance(document, list):
         for number, value in enumerate(document, 1):
             if isinstance(value, dict) and _is_eval_object(value):

@@ -55,10 +55,9 @@ from assay.exchange.parsing.off_scale import OffScale
 
 NAME: Final = "openai_evals_log"
 
-_SET_UP: Final = foreign_names(__name__)["set_up"]
-_LINE: Final[Shape] = dict.fromkeys(
-    ("spec", "final_report", "run_id", "event_id", "sample_id", "type", "data", "created_by", "created_at")
-)
+_NAMES: Final = foreign_names(__name__)
+_SET_UP: Final = _NAMES["set_up"]
+_LINE: Final[Shape] = dict.fromkeys(_NAMES["line"])
 _CHOICES: Final = "choice"
 _UNREAD: Final = "__invalid__"
 

@@ -5,7 +5,7 @@ Written from `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_ba
 `--dump-eval-details`, `details`: an object of rows, or a list whose values are lists with one entry for each of `n` repeats.
 The folder names the model, the file the data set.
 
-A row's `correct` is by rule, unless the row contains the words of a judging model. Without details, a result is only a mean, which
+A row's `correct` is by rule, unless the row contains a judge model's reply. Without details, a result is only a mean, which
 cannot be compared; it is kept with the run.
 """
 
@@ -52,14 +52,14 @@ _ROLES: Final = {"HUMAN": "user", "SYSTEM": "system", "BOT": "assistant"}
 
 
 class _Place(NamedTuple):
-    """Task and trial of an index: repeats of a data set come one after another."""
+    """The task and trial of a row; the repeats of a data set follow one another."""
 
     task: str
     trial: int
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise rows by index with a prediction, and results with details or a table of means."""
+    """Recognise predictions by row number, and results with details of each row."""
     match _kind(sample):
         case "predictions":
             return explained_share(sample.document, _PREDICTION)
@@ -234,7 +234,7 @@ def _verdict(detail: JsonObject) -> MetricValue | None:
 
 
 def _reply_of_a_judge(detail: JsonObject) -> MetricValue:
-    """Return the words of a judging model; its letter is a score only if its own prompt says what the letters mean."""
+    """Return a judge model's verdict; its letter is a score only if its prompt defines the letters."""
     reply = to_text(detail.get("prediction"))
     prompt = "\n".join(message.content for message in _prompt(detail.get("origin_prompt")))
     value = None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.json_values import (
     NotJson,
     as_id,
@@ -67,11 +68,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts of the companions."""
-    try:
-        rows = as_list(parse_json(source.read()))
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    rows = as_list(read_document(source))
     if not any("cmp_key" in as_object(row) for row in rows):
         why = (
             "holds verdicts on pairs whose texts and models are in another file; import it together with its test set."

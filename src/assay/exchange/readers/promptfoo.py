@@ -36,7 +36,6 @@ from assay.domain.import_records import (
     Noted,
     Skipped,
 )
-from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
@@ -52,6 +51,7 @@ from assay.exchange.parsing.json_values import (
     as_number,
     as_object,
     as_text,
+    chat_messages,
     from_text,
     objects_in,
     parse_json,
@@ -315,7 +315,7 @@ def _task(row: JsonObject, *, one_prompt: bool) -> FoundTask:
         if assertion["type"] in ("equals", "similar", "factuality", "is-json") and assertion["value"]
     ]
     prompt = (
-        _prompt(row)
+        chat_messages(as_object(row.get("prompt")).get("raw"))
         if one_prompt
         else as_messages("\n".join(f"{key}: {to_text(value)}" for key, value in given.items()))
     )
@@ -326,17 +326,6 @@ def _task(row: JsonObject, *, one_prompt: bool) -> FoundTask:
         expected=tuple(to_text(value) for value in expected[:1]),
         metadata={"vars": storable(given), "assert": storable(asserted), **pick(test, ("metadata", "threshold"))},
     )
-
-
-def _prompt(row: JsonObject) -> tuple[Message, ...]:
-    """Return the prompt as it was sent; a chat is written into it as JSON."""
-    raw = as_object(row.get("prompt")).get("raw")
-    if isinstance(raw, str) and raw.lstrip().startswith("["):
-        try:
-            return as_messages(parse_json(raw.encode())) or as_messages(raw)
-        except NotJson:
-            pass
-    return as_messages(raw)
 
 
 def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str) -> FoundResponse:
@@ -387,7 +376,7 @@ def _components(row: JsonObject) -> list[JsonObject]:
 
 
 def _named(component: JsonObject) -> str:
-    """Return the part of an assertion that several tests may share."""
+    """Return an assertion's type, metric and value, which several tests may share."""
     assertion = as_object(component.get("assertion"))
     return "\x1f".join(to_text(assertion.get(key)) for key in ("type", "metric", "value"))
 

@@ -108,7 +108,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _rows(source: InputFile, width: int) -> Iterator[tuple[list[str] | str, str]]:
-    """Yield the cells of every row and its place; a sentence replaces a row that cannot be read."""
+    """Yield every row's cells with its location; an unreadable row is replaced by an error message."""
     names = [str(number) for number in range(width)]
     with source.open() as stream:
         for line, row in separated_rows(stream, delimiter=",", columns=names, skip=1):

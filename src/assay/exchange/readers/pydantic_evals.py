@@ -5,7 +5,7 @@ candidate, named after the experiment. A case is a task, and a repeated case (`s
 is a judge, and each of its scores and assertions a criterion; labels are words without a scale, so they are left out.
 
 Evaluators of pydantic-evals itself are rules, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which no
-report shows, so its grades wait.
+report shows, so its grades await review.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_rows import folder_path, lies_beneath
+from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
 from assay.exchange.parsing.json_values import (
-    NotJson,
     as_count,
     as_duration,
     as_list,
@@ -29,7 +28,6 @@ from assay.exchange.parsing.json_values import (
     as_object,
     as_text,
     objects_in,
-    parse_json,
     pick,
     shorten,
     storable,
@@ -49,16 +47,7 @@ NAME: Final = "pydantic_evals"
 
 _NAMES: Final = foreign_names(__name__)
 _CASE: Final[Shape] = dict.fromkeys(_NAMES["case"])
-_REPORT: Final[Shape] = {
-    "cases": _CASE,
-    "failures": _CASE,
-    **dict.fromkeys(
-        (
-            *("name", "dataset_name", "analyses", "report_evaluator_failures", "experiment_metadata", "trace_id"),
-            "span_id",
-        )
-    ),
-}
+_REPORT: Final[Shape] = {"cases": _CASE, "failures": _CASE, **dict.fromkeys(_NAMES["report"])}
 _RULES: Final = frozenset(_NAMES["rules"])
 _BY_MODEL: Final = frozenset({"LLMJudge", "GEval"})
 _DATA_SET: Final = re.compile(rb"^(# yaml-language-server: .*\n|\$schema: .*\n|name: .*\n)*cases:\s*\n", re.MULTILINE)
@@ -76,7 +65,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the data sets in a report's folder and below: a report repeats their cases."""
+    """Return the data sets in a report's folder and its subfolders, because the report repeats their cases."""
     if _kind(source.sample) != "report":
         return ()
     folder = folder_path(source)
@@ -90,11 +79,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             where=source.name, why="is a data set of pydantic-evals without results; import it with a report."
         )
         return
-    try:
-        report = as_object(parse_json(source.read()))
-    except NotJson as error:
-        yield Skipped(where=source.name, why=str(error))
-        return
+    report = as_object(read_document(source))
     candidate = options.candidate or as_text(report.get("name")) or source.stem
     trace = as_text(report.get("trace_id"))
     yield FoundRun(
@@ -128,7 +113,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 class _CaseReader:
-    """Reads cases; keeps the tasks read so far, and counts labels."""
+    """Reads cases, numbers the trials of each task, and counts labels."""
 
     def __init__(self, candidate: str, unscaled: Collection[str]) -> None:
         self._candidate = candidate

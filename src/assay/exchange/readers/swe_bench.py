@@ -40,36 +40,11 @@ NAME: Final = "swe_bench"
 
 _SHOWN_TESTS: Final = 20
 _OLDER: Final = ("generated", "no_generation", "no_logs")
-_LISTS: Final = (
-    "resolved",
-    *_OLDER,
-    "with_logs",
-    "install_fail",
-    "reset_failed",
-    "no_apply",
-    "applied",
-    "test_errored",
-)
-_PREDICTION: Final[Shape] = dict.fromkeys(
-    ("instance_id", "model_name_or_path", "model_patch", "full_output", "text", "text_inputs", "cost")
-)
-_INSTANCE: Final[Shape] = dict.fromkeys(
-    ("resolved", "tests_status", "patch_is_None", "patch_exists", "patch_successfully_applied")
-)
-_COUNTS: Final = foreign_names(__name__)["counts"]
-_REPORT: Final[Shape] = dict.fromkeys(
-    (
-        *(*_COUNTS, *_LISTS, "completed_ids", "incomplete_ids", "empty_patch_ids", "submitted_ids", "resolved_ids"),
-        *(
-            "unresolved_ids",
-            "error_ids",
-            "unstopped_containers",
-            "unstopped_instances",
-            "unremoved_images",
-            "test_timeout",
-        ),
-    )
-)
+_NAMES: Final = foreign_names(__name__)
+_COUNTS: Final = _NAMES["counts"]
+_PREDICTION: Final[Shape] = dict.fromkeys(_NAMES["prediction"])
+_INSTANCE: Final[Shape] = dict.fromkeys(_NAMES["instance"])
+_REPORT: Final[Shape] = dict.fromkeys((*_COUNTS, *_NAMES["report"]))
 
 
 def recognise(sample: FileSample) -> float | None:

@@ -50,17 +50,14 @@ NAME: Final = "terminal_bench"
 
 _NAMES: Final = foreign_names(__name__)
 _TRIAL: Final[Shape] = dict.fromkeys(_NAMES["trial"])
-_JOB: Final[Shape] = {
-    "results": _TRIAL,
-    **dict.fromkeys(("id", "pass_at_k", "n_resolved", "n_unresolved", "resolved_ids", "unresolved_ids", "accuracy")),
-}
+_JOB: Final[Shape] = {"results": _TRIAL, **dict.fromkeys(_NAMES["job"])}
 _SET_UP: Final = _NAMES["set_up"]
 _ATTEMPT: Final = re.compile(r"\.(\d+)-of-\d+\.(.+)$")
 _NO_MODE: Final = (None, "unset", "none")
 
 
 class _Trial(NamedTuple):
-    """One trial's row and its place."""
+    """One trial's row and its location."""
 
     row: JsonObject
     where: str

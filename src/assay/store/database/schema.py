@@ -11,7 +11,7 @@ the write transaction, so a whole batch is inserted without fetching each key. A
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -30,6 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.types import TypeEngine
 
 OLDEST: Final = "0011"
 """The oldest schema that can be upgraded: 0001 to 0010 were never released."""
@@ -60,6 +61,20 @@ version = Table(
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
 """Alembic's version table with its single row; it has separate metadata because Alembic creates it."""
+
+
+def _filled(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    """Return columns that have a value in every row."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _nullable(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
+
+
+def _references(*tables: str) -> list[Column[Any]]:
+    """Return the columns `TABLE_key`, each of which refers to the key of a table in every row."""
+    return [Column(f"{name}_key", Key, ForeignKey(f"{name}.key"), nullable=False) for name in tables]
 
 
 def _for_deletions(column: str) -> Index:
@@ -111,13 +126,9 @@ candidate_event = Table(
     metadata,
     Column("id", Key, primary_key=True),
     Column("verb", String(12), nullable=False),
-    Column("source", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("source_key", Key, nullable=False),
-    Column("target_key", Key, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("reviewer", Text, nullable=False),
-    Column("reason", Text, nullable=False),
+    *_filled(Text, "source", "target"),
+    *_filled(Key, "source_key", "target_key"),
+    *_filled(Text, "detail", "reviewer", "reason"),
     Column("at", String(30), nullable=False),
     Column("undoes", Key),
 )
@@ -153,13 +164,9 @@ run = Table(
     Column("batch_id", Text),
     Column("budget_usd", Double),
     Column("spent_usd", Double, nullable=False),
-    Column("calls", Key, nullable=False),
-    Column("unpriced_calls", Key, nullable=False),
-    Column("input_tokens", Key, nullable=False),
-    Column("output_tokens", Key, nullable=False),
+    *_filled(Key, "calls", "unpriced_calls", "input_tokens", "output_tokens"),
     Column("cost_usd", Double, nullable=False),
-    Column("judges", Text, nullable=False),
-    Column("settings", Text, nullable=False),
+    *_filled(Text, "judges", "settings"),
     Column("plan_key", Key, ForeignKey("body.key"), nullable=False),
     Column("regrade_of", Key),
     # Lists read one page of runs by these. Without them, summarising 20,000 runs takes about a second.
@@ -175,8 +182,7 @@ run_tally = Table(
     "run_tally",
     metadata,
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("subject", String(12), nullable=False),
-    Column("state", String(12), nullable=False),
+    *_filled(String(12), "subject", "state"),
     Column("n", Key, nullable=False),
     PrimaryKeyConstraint("run_key", "subject", "state"),
 )
@@ -187,8 +193,7 @@ reservation = Table(
     metadata,
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("owner", String(40), nullable=False),
-    Column("usd", Double, nullable=False),
-    Column("most_usd", Double, nullable=False),
+    *_filled(Double, "usd", "most_usd"),
     PrimaryKeyConstraint("run_key", "owner"),
 )
 """Sums over the calls in flight of each process (`domain.budget`); when a process has ended, its `usd` is booked as spent.
@@ -216,8 +221,7 @@ stretch = Table(
 run_candidate = Table(
     "run_candidate",
     metadata,
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("candidate_key", Key, ForeignKey("candidate.key"), nullable=False),
+    *_references("run", "candidate"),
     Column("position", Integer, nullable=False),
     Column("name", Text, nullable=False),
     Column("identity", Text, nullable=False, default=""),
@@ -228,19 +232,14 @@ run_candidate = Table(
 run_grader = Table(
     "run_grader",
     metadata,
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("grader_key", Key, ForeignKey("grader.key"), nullable=False),
+    *_references("run", "grader"),
     Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
 """`reference`: people whose grades came with the data; no later grading replaces these grades."""
 
 run_criterion = Table(
-    "run_criterion",
-    metadata,
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("criterion_key", Key, ForeignKey("criterion.key"), nullable=False),
-    PrimaryKeyConstraint("run_key", "criterion_key"),
+    "run_criterion", metadata, *_references("run", "criterion"), PrimaryKeyConstraint("run_key", "criterion_key")
 )
 
 task = Table(
@@ -250,8 +249,7 @@ task = Table(
     Column("suite_key", Key, ForeignKey("suite.key"), nullable=False),
     Column("task_id", Text, nullable=False),
     Column("digest", String(64), nullable=False),
-    Column("language", Text, nullable=False),
-    Column("family", Text, nullable=False),
+    *_filled(Text, "language", "family"),
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     Column("body_digest", String(64), nullable=False),
     UniqueConstraint("suite_key", "task_id", "digest"),
@@ -265,8 +263,7 @@ run_task = Table(
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("task_key", Key, ForeignKey("task.key"), nullable=False),
-    Column("task_id", Text, nullable=False),
-    Column("thing", Text, nullable=False),
+    *_filled(Text, "task_id", "thing"),
     Column("weight", Double, nullable=False),
     Column("trials", Integer, nullable=False),
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
@@ -280,8 +277,7 @@ run_task = Table(
 run_tag = Table(
     "run_tag",
     metadata,
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("task_key", Key, ForeignKey("task.key"), nullable=False),
+    *_references("run", "task"),
     Column("tag", Text, nullable=False),
     PrimaryKeyConstraint("run_key", "task_key", "tag"),
     sqlite_with_rowid=False,
@@ -291,12 +287,9 @@ trial = Table(
     "trial",
     metadata,
     Column("key", Key, primary_key=True, autoincrement=False),
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("task_key", Key, ForeignKey("task.key"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("k", Integer, nullable=False),
-    Column("state", String(12), nullable=False),
-    Column("standing", String(12), nullable=False),
+    *_references("run", "task"),
+    *_filled(Integer, "position", "k"),
+    *_filled(String(12), "state", "standing"),
     Column("rest", String(12)),
     Column("owner", String(40)),
     Column("tries", Integer, nullable=False),
@@ -317,18 +310,12 @@ call = Table(
     Column("run_key", Key, nullable=False),
     Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
     Column("role", String(12), nullable=False),
-    Column("candidate_key", Key),
-    Column("grader_key", Key),
-    Column("attempt", Integer, nullable=False),
-    Column("number", Integer, nullable=False),
+    *_nullable(Key, "candidate_key", "grader_key"),
+    *_filled(Integer, "attempt", "number"),
     Column("model", Text, nullable=False),
-    Column("model_version", Text),
-    Column("finish_reason", Text),
-    Column("input_tokens", Key),
-    Column("output_tokens", Key),
-    Column("latency_s", Double),
-    Column("first_token_s", Double),
-    Column("cost_usd", Double),
+    *_nullable(Text, "model_version", "finish_reason"),
+    *_nullable(Key, "input_tokens", "output_tokens"),
+    *_nullable(Double, "latency_s", "first_token_s", "cost_usd"),
     Column("started", String(30), nullable=False),
     Column("fail_kind", Text),
     Column("fail_fault", String(12)),
@@ -353,20 +340,15 @@ job = Table(
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("token", String(16), nullable=False, unique=True),
     Column("stage", String(12), nullable=False),
-    Column("place", Text, nullable=False),
-    Column("model", Text, nullable=False),
+    *_filled(Text, "place", "model"),
     Column("base_url", Text),
     Column("habits", Text, nullable=False),
     Column("state", String(12), nullable=False),
     Column("owner", String(40)),
     Column("requests", Key, nullable=False),
-    Column("input_file", Text),
-    Column("remote_id", Text),
-    Column("status", Text),
-    Column("detail", Text),
+    *_nullable(Text, "input_file", "remote_id", "status", "detail"),
     Column("created", String(30), nullable=False),
-    Column("sent", String(30)),
-    Column("ended", String(30)),
+    *_nullable(String(30), "sent", "ended"),
     Column("log_key", Key, ForeignKey("body.key")),
     Index("ix_job_run_key", "run_key"),
     _for_deletions("log_key"),
@@ -412,8 +394,7 @@ assessment = Table(
     "assessment",
     metadata,
     Column("key", Key, primary_key=True, autoincrement=False),
-    Column("run_key", Key, nullable=False),
-    Column("task_key", Key, nullable=False),
+    *_filled(Key, "run_key", "task_key"),
     Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
     Column("grader_key", Key, nullable=False),
     Column("candidate_key", Key),
@@ -444,12 +425,8 @@ score = Table(
     metadata,
     Column("run_key", Key, nullable=False),
     Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
-    Column("candidate_key", Key, nullable=False),
-    Column("task_key", Key, nullable=False),
-    Column("trial_key", Key, nullable=False),
-    Column("grader_key", Key, nullable=False),
-    Column("value", Double),
-    Column("judged_value", Double),
+    *_filled(Key, "candidate_key", "task_key", "trial_key", "grader_key"),
+    *_nullable(Double, "value", "judged_value"),
     Column("joint", Boolean, nullable=False),
     Column("state", String(12), nullable=False),
     Column("place", Integer),
@@ -464,15 +441,9 @@ grade = Table(
     metadata,
     Column("run_key", Key, nullable=False),
     Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
-    Column("candidate_key", Key, nullable=False),
-    Column("criterion_key", Key, nullable=False),
+    *_filled(Key, "candidate_key", "criterion_key"),
     Column("weight", Double, nullable=False),
-    Column("value", Double),
-    Column("judged_value", Double),
-    Column("raw", Double),
-    Column("low", Double),
-    Column("high", Double),
-    Column("confidence", Double),
+    *_nullable(Double, "value", "judged_value", "raw", "low", "high", "confidence"),
     PrimaryKeyConstraint("run_key", "assessment_key", "candidate_key", "criterion_key"),
     _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
@@ -485,18 +456,13 @@ review_event = Table(
     Column("idempotency_key", Text, unique=True),
     Column("assessment_key", Key, ForeignKey("assessment.key"), nullable=False),
     Column("run_key", Key, nullable=False),
-    Column("verb", String(12), nullable=False),
-    Column("before", String(12), nullable=False),
-    Column("after", String(12), nullable=False),
+    *_filled(String(12), "verb", "before", "after"),
     Column("reviewer", Text, nullable=False),
     Column("via", String(12), nullable=False),
     Column("displayed", Boolean, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("corrections", Text, nullable=False),
+    *_filled(Text, "reason", "note", "corrections"),
     Column("at", String(30), nullable=False),
-    Column("previous_hash", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
+    *_filled(String(64), "previous_hash", "hash"),
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
 """Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""
@@ -515,9 +481,7 @@ calibration = Table(
     metadata,
     Column("key", Key, primary_key=True),
     Column("model", Text, nullable=False),
-    Column("prompt", String(32), nullable=False),
-    Column("rubric", String(32), nullable=False),
-    Column("parameters", String(32), nullable=False),
+    *_filled(String(32), "prompt", "rubric", "parameters"),
     Column("version", Integer, nullable=False),
     Column("tier", String(20), nullable=False),
     Column("at", String(30), nullable=False),
@@ -540,10 +504,8 @@ imported = Table(
     Column("run_key", Key, ForeignKey("run.key")),
     Column("owner", String(40)),
     Column("at", String(30), nullable=False),
-    Column("identity", Text),
-    Column("version", Text),
-    Column("content", String(32)),
-    Column("answers", String(32)),
+    *_nullable(Text, "identity", "version"),
+    *_nullable(String(32), "content", "answers"),
     Index("ix_imported_digest", "digest"),
     Index("ix_imported_dataset", "dataset"),
     Index("ix_imported_identity", "identity"),
@@ -560,10 +522,7 @@ imported_response = Table(
     "imported_response",
     metadata,
     # The key comes first: in `PRAGMA integrity_check`, SQLite 3.40 takes a column between two key columns for NULL.
-    Column("identity", Key, nullable=False),
-    Column("trial_key", Key, nullable=False),
-    Column("candidate_key", Key, nullable=False),
-    Column("run_key", Key, nullable=False),
+    *_filled(Key, "identity", "trial_key", "candidate_key", "run_key"),
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )
@@ -576,12 +535,9 @@ run_event = Table(
     metadata,
     Column("id", Key, primary_key=True),
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("verb", String(12), nullable=False),
-    Column("before", String(12), nullable=False),
-    Column("after", String(12), nullable=False),
+    *_filled(String(12), "verb", "before", "after"),
     Column("other_key", Key),
-    Column("reviewer", Text, nullable=False),
-    Column("reason", Text, nullable=False),
+    *_filled(Text, "reviewer", "reason"),
     Column("at", String(30), nullable=False),
     Index("ix_run_event_run_key", "run_key"),
 )
@@ -593,15 +549,11 @@ control_event = Table(
     Column("id", Key, primary_key=True),
     Column("idempotency_key", Text, unique=True),
     Column("assessment_key", Key, ForeignKey("control_item.key"), nullable=False),
-    Column("verb", String(12), nullable=False),
-    Column("before", String(12), nullable=False),
-    Column("after", String(12), nullable=False),
+    *_filled(String(12), "verb", "before", "after"),
     Column("reviewer", Text, nullable=False),
     Column("via", String(12), nullable=False),
     Column("displayed", Boolean, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("corrections", Text, nullable=False),
+    *_filled(Text, "reason", "note", "corrections"),
     Column("at", String(30), nullable=False),
     Index("ix_control_event_assessment_key", "assessment_key"),
 )
@@ -629,8 +581,7 @@ observation = Table(
     "observation",
     metadata,
     Column("id", Key, primary_key=True),
-    Column("kind", String(12), nullable=False),
-    Column("purpose", String(12), nullable=False),
+    *_filled(String(12), "kind", "purpose"),
     Column("run_key", Key, ForeignKey("run.key"), nullable=False),
     Column("assessment_key", Key, nullable=False),
     Column("reviewer", Text, nullable=False),
@@ -668,18 +619,15 @@ vote = Table(
     metadata,
     Column("id", Key, primary_key=True),
     Column("once", Text, unique=True),
-    Column("run_key", Key, ForeignKey("run.key"), nullable=False),
-    Column("trial_key", Key, ForeignKey("trial.key"), nullable=False),
-    Column("left_place", Integer, nullable=False),
-    Column("right_place", Integer, nullable=False),
+    *_references("run", "trial"),
+    *_filled(Integer, "left_place", "right_place"),
     Column("choice", String(12), nullable=False),
     Column("undoes", Key, unique=True),
     Column("reviewer", Text, nullable=False),
     Column("active_ms", Key),
     Column("telling", Boolean, nullable=False),
     Column("at", String(30), nullable=False),
-    Column("previous_hash", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
+    *_filled(String(64), "previous_hash", "hash"),
     Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
     Index("ix_vote_trial_key", "trial_key"),
 )
