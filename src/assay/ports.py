@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Asks models over one wire protocol. Each call is a single attempt; the engine handles retries."""
+    """Asks models over one wire protocol. Each call is a single attempt; the engine handles retries.
+
+    A provider with an attribute `calls_tools = True` gets requests with `tools`; for any other, they fail as `no_tools`.
+    """
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Return the model's answer; raise `CallFailed` for any other outcome, including an empty answer."""

@@ -19,7 +19,8 @@ from tests.support.model_server import Call, Mishap, ModelServer, Said
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.model import DEFAULTS, ModelSpec, Parameters
-from assay.domain.suite import Message
+from assay.domain.suite import Message, ToolMessage
+from assay.domain.tools import Tool, ToolCall, ToolResult
 from assay.providers.directory import Directory
 from assay.providers.echo import Echo
 from assay.providers.http_model import HttpModel
@@ -500,3 +501,103 @@ class TestTheScriptedServer:
 
 def test_echo_says_that_it_cannot_judge() -> None:
     assert Echo.can_judge is False
+
+
+WEATHER = Tool(
+    name="get_weather",
+    description="The weather in a city.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+class TestTools:
+    def test_tools_are_offered_in_the_protocol_s_form(self, protocol: Protocol, server: ModelServer) -> None:
+        assert ask(protocol, server, asking(protocol, tools=(WEATHER,))).tool_calls == ()
+        (offered,) = server.calls[0].body["tools"]
+        fields = {"name": WEATHER.name, "description": WEATHER.description}
+        if protocol is OPENAI:
+            assert offered == {"type": "function", "function": {**fields, "parameters": WEATHER.parameters}}
+        else:
+            assert offered == {**fields, "input_schema": WEATHER.parameters}
+        assert "tool_choice" not in server.calls[0].body
+
+    def test_parallel_calls_keep_order_ids_and_text(self, protocol: Protocol, server: ModelServer) -> None:
+        calls: tuple[tuple[str, dict[str, object]], ...] = (
+            ("get_weather", {"city": "Oslo"}),
+            ("get_time", {}),
+            ("get_weather", {"city": "Bern", "day": 2}),
+        )
+        server.answer = lambda _: Said(text="Let me look.", tools=calls)
+        reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
+        assert (reply.text, reply.finish_reason) == ("Let me look.", "tool")
+        # The second tool was not offered: the call is kept, so that whoever holds the conversation can answer it.
+        assert [(call.name, call.arguments) for call in reply.tool_calls] == list(calls)
+        assert len({call.id for call in reply.tool_calls}) == 3
+
+    def test_a_reply_may_have_calls_and_no_text(self, protocol: Protocol, server: ModelServer) -> None:
+        server.answer = lambda _: Said(tools=(("get_weather", {"city": "Oslo"}),))
+        reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
+        assert reply.text == ""
+        assert reply.usage.output_tokens is not None
+
+    @pytest.mark.parametrize("broken", ['{"city": "Os', '["Oslo"]', '{"city": NaN}', "Oslo"])
+    def test_malformed_arguments_are_kept_as_text(self, server: ModelServer, broken: str) -> None:
+        server.answer = lambda _: Said(tools=(("get_weather", broken),))
+        (call,) = ask(OPENAI, server, asking(OPENAI, tools=(WEATHER,))).tool_calls
+        assert (call.arguments, call.malformed, call.text) == (None, broken, broken)
+
+    def test_an_input_that_is_not_an_object_is_malformed(self, server: ModelServer) -> None:
+        server.answer = lambda _: Said(tools=(("get_weather", ["Oslo"]),))
+        (call,) = ask(ANTHROPIC, server, asking(ANTHROPIC, tools=(WEATHER,))).tool_calls
+        assert (call.arguments, call.malformed) == (None, '["Oslo"]')
+
+    def test_arguments_cut_off_by_the_limit_stay_truncated(self, protocol: Protocol, server: ModelServer) -> None:
+        server.answer = lambda _: Said(tools=(("get_weather", {}),), finish="length")
+        reply = ask(protocol, server, asking(protocol, tools=(WEATHER,)))
+        assert reply.truncated
+        assert len(reply.tool_calls) == 1
+
+    def test_calls_and_results_go_back_to_the_model(self, protocol: Protocol, server: ModelServer) -> None:
+        first = asking(protocol, tools=(WEATHER,))
+        calls = (
+            ToolCall(id="a1", name="get_weather", arguments={"city": "Zürich"}),
+            ToolCall(id="a2", name="get_weather", arguments=None, malformed='{"city'),
+        )
+        results = (ToolResult(call_id="a1", text="12 °C"), ToolResult(call_id="a2", text="no JSON", is_error=True))
+        ask(
+            protocol,
+            server,
+            replace(
+                first,
+                messages=(
+                    *first.messages,
+                    ToolMessage(role="assistant", content="", calls=calls),
+                    ToolMessage(role="tool", content="", results=results),
+                ),
+            ),
+        )
+        call = server.calls[0]
+        broken = "Error: no JSON" if protocol is OPENAI else "no JSON"
+        assert call.results == [("a1", "12 °C", False), ("a2", broken, True)]
+        sent = call.body["messages"]
+        if protocol is OPENAI:
+            assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool", "tool"]
+            written = [each["function"]["arguments"] for each in sent[2]["tool_calls"]]
+            assert written == ['{"city": "Zürich"}', '{"city']
+            assert sent[2]["content"] is None
+        else:
+            assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+            assert [block["input"] for block in sent[1]["content"]] == [{"city": "Zürich"}, {"malformed": '{"city'}]
+
+    def test_calls_without_offered_tools_are_no_answer(self, protocol: Protocol, server: ModelServer) -> None:
+        server.answer = lambda _: Said(tools=(("get_weather", {"city": "Oslo"}),))
+        failed = failure(protocol, server)
+        assert failed.kind == "empty"
+        assert "it was offered none" in failed.detail
+
+    def test_a_model_without_tools_fails_by_name(self, protocol: Protocol, server: ModelServer) -> None:
+        server.refuses = {"tools"}
+        failed = failure(protocol, server, asking(protocol, tools=(WEATHER,)))
+        assert (failed.kind, failed.transient, failed.fault) == ("no_tools", False, Fault.HARNESS)
+        assert "tools' is not supported with this model" in failed.detail
+        assert len(server.calls) == 1

@@ -95,14 +95,32 @@ class Call:
         return [part for part in parts if part.get("type") in ("image", "image_url")]
 
     @property
+    def tools(self) -> list[str]:
+        """The names of the tools that the model may call."""
+        return [tool.get("function", tool)["name"] for tool in self.body.get("tools", ())]
+
+    @property
+    def results(self) -> list[tuple[str, str, bool]]:
+        """The results of tool calls in all messages: id, text, and True for an error, which OpenAI's protocol has in the text."""
+        results = []
+        for message in self.body.get("messages", ()):
+            if message["role"] == "tool":
+                results.append((message["tool_call_id"], message["content"], message["content"].startswith("Error: ")))
+            blocks = message["content"] if isinstance(message["content"], list) else []
+            results += [
+                (block["tool_use_id"], block["content"], block.get("is_error", False))
+                for block in blocks
+                if block["type"] == "tool_result"
+            ]
+        return results
+
+    @property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema the answer should have: sent as such, as a forced tool, or written into the prompt."""
         match self.body:
             case {"response_format": {"json_schema": {"schema": dict(schema)}}}:
                 return schema
-            case {"tools": [{"input_schema": dict(schema)}, *_]} | {
-                "tools": [{"function": {"parameters": dict(schema)}}, *_]
-            }:
+            case {"tools": [{"input_schema": dict(schema)}, *_], "tool_choice": {"type": "tool"}}:
                 return schema
             case _:
                 return _schema_in(self.prompt)
@@ -110,9 +128,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """An answer that says more than its text."""
+    """An answer that says more than its text.
 
-    text: str
+    `tools` are (name, arguments) of tool calls in one answer; arguments that are a text go over the wire as they are.
+    """
+
+    text: str = ""
+    tools: tuple[tuple[str, Any], ...] = ()
     finish: str = "stop"
     model: str | None = None
     input_tokens: int | None = None
@@ -570,7 +592,7 @@ def _outermost(prompt: str, start: int) -> bool:
 def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return "".join(part.get("text", "") for part in content or () if isinstance(part, dict))
 
 
 def _tokens(text: str) -> int:
@@ -581,11 +603,24 @@ def _prompt_tokens(call: Call) -> int:
     return sum(_tokens(_text_of(message["content"])) for message in call.body.get("messages", []))
 
 
+def _id_of(call: Call) -> str:
+    """A letter for ids, which differ from message to message of a conversation."""
+    return chr(97 + len(call.body["messages"]) % 26)
+
+
 def _openai_payload(call: Call, said: Said, text: str, finish: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if finish == "refusal":
         message |= {"content": None, "refusal": text}
         finish = "stop"
+    if said.tools:
+        calls = [(name, given if isinstance(given, str) else json.dumps(given)) for name, given in said.tools]
+        message["content"] = text or None
+        message["tool_calls"] = [
+            {"id": f"call_{_id_of(call)}{n}", "type": "function", "function": {"name": name, "arguments": given}}
+            for n, (name, given) in enumerate(calls)
+        ]
+        finish = "tool_calls" if finish == "stop" else finish
     into = said.input_tokens if said.input_tokens is not None else _prompt_tokens(call)
     out = said.output_tokens if said.output_tokens is not None else _tokens(text)
     return {
@@ -612,6 +647,12 @@ def _anthropic_payload(call: Call, said: Said, text: str, finish: str) -> dict[s
                 }
             ]
             reason = "tool_use" if finish == "stop" else reason
+    if said.tools:
+        content += [
+            {"type": "tool_use", "id": f"toolu_{_id_of(call)}{n}", "name": name, "input": given}
+            for n, (name, given) in enumerate(said.tools)
+        ]
+        reason = "tool_use" if finish == "stop" else reason
     return {
         "id": "msg_scripted",
         "type": "message",

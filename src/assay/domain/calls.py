@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.model import ModelSpec, Parameters
     from assay.domain.suite import Message, Task
+    from assay.domain.tools import Tool, ToolCall
 
 
 class Role(StrEnum):
@@ -50,7 +51,8 @@ class AnswerSchema:
 class ModelRequest:
     """One question to one model. `parameters` are complete: the provider adds only the model's name.
 
-    `task` is set for candidates that are programs, because they may use more of the task than the messages contain.
+    `tools` are those that the model may call; they cannot be combined with an `answer_schema`. `task` is set for candidates that
+    are programs, because they may use more of the task than the messages contain.
     """
 
     model: ModelSpec
@@ -58,6 +60,7 @@ class ModelRequest:
     parameters: Parameters
     purpose: Purpose
     answer_schema: AnswerSchema | None = None
+    tools: tuple[Tool, ...] = ()
     task: Task | None = None
 
 
@@ -71,7 +74,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer.
+    """A model's answer: text, tool calls, or both. Only a request with `tools` gets `tool_calls`.
 
     `finish_reason` is `stop`, `length`, `refusal`, `tool` or the provider's own word; `model_version` is the model that
     answered, according to the server; `latency_s` runs from sending to the last byte, and is None if it was not measured;
@@ -89,6 +92,7 @@ class Reply:
     cost_usd: float | None = None
     blind: bool = False
     log: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
 
     @property
     def truncated(self) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from assay.domain.calls import Usage
+
+
+NO_TOOLS: Final = "no_tools"
+"""Kind of failure if a model or its provider cannot be offered tools."""
 
 
 class Fault(StrEnum):

@@ -11,6 +11,7 @@ from assay.domain.digest import JsonValue, digest
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
+from assay.domain.tools import ToolCall, ToolResult
 from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ class Message:
     role: str
     content: str
     images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMessage(Message):
+    """A message with the tool calls of an `assistant`, or with their results; `role` is then `tool`, and `content` is empty."""
+
+    # Not fields of `Message`, so that requests without tools keep their digests and stored tasks their JSON.
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

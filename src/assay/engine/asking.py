@@ -16,7 +16,7 @@ import tenacity
 
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.events import CallEnded, Listener
-from assay.domain.failure import CallFailed, Failure, Fault
+from assay.domain.failure import NO_TOOLS, CallFailed, Failure, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.run import CallRecord, Entry
 from assay.engine.spending import Booking, Spending
@@ -132,7 +132,11 @@ class Asker:
         started = self.clock.now()
         reply: Reply | None = None
         try:
-            reply = await self.directory.provider(request.model).complete(request)
+            provider = self.directory.provider(request.model)
+            if request.tools and not getattr(provider, "calls_tools", False):
+                detail = f"{request.model.ref} cannot be offered tools, because its provider does not support them."
+                raise CallFailed(NO_TOOLS, detail, transient=False, fault=Fault.HARNESS, charged=False)
+            reply = await provider.complete(request)
             booking.note(reply)
             understood = read(reply)
         except (CallFailed, UnreadableReply) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assay.domain.calls import ModelRequest
+from assay.domain.suite import ToolMessage
 
 TOKENS_PER_MESSAGE = 8
 """Tokens that chat formats add around a message, estimated generously."""
@@ -30,6 +31,7 @@ def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
     """Return upper bounds on (input, output) tokens: no tokenizer produces more tokens than the text has bytes."""
     asked = sum(len(m.content.encode("utf-8", "surrogatepass")) + TOKENS_PER_MESSAGE for m in request.messages)
     asked += _images(request) * TOKENS_PER_IMAGE
+    asked += len(_tools(request).encode("utf-8", "surrogatepass"))
     if request.answer_schema is not None:
         asked += len(str(request.answer_schema.schema))
     # `anthropic_messages` sends a limit of 4096 if none is set, because its protocol requires one.
@@ -39,8 +41,14 @@ def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:
 def likely_tokens(request: ModelRequest) -> tuple[int, int]:
     """Return likely (input, output) tokens: one per four characters of input, and half of the token limit as output."""
     asked = sum(len(m.content) // 4 + TOKENS_PER_MESSAGE for m in request.messages)
-    asked += _images(request) * TOKENS_PER_IMAGE // 2
+    asked += _images(request) * TOKENS_PER_IMAGE // 2 + len(_tools(request)) // 4
     return asked, (request.parameters.max_tokens or 4096) // 2
+
+
+def _tools(request: ModelRequest) -> str:
+    """Return a text at least as long as the tools, calls and results in a request; empty if there are none."""
+    used = [message for message in request.messages if isinstance(message, ToolMessage)]
+    return str((request.tools, used)) if request.tools or used else ""
 
 
 def _images(request: ModelRequest) -> int:

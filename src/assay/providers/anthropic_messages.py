@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
-from assay.domain.suite import Image, Message
+from assay.domain.suite import Image, Message, ToolMessage
+from assay.domain.tools import ToolCall
 from assay.providers.json_body import count, dump, whole
 from assay.providers.protocol import (
     USUAL,
@@ -20,6 +21,7 @@ from assay.providers.protocol import (
     refused,
     schema_name,
     shows,
+    tool_call,
     turns,
     with_schema,
 )
@@ -28,6 +30,7 @@ VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 4096
 _FINISH: Final = {
     "end_turn": "stop",
+    "tool_use": "tool",
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -59,7 +62,7 @@ class AnthropicMessages:
         body: dict[str, object] = {
             "model": request.model.name,
             "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
-            "messages": turns(spoken, _picture, pictures=shows(request, habits)),
+            "messages": turns(spoken, _picture, _with_tools, pictures=shows(request, habits)),
         }
         if system:
             body["system"] = "\n\n".join(system)
@@ -70,6 +73,11 @@ class AnthropicMessages:
             body["top_p"] = parameters.top_p
         if parameters.stop and "stop" not in habits.unsent:
             body["stop_sequences"] = parameters.stop
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
         if schema is not None and habits.structured:
             name = schema_name(schema)
             body["tools"] = [{"name": name, "description": "Hands in the answer.", "input_schema": schema.schema}]
@@ -77,14 +85,22 @@ class AnthropicMessages:
         return body
 
     def read(
-        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None
+        self,
+        payload: object,
+        /,
+        *,
+        asked: str,
+        key: str | None = None,
+        schema: AnswerSchema | None = None,
+        tools: bool = False,
     ) -> Completion:
-        """Return the answer: the input of the schema's tool as JSON, or else the text. Other tool calls are not answers."""
+        """Return the answer: the input of the schema's tool as JSON, or else the text and, if tools were offered, the calls."""
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:
             raise misshapen(asked, "content")
         usage, cached_tokens = _counted(payload.get("usage"))
         tool = None if schema is None else schema_name(schema)
         texts: list[str] = []
+        calls: list[ToolCall] = []
         handed_in = ""
         for block in blocks:
             match block:
@@ -92,22 +108,25 @@ class AnthropicMessages:
                     texts.append(text)
                 case {"type": "tool_use", "name": name, "input": dict(document)} if document and name == tool:
                     handed_in = handed_in or dump(document).decode()
+                case {"type": "tool_use"} if tools:
+                    calls.append(tool_call(block.get("id"), block.get("name"), block.get("input"), len(calls) + 1))
                 case _:
                     pass
         reason = payload.get("stop_reason")
         finish = _FINISH.get(reason, reason) if type(reason) is str and reason else "stop"
-        if finish == "tool_use":
-            finish = "stop" if handed_in else "tool"
+        if handed_in and finish == "tool":
+            finish = "stop"
         text = handed_in or "".join(texts)
         if finish == "refusal":
             raise refused(asked, text, usage, key=key)
-        if not text or text.isspace():
+        if not calls and (not text or text.isspace()):
             raise no_text(asked, finish, usage)
         version = payload.get("model")
         return Completion(
             text=whole(text),
             finish_reason=finish,
             usage=usage,
+            tool_calls=tuple(calls),
             cached_tokens=cached_tokens,
             model_version=version if type(version) is str and version else None,
         )
@@ -115,6 +134,27 @@ class AnthropicMessages:
 
 def _picture(image: Image) -> dict[str, object]:
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+
+
+def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
+    blocks: list[dict[str, object]]
+    if message.results:
+        blocks = [
+            {
+                "type": "tool_result",
+                "tool_use_id": result.call_id,
+                "content": result.text,
+                **({"is_error": True} if result.is_error else {}),
+            }
+            for result in message.results
+        ]
+        return [{"role": "user", "content": blocks}]
+    # The protocol refuses blank texts, and an input that is not an object.
+    blocks = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    for call in message.calls:
+        arguments = {"malformed": call.malformed} if call.arguments is None else call.arguments
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments})
+    return [{"role": "assistant", "content": blocks}]
 
 
 def _counted(usage: object) -> tuple[Usage, int]:

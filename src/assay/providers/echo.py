@@ -19,6 +19,7 @@ class Echo:
     """
 
     can_judge: ClassVar[bool] = False
+    calls_tools: ClassVar[bool] = True  # it may be offered tools, but answers without them
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Return the last user message; four characters count as a token."""

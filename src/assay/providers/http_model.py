@@ -10,12 +10,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from time import time
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from yarl import URL
 
 from assay.domain.calls import ModelRequest, Reply
-from assay.domain.failure import CallFailed
+from assay.domain.failure import NO_TOOLS, CallFailed
 from assay.domain.model import ModelSpec
 from assay.providers.anthropic_messages import AnthropicMessages
 from assay.providers.endpoint import Endpoint, allowed_endpoint
@@ -23,7 +23,7 @@ from assay.providers.error_mapping import Saying, complaint, said_in, saying, st
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.openai_chat import OpenAIChat
 from assay.providers.prices import CostOf
-from assay.providers.protocol import USUAL, Habits, Wire, has_images, learned, shows, unreadable
+from assay.providers.protocol import USUAL, Habits, Wire, has_images, learned, refuses_tools, shows, unreadable
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer, HttpSession
 
@@ -36,6 +36,8 @@ _REFUSING: Final = frozenset({400, 404, 405, 415, 422, 501})
 
 class HttpModel:
     """A `ports.Provider` for every model at one endpoint."""
+
+    calls_tools: ClassVar[bool] = True
 
     def __init__(self, endpoint: Endpoint, wire: Wire, *, session: HttpSession, cost_of: CostOf) -> None:
         self._endpoint = endpoint
@@ -121,7 +123,11 @@ class HttpModel:
             self._formed.add(request.model.name)
         try:
             completion = self._wire.read(
-                payload, asked=self._asked(request), key=self._endpoint.key, schema=request.answer_schema
+                payload,
+                asked=self._asked(request),
+                key=self._endpoint.key,
+                schema=request.answer_schema,
+                tools=bool(request.tools),
             )
         except CallFailed as failure:
             # An answer without usable text still has token counts, and the provider charges for them.
@@ -132,13 +138,17 @@ class HttpModel:
             text=completion.text,
             finish_reason=completion.finish_reason,
             usage=completion.usage,
+            tool_calls=completion.tool_calls,
             model_version=completion.model_version,
             latency_s=elapsed_s,
             cost_usd=self._cost_of(request.model, completion.usage, completion.cached_tokens, completion.cost_usd),
         )
 
     def _complaint(self, request: ModelRequest, status: int, headers: Mapping[str, str], words: Saying) -> CallFailed:
-        return complaint(status, headers, words, endpoint=self._endpoint, model=request.model.ref, now_s=time())
+        failed = complaint(status, headers, words, endpoint=self._endpoint, model=request.model.ref, now_s=time())
+        if request.tools and status in _REFUSING and refuses_tools(words):
+            failed.kind = NO_TOOLS
+        return failed
 
     def _asked(self, request: ModelRequest) -> str:
         return f"{request.model.ref} at {self._endpoint.place}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
+from assay.domain.tools import ToolCall
 from assay.providers.json_body import count, whole
 from assay.providers.protocol import (
     NOTHING_COUNTED,
@@ -20,12 +21,13 @@ from assay.providers.protocol import (
     refused,
     schema_name,
     shows,
+    tool_call,
     turns,
     with_schema,
 )
 
 if TYPE_CHECKING:
-    from assay.domain.suite import Image
+    from assay.domain.suite import Image, ToolMessage
 
 _FINISH: Final = {
     "stop": "stop",
@@ -55,14 +57,18 @@ class OpenAIChat:
         schema, pictures = request.answer_schema, shows(request, habits)
         body: dict[str, object] = {
             "model": request.model.name,
-            "messages": turns(request.messages, _picture, pictures=pictures),
+            "messages": turns(request.messages, _picture, _with_tools, pictures=pictures),
         }
+        if request.tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
         if schema is not None:
             if habits.structured:
                 wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
-                body["messages"] = turns(with_schema(request.messages, schema), _picture, pictures=pictures)
+                body["messages"] = turns(
+                    with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures
+                )
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
         unsent = habits.unsent
@@ -73,11 +79,18 @@ class OpenAIChat:
         return body
 
     def read(
-        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None
+        self,
+        payload: object,
+        /,
+        *,
+        asked: str,
+        key: str | None = None,
+        schema: AnswerSchema | None = None,
+        tools: bool = False,
     ) -> Completion:
         """Return the answer in a chat completion.
 
-        Content may be text or a list of parts. The arguments of a tool call are not an answer, because no tool was offered. A
+        Content may be text or a list of parts. Tool calls are an answer only if tools were offered. A
         refusal, or an answer that a content filter cut off, raises `refused`: half an answer is not the candidate's answer.
         """
         choice = _first(payload)
@@ -91,13 +104,17 @@ class OpenAIChat:
         if finish == "refusal" or (type(refusal) is str and refusal.strip()):
             raise refused(asked, refusal if type(refusal) is str else "", usage, key=key)
         text = _content(message.get("content"))
-        if not text or text.isspace():
+        calls = _tool_calls(message.get("tool_calls")) if tools else ()
+        if calls and finish == "stop":  # some servers end an answer with calls as any other
+            finish = "tool"
+        if not calls and (not text or text.isspace()):
             raise no_text(asked, finish, usage)
         version = payload.get("model")
         return Completion(
             text=whole(text),
             finish_reason=finish,
             usage=usage,
+            tool_calls=calls,
             cached_tokens=cached_tokens,
             model_version=version if type(version) is str and version else None,
             cost_usd=cost_usd,
@@ -106,6 +123,31 @@ class OpenAIChat:
 
 def _picture(image: Image) -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+
+
+def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
+    if message.results:
+        return [
+            # The protocol has no field for failed calls.
+            {"role": "tool", "tool_call_id": result.call_id, "content": f"{'Error: ' * result.is_error}{result.text}"}
+            for result in message.results
+        ]
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+        for call in message.calls
+    ]
+    return [{"role": message.role, "content": message.content or None, "tool_calls": calls}]
+
+
+def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
+    if type(calls) is not list:
+        return ()
+    functions = ((call, call.get("function")) for call in calls if type(call) is dict)
+    return tuple(
+        tool_call(call.get("id"), function.get("name"), function.get("arguments"), place)
+        for place, (call, function) in enumerate(functions, 1)
+        if type(function) is dict
+    )
 
 
 def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:

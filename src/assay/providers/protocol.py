@@ -16,9 +16,10 @@ from typing import Final, Protocol
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Role, Usage
 from assay.domain.failure import CallFailed, Fault
-from assay.domain.suite import Image, Message
+from assay.domain.suite import Image, Message, ToolMessage
+from assay.domain.tools import ToolCall
 from assay.providers.error_mapping import Saying, clean, saying
-from assay.providers.json_body import dump
+from assay.providers.json_body import dump, whole
 
 SAMPLING: Final = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop")
 _UNSUPPORTED: Final = re.compile(
@@ -73,6 +74,7 @@ class Completion:
     text: str
     finish_reason: str
     usage: Usage
+    tool_calls: tuple[ToolCall, ...] = ()
     cached_tokens: int = 0
     model_version: str | None = None
     cost_usd: float | None = None
@@ -89,10 +91,12 @@ class Wire(Protocol):
         """Return the body of a request."""
         ...
 
-    def read(self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None) -> Completion:
+    def read(
+        self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None, tools: bool
+    ) -> Completion:
         """Return the answer in a payload; raises `CallFailed` if it has none.
 
-        `asked` names the model in messages; `schema` is the schema of the request.
+        `asked` names the model in messages; `schema` is the schema of the request; `tools` is True if it offered tools.
         """
         ...
 
@@ -139,13 +143,24 @@ def _droppable(request: ModelRequest) -> bool:
 
 
 def turns(
-    messages: Iterable[Message], picture: Callable[[Image], dict[str, object]], *, pictures: bool
+    messages: Iterable[Message],
+    picture: Callable[[Image], dict[str, object]],
+    with_tools: Callable[[ToolMessage], list[dict[str, object]]],
+    *,
+    pictures: bool,
 ) -> list[dict[str, object]]:
-    """Return messages in the form used by both protocols: plain text, or a list of parts if there are pictures."""
-    return [
-        {"role": message.role, "content": _parts(message, picture) if message.images and pictures else message.content}
-        for message in messages
-    ]
+    """Return messages in the form used by both protocols: plain text, or a list of parts if there are pictures.
+
+    `picture` and `with_tools` return the protocol's own forms of images and of messages with calls or results.
+    """
+    shown: list[dict[str, object]] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            shown += with_tools(message)
+        else:
+            content = _parts(message, picture) if message.images and pictures else message.content
+            shown.append({"role": message.role, "content": content})
+    return shown
 
 
 def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> list[dict[str, object]]:
@@ -155,6 +170,19 @@ def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> l
             parts.append({"type": "text", "text": image.caption})
         parts.append(picture(image))
     return parts
+
+
+def refuses_tools(complaint: Saying) -> bool:
+    """True if a server refused a request because its model cannot call tools."""
+    text = f"{complaint.message} {complaint.code}"
+    return complaint.mentions("tool") and (_UNSUPPORTED.search(text) is not None or complaint.mentions("no endpoints"))
+
+
+def tool_call(key: object, name: object, arguments: object, place: int) -> ToolCall:
+    """Return the `place`-th call in an answer (from 1); some servers send no id (`key`), or arguments as an object."""
+    key = whole(key) if type(key) is str and key else f"call_{place}"
+    text = arguments if type(arguments) is str else "" if arguments is None else dump(arguments).decode()
+    return ToolCall.written(key, whole(name) if type(name) is str else "", whole(text))
 
 
 def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:

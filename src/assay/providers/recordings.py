@@ -1,6 +1,7 @@
 """Recordings: files of model answers, which are looked up by the purpose of a call.
 
-A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`;
+A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`; a reply
+has `text`, `tool_calls` (`[{"name": "search", "arguments": {...}}]`) or both.
 `"error"` in place of `reply` makes the call fail. If several lines match a call, those with the most values in `match` are used.
 Lines with equal `match` are used one after the other for the same purpose, and the last one for all further calls. A line of a
 provider's batch output answers the task in its `custom_id`; the k-th line for a task is the answer in trial k.
@@ -16,8 +17,10 @@ from assay.domain.calls import Purpose, Reply, Usage
 from assay.domain.digest import JsonValue
 from assay.domain.errors import SettingsError, did_you_mean
 from assay.domain.failure import CallFailed
+from assay.domain.tools import ToolCall
 from assay.providers.json_body import UnreadableBody, count, dump, parse, whole
 from assay.providers.openai_chat import OpenAIChat
+from assay.providers.protocol import tool_call
 
 MATCHED: Final = ("role", "task", "trial", "attempt", "candidate", "judge")
 # Together these limits keep memory below 600 MB, even if every line has a character that makes Python use four bytes for each.
@@ -143,10 +146,10 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
         )
     if type(reply) is str:
         return Reply(text=reply)
-    if type(reply) is not dict or "text" not in reply:
-        raise SettingsError(where, '"reply" must be an object with a "text".')
-    _check_keys(reply, ("text", "finish_reason", "usage", "model"), where)
-    text = reply["text"]
+    if type(reply) is not dict or not reply.keys() & {"text", "tool_calls"}:
+        raise SettingsError(where, '"reply" must be an object with a "text" or "tool_calls".')
+    _check_keys(reply, ("text", "tool_calls", "finish_reason", "usage", "model"), where)
+    text, calls = reply.get("text", ""), _tool_calls(reply.get("tool_calls"), where)
     usage = reply.get("usage")
     if usage is None:
         usage = {}
@@ -155,9 +158,23 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
     _check_keys(usage, ("input_tokens", "output_tokens"), where)
     return Reply(
         text=whole(text) if type(text) is str else dump(text).decode(),
-        finish_reason=str(reply.get("finish_reason") or "stop"),
+        finish_reason=str(reply.get("finish_reason") or ("tool" if calls else "stop")),
+        tool_calls=calls,
         usage=Usage(input_tokens=count(usage.get("input_tokens")), output_tokens=count(usage.get("output_tokens"))),
         model_version=str(reply["model"]) if reply.get("model") else None,
+    )
+
+
+def _tool_calls(calls: JsonValue, where: str) -> tuple[ToolCall, ...]:
+    if calls is None:
+        return ()
+    if type(calls) is not list or not all(type(call) is dict and type(call.get("name")) is str for call in calls):
+        raise SettingsError(where, '"tool_calls" must be a list of objects with a "name".')
+    recorded = [call for call in calls if type(call) is dict]
+    for call in recorded:
+        _check_keys(call, ("id", "name", "arguments"), where)
+    return tuple(
+        tool_call(call.get("id"), call["name"], call.get("arguments"), place) for place, call in enumerate(recorded, 1)
     )
 
 
@@ -170,12 +187,13 @@ def _batch_answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mish
     if status != 200:
         return Mishap(kind=f"http_{status}", detail=f"{where} records status {status}.", transient=False)
     try:
-        completion = OpenAIChat().read(response.get("body"), asked=where)
+        completion = OpenAIChat().read(response.get("body"), asked=where, tools=True)
     except CallFailed as failure:
         return Mishap(kind=failure.kind, detail=failure.detail, transient=False)
     return Reply(
         text=completion.text,
         finish_reason=completion.finish_reason,
+        tool_calls=completion.tool_calls,
         usage=completion.usage,
         model_version=completion.model_version,
     )

@@ -27,6 +27,7 @@ class Replay:
     """A provider that answers from a recording."""
 
     can_judge: ClassVar[bool] = True
+    calls_tools: ClassVar[bool] = True
 
     def __init__(self, load: Callable[[], Recording], *, cost_of: CostOf) -> None:
         self._load = load
@@ -51,7 +52,7 @@ class Replay:
                 raise CallFailed(mishap.kind, mishap.detail, transient=mishap.transient)
             case Reply() as reply:
                 text = self._labelled(reply.text, purpose.labels)
-        if not text.strip():
+        if not text.strip() and not (reply.tool_calls and request.tools):
             raise CallFailed("empty", f"{self._recording.name} holds an empty answer.", transient=True)
         return replace(reply, text=text, cost_usd=self._cost_of(request.model, reply.usage, 0, None))
 

@@ -15,6 +15,7 @@ from assay.domain.failure import CallFailed, Fault
 from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.suite import Message
+from assay.domain.tools import Tool
 from assay.engine.asking import Asker, GaveUp, ReadAnswer
 from assay.engine.spending import Spending
 from assay.ports import Journal
@@ -41,12 +42,13 @@ class Table:
             listener=nobody,
         )
 
-    def ask(self, role: Role = Role.JUDGE) -> ReadAnswer[str]:
+    def ask(self, role: Role = Role.JUDGE, tools: tuple[Tool, ...] = ()) -> ReadAnswer[str]:
         request = ModelRequest(
             model=ModelSpec(provider="openai", name="m"),
             messages=(Message(role="user", content="hello"),),
             parameters=Parameters(max_tokens=10),
             purpose=Purpose(role=role, task="t", trial=1),
+            tools=tools,
         )
         return asyncio.run(self.asker.answer(request, self.read, trial=TrialKey(1)))
 
@@ -149,3 +151,11 @@ def test_cost_of_an_empty_answer_is_taken_from_the_budget() -> None:
     table = Table([paid, GOOD], budget=True, price=0.001)
     table.ask()
     assert [spent for _, spent in table.journal.settled] == [0.5, 0.01]
+
+
+def test_a_provider_that_knows_no_tools_is_not_offered_any() -> None:
+    table = Table([GOOD])
+    with pytest.raises(GaveUp) as gave_up:
+        table.ask(tools=(Tool(name="look", description="", parameters={}),))
+    assert (gave_up.value.failure.kind, gave_up.value.failure.fault) == ("no_tools", Fault.HARNESS)
+    assert table.provider.asked == []

@@ -13,6 +13,7 @@ from assay.domain.errors import SettingsError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.model import DEFAULTS, ModelSpec
 from assay.domain.suite import Message
+from assay.domain.tools import Tool, ToolCall
 from assay.providers.prices import PriceList
 from assay.providers.recordings import Recording
 from assay.providers.replay import Replay
@@ -174,3 +175,41 @@ def test_blank_lines_do_not_matter_but_an_empty_recording_does() -> None:
     assert Recording(["", '{"reply": "short form"}', "  "], name="a.jsonl").answer(purpose()) is not None
     with pytest.raises(SettingsError, match="no recorded answer"):
         Recording(["", " "], name="a.jsonl")
+
+
+def tool_reply(*calls: object, **reply: object) -> dict[str, object]:
+    return {"match": {}, "reply": {**reply, "tool_calls": list(calls)}}
+
+
+def test_recorded_tool_calls_are_replayed_in_order() -> None:
+    model = replay(
+        tool_reply({"name": "look", "arguments": {"at": "clock"}}, {"id": "x", "name": "look", "arguments": "{bro"}),
+        {"match": {}, "reply": {"text": "Noon."}},
+    )
+    request = ModelRequest(
+        model=ModelSpec(provider="replay", name="a.jsonl"),
+        messages=(Message(role="user", content="q"),),
+        parameters=DEFAULTS,
+        purpose=purpose(),
+        tools=(Tool(name="look", description="", parameters={"type": "object"}),),
+    )
+    first = asyncio.run(model.complete(request))
+    assert (first.text, first.finish_reason) == ("", "tool")
+    assert first.tool_calls == (
+        ToolCall(id="call_1", name="look", arguments={"at": "clock"}),
+        ToolCall(id="x", name="look", arguments=None, malformed="{bro"),
+    )
+    assert asyncio.run(model.complete(request)).text == "Noon."
+
+
+def test_recorded_tool_calls_are_no_answer_without_tools() -> None:
+    with pytest.raises(CallFailed) as caught:
+        ask(replay(tool_reply({"name": "look"})), purpose())
+    assert caught.value.kind == "empty"
+
+
+@pytest.mark.parametrize("calls", [{"name": "look"}, ["look"], [{"arguments": {}}], [{"name": "look", "args": {}}]])
+def test_recorded_tool_calls_without_names_are_refused(calls: object) -> None:
+    with pytest.raises(SettingsError) as caught:
+        replay({"match": {}, "reply": {"tool_calls": calls}})
+    assert "a.jsonl:1" in str(caught.value)

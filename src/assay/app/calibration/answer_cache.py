@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.digest import JsonValue, digest
+from assay.domain.tools import ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,12 +116,14 @@ def question_of(request: ModelRequest) -> str:
             request.parameters.as_json(),
             None if schema is None else [schema.name, dict(schema.schema)],
             [request.purpose.task, request.purpose.trial],
+            *([str(request.tools), str(request.messages)] if request.tools else ()),
         ]
     )
 
 
 def _reply(fields: dict[str, Any]) -> Reply:
-    return Reply(**{**fields, "usage": Usage(**fields["usage"])})
+    calls = tuple(ToolCall(**call) for call in fields.get("tool_calls", ()))
+    return Reply(**{**fields, "usage": Usage(**fields["usage"]), "tool_calls": calls})
 
 
 def _seconds(at: str) -> float:

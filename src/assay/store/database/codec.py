@@ -193,13 +193,14 @@ def assessment_record(content: bytes) -> Assessment:
 
 
 def request_digest(request: ModelRequest) -> str:
-    """Return a digest of model, messages, parameters and schema, which does not depend on the purpose."""
+    """Return a digest of model, messages, parameters, schema and tools, which does not depend on the purpose."""
     schema = request.answer_schema
     asked = [
         request.model.ref,
         request.messages,
         request.parameters,
         None if schema is None else [schema.name, schema.schema],
+        *([request.tools] if request.tools else ()),
     ]
     return hashlib.sha256(json_bytes(asked)).hexdigest()[:32]
 

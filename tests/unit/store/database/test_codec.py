@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 from tests.contract.stores import a_plan, a_task
 
+from assay.app.calibration.answer_cache import question_of
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
+from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.errors import DamagedValue
 from assay.domain.model import ModelSpec, Parameters, Price
-from assay.domain.suite import CandidateSpec, Criterion, JudgeMode, JudgeSpec, Rubric
+from assay.domain.suite import CandidateSpec, Criterion, Image, JudgeMode, JudgeSpec, Message, Rubric, ToolMessage
+from assay.domain.tools import Tool, ToolCall
 from assay.store.database import codec
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))  # lone surrogates too
@@ -104,3 +107,24 @@ def test_fields_of_another_version_do_no_harm() -> None:
 def test_bytes_that_are_not_json_are_damage(content: bytes) -> None:
     with pytest.raises(DamagedValue, match=r"the store: is damaged: a value is not JSON .* Restore it from a copy"):
         codec.bytes_json(content)
+
+
+def test_digests_of_requests_without_tools_stay_as_they_were() -> None:
+    image = Image(media_type="image/png", data="aa")
+    plain = ModelRequest(
+        model=ModelSpec(provider="openai", name="m"),
+        messages=(Message(role="user", content="q", images=(image,)), Message(role="assistant", content="a")),
+        parameters=Parameters(max_tokens=10),
+        purpose=Purpose(role=Role.CANDIDATE, task="t", trial=1),
+    )
+    # Both digests were computed before requests could have tools: stored calls and calibrations are found by them.
+    assert codec.request_digest(plain) == "92898001156a9f0c1995b960a58bee86"
+    assert question_of(plain) == "730f702e1258c290f800773424284e15"
+    tools = (Tool(name="look", description="", parameters={}),)
+    call, other = (ToolCall(id="1", name="look", arguments={"at": at}) for at in ("clock", "cat"))
+    asked = [
+        replace(plain, tools=tools, messages=(ToolMessage(role="assistant", content="", calls=calls),))
+        for calls in ((), (call,), (other,))
+    ]
+    for digest in (codec.request_digest, question_of):
+        assert len({digest(request) for request in (plain, replace(plain, tools=tools), *asked)}) == 5
