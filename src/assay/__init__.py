@@ -21,40 +21,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from assay.app.imports.options import ImportOptions as ImportOptions
+    from assay.app.imports.options import ImportOptions
     from assay.app.python_api import review
-    from assay.app.python_api.completed_run import CompletedRun as CompletedRun
-    from assay.app.python_api.drafts import (
-        CandidateDraft as Candidate,
-        SuiteDraft as Suite,
-        TaskDraft as Task,
-        scorer as scorer,
-    )
+    from assay.app.python_api.completed_run import CompletedRun
+    from assay.app.python_api.drafts import CandidateDraft as Candidate, SuiteDraft as Suite, TaskDraft as Task, scorer
     from assay.app.python_api.functions import (
-        arun as arun,
-        calibrate as calibrate,
-        compare as compare,
-        export as export,
-        extend as extend,
-        gate as gate,
-        import_results as import_results,
-        load_suite as load_suite,
-        plan as plan,
-        rank as rank,
-        regrade as regrade,
-        resume as resume,
-        run as run,
-        stats as stats,
+        arun,
+        calibrate,
+        compare,
+        export,
+        extend,
+        gate,
+        import_results,
+        load_suite,
+        plan,
+        rank,
+        regrade,
+        resume,
+        run,
+        stats,
     )
-    from assay.app.statistics.results import (
-        CandidateScores as CandidateScores,
-        ComparisonResult as ComparisonResult,
-        GateResult as GateResult,
-        RankingResult as RankingResult,
-    )
-    from assay.domain.errors import AssayError as AssayError, InputError as InputError, Interrupted as Interrupted
-    from assay.domain.run import RunOptions as RunOptions
-    from assay.domain.selection import Selection as Selection
+    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
+    from assay.domain.errors import AssayError, InputError, Interrupted
+    from assay.domain.run import RunOptions
+    from assay.domain.selection import Selection
 
 _VERBS = "assay.app.python_api.functions"
 _RESULTS = "assay.app.statistics.results"

@@ -43,7 +43,7 @@ from assay.statistics.cells import Cells
 from assay.statistics.comparisons import Comparison, compare
 from assay.statistics.designs import design_variances
 from assay.statistics.estimates import Estimate, estimates
-from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS
+from assay.statistics.scopes import asked_scope
 from assay.statistics.sensitivity import sensitivity
 from assay.statistics.variances import VarianceComponents, variance_components
 from assay.statistics.warnings import Caution
@@ -183,7 +183,7 @@ def diagnose_comparison(
     # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0 s, of which reading takes
     # 0.9 s.
     columns = only(columns, (a, b))
-    scope = _asked(comparison.scope)
+    scope = asked_scope(comparison.scope)
     other = sensitivity(table, with_rejected(columns), a, b, scope=scope, margin=margin)
     fair = fair_play(columns, rng=rng, candidates=(a, b))
     twice = attempts(columns)
@@ -226,13 +226,11 @@ def _said(decision: str) -> str:
     return f"“{decision.replace('_', ' ')}”"
 
 
-def _asked(scope: str) -> str:
-    return TASKS_LIKE_THESE if scope == TASKS_LIKE_THESE else THESE_TASKS
-
-
 def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
     """Return estimates in the order of the candidates, so that lists match each other."""
-    by_name = {estimate.candidate: estimate for estimate in estimates(table, None if scope is None else _asked(scope))}
+    by_name = {
+        estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))
+    }
     return tuple(by_name[name] for name in names)
 
 
@@ -243,14 +241,9 @@ def _criterion(columns: ReviewColumns, moments: CriterionMoments, scope: str | N
         weight=np.array([label.weight for label in columns.tasks], dtype=np.float64),
         family=family_codes(columns.tasks),
     )
-    cells.n, cells.mean, cells.m2, cells.low, cells.high = (
-        moments.n,
-        moments.mean,
-        moments.m2,
-        moments.low,
-        moments.high,
-    )
-    return Split(name=moments.criterion, estimates=estimates(cells, None if scope is None else _asked(scope)))
+    for name in ("n", "mean", "m2", "low", "high"):
+        setattr(cells, name, getattr(moments, name))
+    return Split(name=moments.criterion, estimates=estimates(cells, None if scope is None else asked_scope(scope)))
 
 
 def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:

@@ -21,7 +21,7 @@ from assay.statistics.multiplicity import multiplicity
 from assay.statistics.warnings import Caution
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -96,7 +96,7 @@ def fair_play(columns: ReviewColumns, *, rng: np.random.Generator, candidates: S
         rerun = approval_rates(names, [rates.rerun for rates in own], [rates.n_judged for rates in own], rng=rng)
     joint = _joint(columns, chosen, rng)
     return FairPlay(
-        rates=rates, approval=approval, rerun=rerun, joint=joint, cautions=_cautions(own, approval, rerun, joint)
+        rates=rates, approval=approval, rerun=rerun, joint=joint, cautions=tuple(_cautions(own, approval, rerun, joint))
     )
 
 
@@ -156,40 +156,32 @@ def _joint(columns: ReviewColumns, chosen: list[int], rng: np.random.Generator) 
 
 def _cautions(
     own: list[ReviewRates], approval: RateTest | None, rerun: RateTest | None, joint: tuple[PairRejection, ...]
-) -> tuple[Caution, ...]:
-    cautions = []
+) -> Iterator[Caution]:
     if approval is not None and approval.warning is not None:
         parts = [f"{rates.rejected} of {rates.n_decided} of {rates.candidate}" for rates in own if rates.n_decided]
-        cautions.append(
-            Caution(
-                code="unequal_approval",
-                text=f"Assessments were rejected at different rates ({'; '.join(parts)}; exact "
-                f"{_p(approval.p_value)}): the comparison may favour one side.",
-            )
+        yield Caution(
+            code="unequal_approval",
+            text=f"Assessments were rejected at different rates ({'; '.join(parts)}; exact "
+            f"{_p(approval.p_value)}): the comparison may favour one side.",
         )
     if rerun is not None and rerun.warning is not None:
         parts = [f"{rates.rerun} of {rates.n_judged} of {rates.candidate}" for rates in own if rates.n_judged]
-        cautions.append(
-            Caution(
-                code="unequal_rerun",
-                text=f"Assessments were judged again at different rates ({'; '.join(parts)}; exact "
-                f"{_p(rerun.p_value)}): the comparison may favour one side.",
-            )
+        yield Caution(
+            code="unequal_rerun",
+            text=f"Assessments were judged again at different rates ({'; '.join(parts)}; exact "
+            f"{_p(rerun.p_value)}): the comparison may favour one side.",
         )
     for pair in joint:
         excess = pair.test.excess
         if pair.p_holm is None or pair.p_holm >= 0.05 or excess is None:
             continue
         ahead, behind = (pair.a, pair.b) if excess > 0 else (pair.b, pair.a)
-        cautions.append(
-            Caution(
-                code="selective_rejection",
-                text=f"Trials in which {ahead} did well against {behind} were rejected or rerun more often than "
-                f"others ({100 * abs(excess):.1f} points apart, {_p(pair.p_holm)}): the comparison may favour "
-                f"{behind}.",
-            )
+        yield Caution(
+            code="selective_rejection",
+            text=f"Trials in which {ahead} did well against {behind} were rejected or rerun more often than "
+            f"others ({100 * abs(excess):.1f} points apart, {_p(pair.p_holm)}): the comparison may favour "
+            f"{behind}.",
         )
-    return tuple(cautions)
 
 
 def _p(value: float | None) -> str:

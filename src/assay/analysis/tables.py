@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def score_table(columns: ScoreColumns) -> ScoreTable:
     """Build the table: judge calls of one trial are averaged, tasks get unique names, and all candidates are included."""
-    names = np.array(task_names(columns), dtype=object)
+    names = np.array(names_of_tasks(columns.tasks), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
     # A candidate without any counted trials stays in the table, so that it is listed with the reason.
@@ -80,13 +80,8 @@ def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
     )
 
 
-def task_names(columns: ScoreColumns) -> list[str]:
-    """Name each task by its id, followed by its suite if two suites share the id, and by its digest if it changed."""
-    return names_of_tasks(columns.tasks)
-
-
 def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
-    """Name tasks as `task_names` does, but from the labels alone."""
+    """Name each task by its id, preceded by its suite if two suites share the id, and followed by its digest if it changed."""
     suites: dict[str, set[str]] = {}
     for label in tasks:
         suites.setdefault(label.task, set()).add(label.suite)
@@ -100,60 +95,50 @@ def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
 
 def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
     """Return the warnings about any number over this selection: families, changed tasks, mixed settings, unseen grades."""
-    warnings = [*_in_families(columns.tasks)]
+    return (*_in_families(columns.tasks), *_about_pooling(columns))
+
+
+def _about_pooling(columns: ScoreColumns) -> Iterator[Caution]:
     changed = sorted({label.task for label in columns.tasks if label.changed})
     if changed:
-        warnings.append(
-            Caution(
-                code="task_changed",
-                text=f"{', '.join(changed)}: the text of the task changed between runs; each version counts as a task of its own.",
-            )
+        yield Caution(
+            code="task_changed",
+            text=f"{', '.join(changed)}: the text of the task changed between runs; each version counts as a task of its own.",
         )
     if len(columns.settings) > 1:
-        warnings.append(
-            Caution(
-                code="mixed_settings",
-                text=f"{len(columns.settings)} different judges, rubrics, prompts or parameters are pooled: "
-                f"{'; '.join(map(_setting_in_words, columns.settings))}. Select one judge or one run.",
-            )
+        yield Caution(
+            code="mixed_settings",
+            text=f"{len(columns.settings)} different judges, rubrics, prompts or parameters are pooled: "
+            f"{'; '.join(map(_setting_in_words, columns.settings))}. Select one judge or one run.",
         )
     for mixed in columns.mixed_rules:
         rules = "; ".join(f"{rule} in {few_names(list(runs), shown=3)}" for rule, runs in mixed.rules)
-        warnings.append(
-            Caution(
-                code="mixed_rules",
-                text=f"Different rules scored {few_names(list(mixed.tasks), shown=3)}, and the scores are pooled: {rules}. "
-                "Select one run with --run, or grade them all by the same rules with `assay regrade`.",
-            )
+        yield Caution(
+            code="mixed_rules",
+            text=f"Different rules scored {few_names(list(mixed.tasks), shown=3)}, and the scores are pooled: {rules}. "
+            "Select one run with --run, or grade them all by the same rules with `assay regrade`.",
         )
     for name in dict.fromkeys(name for name, _ in columns.kept_apart):
         labels = [label for shared, label in columns.kept_apart if shared == name]
-        warnings.append(
-            Caution(
-                code="same_name",
-                text=f"Runs use the name {name} for different models or system prompts. They are kept apart, and not pooled: "
-                f"{', '.join(labels)}. Give each its own name in the suite, or select runs with --run.",
-            )
+        yield Caution(
+            code="same_name",
+            text=f"Runs use the name {name} for different models or system prompts. They are kept apart, and not pooled: "
+            f"{', '.join(labels)}. Give each its own name in the suite, or select runs with --run.",
         )
     undrawn, joint = _undrawn_trials(columns)
     if undrawn:
-        warnings.append(
-            Caution(
-                code="position_not_drawn",
-                text=f"Positions were not random: in {undrawn} of {joint} trials that were graded jointly, the judge saw the "
-                "candidates in an order that was not drawn by lot, or that is not recorded. If the judge favours a position, "
-                "these scores are biased. Grade them again with `assay regrade`.",
-            )
+        yield Caution(
+            code="position_not_drawn",
+            text=f"Positions were not random: in {undrawn} of {joint} trials that were graded jointly, the judge saw the "
+            "candidates in an order that was not drawn by lot, or that is not recorded. If the judge favours a position, "
+            "these scores are biased. Grade them again with `assay regrade`.",
         )
     unseen = int(columns.unseen.sum())
     if unseen:
-        warnings.append(
-            Caution(
-                code="unreviewed_grades",
-                text=f"{unseen} of {len(columns.unseen)} counted grades were not seen by a person; the review policy allows this.",
-            )
+        yield Caution(
+            code="unreviewed_grades",
+            text=f"{unseen} of {len(columns.unseen)} counted grades were not seen by a person; the review policy allows this.",
         )
-    return tuple(warnings)
 
 
 def _setting_in_words(setting: GradingSetting) -> str:

@@ -51,8 +51,8 @@ class Strength:
     preferred: float | None
     preferred_ci95: tuple[float, float] | None
     elo: float | None
-    rank_low: int | None
-    rank_high: int | None
+    rank_low: int | None = None
+    rank_high: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ class PairVotes:
     preferred: float | None
     difference_ci95: tuple[float, float] | None
     p_value: float | None
-    p_holm: float | None
-    decision: str
+    p_holm: float | None = None
+    decision: str = NOT_DECIDED
 
     @property
     def compared(self) -> int:
@@ -227,8 +227,6 @@ def _strength(name: str, tallies: Sequence[tuple[int, int, int, int]], fitted: B
         preferred=None if strength is None else float(expit(strength)),
         preferred_ci95=None if ci95 is None else (float(expit(ci95[0])), float(expit(ci95[1]))),
         elo=None if at is None else fitted.elo[at],
-        rank_low=None,
-        rank_high=None,
     )
 
 
@@ -271,6 +269,4 @@ def _pair(a: str, b: str, tally: tuple[int, int, int, int], fitted: BradleyTerry
         preferred=(won + tied / 2) / met if met else None,
         difference_ci95=None if contrast is None else contrast.win_probability_ci95,
         p_value=None if contrast is None else contrast.p_value,
-        p_holm=None,
-        decision=NOT_DECIDED,
     )

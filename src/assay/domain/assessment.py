@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from assay.domain.verdicts import Verdict, VerdictRules, verdict_of_score
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from assay.domain.suite import Rubric
 
 
@@ -159,6 +161,16 @@ def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[s
         total += weight * score
         weight_sum += weight
     return total / weight_sum if weight_sum else None
+
+
+def weighted_scores(
+    candidates: Iterable[str], grades: Sequence[Grade], weights: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Return each candidate's `weighted_score` over its own grades."""
+    return {
+        name: weighted_score({grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights)
+        for name in candidates
+    }
 
 
 def weights_of(rubric: Rubric) -> dict[str, float]:

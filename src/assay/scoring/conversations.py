@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from assay.domain.assessment import Assessment, Grade, weighted_score
+from assay.domain.assessment import Assessment, Grade, weighted_scores
 from assay.domain.conversation import Turn, replies_of
 from assay.domain.suite import Rubric, Task
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
-
-if TYPE_CHECKING:
-    from assay.domain.run import Slot
-    from assay.scoring.scorers import ScorerEvaluator
+from assay.scoring.function_evaluator import FunctionEvaluator
+from assay.scoring.scorers import ScorerEvaluator
 
 
 def turn_criterion(turn: int, criterion: str) -> str:
@@ -42,34 +39,17 @@ def _reference(turn: Turn) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyScorer:
+class ReplyScorer(FunctionEvaluator):
     """Grades replies of conversations with a deterministic scorer.
 
     A task graded as a whole compares the last reply with its `expected`. A task graded turn by turn compares each reply
     whose turn has an `expected`; its score is their mean.
     """
 
-    scorer: ScorerEvaluator
-
-    @property
-    def grader(self) -> str:
-        return self.scorer.grader
-
-    @property
-    def by_model(self) -> bool:
-        return False
-
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
-        return self.scorer.slots(candidates)
-
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return the calls for replies that must be scored in a child process."""
-        return tuple(request for _, part in _parts(sitting) for request in self.scorer.ask(part))
-
-    def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the requests of `ask`, which is the only round."""
-        return self.ask(sitting)
+        scorer = ScorerEvaluator(self.scoring)
+        return tuple(request for _, part in _parts(sitting) for request in scorer.ask(part))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment; a criterion is named after its turn if the task is graded turn by turn.
@@ -77,24 +57,18 @@ class ReplyScorer:
         Raises:
             Unscorable: the scorer could not decide, or a conversation has fewer replies than turns.
         """
+        scorer = ScorerEvaluator(self.scoring)
         grades: list[Grade] = []
         for turn, part in _parts(sitting):
-            count = len(self.scorer.ask(part))
-            assessment = self.scorer.read(part, answers[:count])
+            count = len(scorer.ask(part))
+            assessment = scorer.read(part, answers[:count])
             answers = answers[count:]
             if turn is None:
                 return assessment
             grades += (replace(grade, criterion=turn_criterion(turn, grade.criterion)) for grade in assessment.grades)
         weights = {grade.criterion: 1.0 for grade in grades}
         names = dict.fromkeys(grade.candidate for grade in grades)
-        return Assessment(
-            grades=tuple(grades),
-            scores={
-                name: weighted_score({g.criterion: g.score for g in grades if g.candidate == name}, weights)
-                for name in names
-            },
-            weights=weights,
-        )
+        return Assessment(grades=tuple(grades), scores=weighted_scores(names, grades, weights), weights=weights)
 
 
 def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from assay.domain.errors import SuiteError
 from assay.domain.suite import PERSON, JudgeMode, JudgeSpec, Rubric, Task
@@ -13,12 +13,15 @@ from assay.scoring.graders import GRADERS, GraderEvaluator
 from assay.scoring.human_judge import PersonJudge
 from assay.scoring.judge import EachJudge, JointJudge
 from assay.scoring.pairwise import PairwiseJudge
+from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.rubrics import ARENA_RUBRIC, default_rubric
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assay.scoring.evaluator import Evaluator
 
 
@@ -56,17 +59,14 @@ def evaluators_for(
     ours = not (task.scoring.source or task.scoring.plugin)
     if ours and (problems := option_problems(method, task.scoring.options)):
         raise SuiteError(f"tasks[{task.id}].score", problems[0])
-    scorer = ScorerEvaluator(task.scoring)
-    return (ReplyScorer(scorer),) if task.turns else (scorer,)
+    return (ReplyScorer(task.scoring) if task.turns else ScorerEvaluator(task.scoring),)
 
 
 def rubric_of(evaluator: Evaluator) -> Rubric | None:
     """Return the rubric that a model grades by; None for scorers."""
-    match evaluator:
-        case JointJudge() | EachJudge() | PairwiseJudge() | ArenaJudge():
-            return evaluator.rubric
-        case _:
-            return None
+    if isinstance(evaluator, RubricEvaluator) and not isinstance(evaluator, PersonJudge):
+        return evaluator.rubric
+    return None
 
 
 def _page_judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
@@ -78,12 +78,9 @@ def _page_judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
 def _judge(spec: JudgeSpec, rubric: Rubric) -> Evaluator:
     if spec.model.provider == PERSON:
         return PersonJudge(spec, rubric)
-    match spec.mode:
-        case JudgeMode.JOINT:
-            return JointJudge(spec, rubric)
-        case JudgeMode.EACH:
-            return EachJudge(spec, rubric)
-        case JudgeMode.PAIRWISE:
-            return PairwiseJudge(spec, rubric)
-        case _:
-            assert_never(spec.mode)
+    judges: dict[JudgeMode, Callable[[JudgeSpec, Rubric], Evaluator]] = {
+        JudgeMode.JOINT: JointJudge,
+        JudgeMode.EACH: EachJudge,
+        JudgeMode.PAIRWISE: PairwiseJudge,
+    }
+    return judges[spec.mode](spec, rubric)

@@ -25,16 +25,6 @@ _LINE_MARK: Final = re.compile(
 _SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "−": "-"})
 
 
-def where_quoted(evidence: str, code: str) -> tuple[int, int] | None:
-    """Return the first and last line (1-based, inclusive) of a quotation in `code`, or None if it does not occur there.
-
-    A quotation may be re-indented, put in backticks or quotation marks, prefixed with line numbers, or shortened with `...`. It
-    may also leave lines out if the others occur in `code` in the same order. To look up many quotations in one text, use
-    `Page`.
-    """
-    return Page(code).where(evidence)
-
-
 def _readings_of(evidence: str) -> Iterable[str]:
     """Yield the quotation as written, and then without the marks that people put around quotations."""
     plain = evidence.translate(_SMART).strip()
@@ -73,7 +63,11 @@ class Page:
         return self._lines[-1]
 
     def where(self, evidence: str) -> tuple[int, int] | None:
-        """Locate a quotation as `where_quoted` does."""
+        """Return the first and last line (1-based, inclusive) of a quotation, or None if it does not occur.
+
+        A quotation may be re-indented, put in backticks or quotation marks, prefixed with line numbers, or shortened with
+        `...`. It may also leave lines out if the others occur in the same order.
+        """
         for quotation in _readings_of(evidence):
             for pieces in ((quotation,), _ELLIPSIS.split(quotation), quotation.splitlines()):
                 if (place := self._find([piece for piece in pieces if re.search(r"\S\s*\S", piece)])) is not None:

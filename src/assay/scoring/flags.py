@@ -53,6 +53,10 @@ def _called(candidate: str, labels: Mapping[str, str]) -> str:
     return f"candidate {label}" if len(label) <= 2 else label
 
 
+def _about(grade: Grade, kind: FlagKind, detail: str) -> Flag:
+    return Flag(kind=kind, detail=detail, candidate=grade.candidate, criterion=grade.criterion)
+
+
 def _sentence_start(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -79,12 +83,8 @@ def _missing(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str
         read = reading.grades.get((grade.candidate, grade.criterion))
         written = read.score.written if read and read.score else ""
         problem = f"“{written}” where a score was expected" if written else "no score"
-        yield Flag(
-            kind=FlagKind.MISSING_CRITERION,
-            detail=f"The judge gave {problem} for {grade.criterion} of {_called(grade.candidate, labels)}.",
-            candidate=grade.candidate,
-            criterion=grade.criterion,
-        )
+        detail = f"The judge gave {problem} for {grade.criterion} of {_called(grade.candidate, labels)}."
+        yield _about(grade, FlagKind.MISSING_CRITERION, detail)
 
 
 def _outside(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
@@ -93,15 +93,11 @@ def _outside(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str
             continue
         read = reading.grades[grade.candidate, grade.criterion]
         written = read.score.written if read.score else f"{grade.raw_score:g}"
-        yield Flag(
-            kind=FlagKind.SCORE_OUT_OF_SCALE,
-            detail=(
-                f"{_sentence_start(_called(grade.candidate, labels))} got {written} for {grade.criterion}, "
-                f"outside its scale of {grade.min_score:g} to {grade.max_score:g}."
-            ),
-            candidate=grade.candidate,
-            criterion=grade.criterion,
+        detail = (
+            f"{_sentence_start(_called(grade.candidate, labels))} got {written} for {grade.criterion}, "
+            f"outside its scale of {grade.min_score:g} to {grade.max_score:g}."
         )
+        yield _about(grade, FlagKind.SCORE_OUT_OF_SCALE, detail)
 
 
 def _strangers(reading: Reading) -> Iterator[Flag]:
@@ -160,15 +156,11 @@ def _duplicate_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> It
             continue
         before = first.setdefault(text, grade)
         if before is not grade:
-            yield Flag(
-                kind=FlagKind.DUPLICATE_REASON,
-                detail=(
-                    f"The reason for {grade.criterion} of {_called(grade.candidate, labels)} is word for word the same as for "
-                    f"{before.criterion} of {_called(before.candidate, labels)}."
-                ),
-                candidate=grade.candidate,
-                criterion=grade.criterion,
+            detail = (
+                f"The reason for {grade.criterion} of {_called(grade.candidate, labels)} is word for word the same as for "
+                f"{before.criterion} of {_called(before.candidate, labels)}."
             )
+            yield _about(grade, FlagKind.DUPLICATE_REASON, detail)
 
 
 # --- quotations and names that do not exist ------------------------------------------------------------------------
@@ -237,20 +229,14 @@ def _nowhere(
         quotations = [quoted[:MAX_QUOTATION] for quoted in grade.evidence[:MAX_EVIDENCE]]
         misquoted = [quoted for quoted in quotations if not shown.quotes(quoted, grade.candidate)]
         if misquoted:
-            yield Flag(
-                kind=FlagKind.QUOTE_NOT_FOUND,
-                detail=f"Quoted {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(misquoted)}.",
-                candidate=grade.candidate,
-                criterion=grade.criterion,
-            )
+            detail = f"Quoted {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(misquoted)}."
+            yield _about(grade, FlagKind.QUOTE_NOT_FOUND, detail)
         unknown = shown.unknown_names(grade.reason, grade.candidate)
         if unknown:
-            yield Flag(
-                kind=FlagKind.QUOTE_NOT_FOUND,
-                detail=f"Named in the reason {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(unknown)}.",
-                candidate=grade.candidate,
-                criterion=grade.criterion,
+            detail = (
+                f"Named in the reason {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(unknown)}."
             )
+            yield _about(grade, FlagKind.QUOTE_NOT_FOUND, detail)
     unknown = shown.unknown_names(_FENCED_BLOCK.sub("\n", reading.report[:MAX_SEARCHED]), None)
     if unknown:
         yield Flag(

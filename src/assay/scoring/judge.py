@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response, weighted_score, weights_of
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response, weighted_scores, weights_of
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
@@ -50,7 +50,7 @@ class JointJudge(RubricEvaluator):
 
 
 @dataclass(frozen=True, slots=True)
-class EachJudge(RubricEvaluator):
+class EachJudge(JointJudge):
     """A judge that grades each response separately, with one call per candidate."""
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
@@ -63,10 +63,6 @@ class EachJudge(RubricEvaluator):
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
         return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
 
-    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the assessment in the last reply; raises `UnreadableReply` if it has no grades."""
-        return assessment_of(self.spec, self.rubric, sitting, answers)
-
 
 # --- asking --------------------------------------------------------------------------------------------------------
 
@@ -77,14 +73,15 @@ def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
     Grades come before the report, so that a reply cut off by the token limit loses part of the report and not grades.
     """
     grades: Schema = {criterion.name: _grade_schema(criterion) for criterion in rubric.criteria}
-    parts: Schema = {"candidates": _object({label: _object(dict(grades)) for label in labels})}
+    parts: Schema = {"candidates": closed_object({label: closed_object(dict(grades)) for label in labels})}
     if len(labels) > 1:
         parts["ranking"] = {"type": "array", "items": {"type": "string", "enum": [*labels]}}
     parts["report"] = {"type": "string"}
-    return _object(parts)
+    return closed_object(parts)
 
 
-def _object(properties: Schema) -> Schema:
+def closed_object(properties: Schema) -> Schema:
+    """Return the JSON Schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -95,7 +92,7 @@ def _grade_schema(criterion: Criterion) -> Schema:
     else:
         low, high = sorted((criterion.low, criterion.high))
         score = {"type": "number", "minimum": low, "maximum": high}
-    return _object(
+    return closed_object(
         {"evidence": {"type": "array", "items": {"type": "string"}}, "reason": {"type": "string"}, "score": score}
     )
 
@@ -294,12 +291,7 @@ def assessment_of(spec: JudgeSpec, rubric: Rubric, sitting: Sitting, answers: tu
     reading = read_grading(reply.text, labels=labels, rubric=rubric, cut=reply.truncated)
     grades = tuple(_grade(candidate, criterion, reading) for candidate in labels for criterion in rubric.criteria)
     weights = weights_of(rubric)
-    scores = {
-        candidate: weighted_score(
-            {grade.criterion: grade.score for grade in grades if grade.candidate == candidate}, weights
-        )
-        for candidate in labels
-    }
+    scores = weighted_scores(labels, grades, weights)
     return Assessment(
         grades=grades,
         scores=scores,

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response
+from assay.domain.assessment import Assessment, Flag, FlagKind, Response
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import Answer, MoreRequests, Sitting, UnreadableReply
-from assay.scoring.judge import asked_with, cut_flags, labels_of, messages_of
+from assay.scoring.function_evaluator import plain_grade
+from assay.scoring.judge import asked_with, closed_object, cut_flags, labels_of, messages_of
 from assay.scoring.prompts import PAIR
 from assay.scoring.reply_parser import prose_of, read_grading
 from assay.scoring.rubric_evaluator import RubricEvaluator
@@ -91,15 +92,9 @@ class PairwiseJudge(RubricEvaluator):
             ),
             answer_schema=AnswerSchema(
                 name="verdict",
-                schema={
-                    "type": "object",
-                    "properties": {
-                        "reason": {"type": "string"},
-                        "verdict": {"type": "string", "enum": [first, second, "tie"]},
-                    },
-                    "required": ["reason", "verdict"],
-                    "additionalProperties": False,
-                },
+                schema=closed_object(
+                    {"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}}
+                ),
             ),
         )
 
@@ -117,13 +112,8 @@ class PairwiseJudge(RubricEvaluator):
             split = forth.better != back.better
             for name, rival in ((left, right), (right, left)):
                 points[name].append(0.5 if winner is None else float(winner == name))
-                verb = (
-                    "the order decides against"
-                    if split
-                    else "ties with"
-                    if winner is None
-                    else ("beats" if winner == name else "loses to")
-                )
+                verb = "ties with" if winner is None else "beats" if winner == name else "loses to"
+                verb = "the order decides against" if split else verb
                 remarks[name].append(f"{verb} {labels[rival]}")
             if split:
                 flags.append(
@@ -146,18 +136,10 @@ class PairwiseJudge(RubricEvaluator):
                 Flag(kind=FlagKind.TRUNCATED, detail=f"The token limit cut {len(cut)} of the judge's replies off.")
             )
         sure = [told.confidence for told in heard if told.confidence is not None]
+        confidence = min(sure) if len(sure) == len(heard) else None
         return Assessment(
             grades=tuple(
-                Grade(
-                    candidate=name,
-                    criterion=PREFERENCE,
-                    score=share,
-                    raw_score=share,
-                    min_score=0.0,
-                    max_score=1.0,
-                    reason=_sentence(remarks[name]),
-                    confidence=min(sure) if len(sure) == len(heard) else None,
-                )
+                plain_grade(name, PREFERENCE, share, _sentence(remarks[name]), confidence)
                 for name, share in shares.items()
             ),
             scores=dict(shares),

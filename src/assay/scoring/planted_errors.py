@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weighted_score
+from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weighted_scores
 from assay.domain.digest import shuffled
 from assay.domain.protocol import chance
 
@@ -251,10 +251,7 @@ def _one(assessment: Assessment, grade: Grade, broken: Grade, how: str) -> Plant
 
 def _plant(assessment: Assessment, grades: Sequence[Grade], how: str, places: Sequence[tuple[str, str]]) -> Plant:
     weights = assessment.weights or {grade.criterion: 1.0 for grade in grades}
-    scores = {
-        name: weighted_score({grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights)
-        for name in assessment.scores
-    }
+    scores = weighted_scores(assessment.scores, grades, weights)
     ranking = assessment.ranking
     if how in ("swapped_scores", "moved_score"):  # a ranking that contradicts the scores would reveal the error
         ranking = tuple(sorted(ranking, key=lambda name: -(scores.get(name) or 0.0)))

@@ -234,10 +234,7 @@ def _walk(
 
 
 def _by_canonical_key(node: dict[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
-    fields: dict[str, tuple[str, JsonValue]] = {}
-    for key, value in node.items():
-        fields[canonical(key)] = (key, value)
-    return fields
+    return {canonical(key): (key, value) for key, value in node.items()}
 
 
 def _from_fields(

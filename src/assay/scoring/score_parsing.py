@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from operator import eq
 from typing import TYPE_CHECKING, Final
 
 from assay.scoring.json_repair import CutText
@@ -66,7 +67,7 @@ def read_score(value: JsonValue, criterion: Criterion, *, total: JsonValue = Non
         return _by_label(_truth_words(value), criterion)
     if isinstance(value, int | float):
         top = total if isinstance(total, int | float) and not isinstance(total, bool) else None
-        return _on_scale(float(value), criterion, total=top, written=_shown(float(value)))
+        return _on_scale(float(value), criterion, total=top, written=f"{value:g}")
     if isinstance(value, CutText) or not isinstance(value, str) or not value.strip():
         return None
     written = value.strip()
@@ -105,7 +106,7 @@ def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
     for word in words:
         bare = word.strip(WRAPPING).rstrip(".,;:!")
         begun = re.split(r"[,.;:(–—]|\s-\s", bare, maxsplit=1)[0]
-        for likeness in (_is_it, _bends_it, _signs_it):
+        for likeness in (eq, _bends_it, _signs_it):
             for label, value in criterion.labels:
                 if likeness(canonical(bare), canonical(label)):
                     return ReadScore(raw=value, written=word, by_word=True)
@@ -113,10 +114,6 @@ def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
             if canonical(begun) == canonical(label):
                 return ReadScore(raw=value, written=word[:80], by_word=True)
     return None
-
-
-def _is_it(word: str, label: str) -> bool:
-    return word == label
 
 
 _BENT: Final = ("ed", "es", "s", "ing", "ly", "lymet", "lycorrect", "lysatisfied", "met", "credit", "satisfied")
@@ -142,7 +139,3 @@ def _truth_words(value: bool) -> tuple[str, ...]:
 
 def _to_float(numeral: str) -> float:
     return float(numeral.replace("−", "-").replace(",", "")[:320])
-
-
-def _shown(number: float) -> str:
-    return f"{number:g}"

@@ -12,7 +12,7 @@ from assay.domain.structure import StructuredAnswer, Structuring
 from assay.domain.suite import Message, Rubric
 from assay.scoring.evaluator import Sitting, UnreadableReply
 from assay.scoring.json_repair import read_loosely
-from assay.scoring.judge import prompt_text
+from assay.scoring.judge import closed_object, prompt_text
 from assay.scoring.prompts import filled
 
 if TYPE_CHECKING:
@@ -60,15 +60,7 @@ def structuring_request(
         purpose=Purpose(
             role=Role.STRUCTURER, task=sitting.task.id, trial=sitting.k, attempt=sitting.attempt, candidate=candidate
         ),
-        answer_schema=AnswerSchema(
-            name="structure",
-            schema={
-                "type": "object",
-                "properties": properties,
-                "required": [*properties],
-                "additionalProperties": False,
-            },
-        ),
+        answer_schema=AnswerSchema(name="structure", schema=closed_object(properties)),
     )
 
 

@@ -349,8 +349,7 @@ class _Assembly:
         if design is None or self.headline.difference is None:
             return None
         detect = max(abs(self.headline.difference), margin or 0.0, SMALLEST_DIFFERENCE_WORTH_PLANNING)
-        scope = TASKS_LIKE_THESE if self.headline.scope == TASKS_LIKE_THESE else self.headline.scope
-        return plan(design, detect=min(detect, 1.0), scope=scope)
+        return plan(design, detect=min(detect, 1.0), scope=self.headline.scope)
 
 
 def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:

@@ -27,6 +27,11 @@ def checked_scope(scope: str | None) -> str | None:
     raise ValueError(f"scope is {scope!r}; it must be None, {TASKS_LIKE_THESE!r} or {THESE_TASKS!r}")
 
 
+def asked_scope(scope: str) -> str:
+    """Return the scope to request for a second result in the scope of a first; `this_task_only` cannot be requested."""
+    return TASKS_LIKE_THESE if scope == TASKS_LIKE_THESE else THESE_TASKS
+
+
 def default_scope(*, planned_units: int, repeated: bool) -> str:
     """Return the scope of the headline by the default rule.
 

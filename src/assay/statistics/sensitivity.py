@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from assay.statistics.comparisons import Comparison, compare
+from assay.statistics.scopes import asked_scope
 from assay.statistics.table import ScoreTable
 
 
@@ -33,10 +34,5 @@ def sensitivity(
         ValueError: as for `compare`.
     """
     comparison = compare(counted, a, b, scope, margin)
-    same = scope if scope is not None else _asked_for(comparison.scope)
-    other = compare(with_rejected, a, b, same, margin)
+    other = compare(with_rejected, a, b, scope or asked_scope(comparison.scope), margin)
     return Sensitivity(counted=comparison, with_rejected=other, changes=comparison.decision != other.decision)
-
-
-def _asked_for(scope: str) -> str:
-    return "tasks_like_these" if scope == "tasks_like_these" else "these_tasks"

@@ -28,12 +28,11 @@ from assay.suites.grammar import (
     number,
     one_of,
     read_name,
-    read_text,
     unfit,
     whole,
 )
 from assay.suites.located_yaml import Value, shown
-from assay.suites.programs import AGENT, COMMAND, HTTP, PYTHON, program_of
+from assay.suites.programs import ADDRESS, AGENT, COMMAND, HTTP, PYTHON, program_of
 from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER_TEMPLATE, asks_the_same
 
 if TYPE_CHECKING:
@@ -99,19 +98,12 @@ def _price(keys: PriceKeys) -> Price | None:
     return None if input_usd is None or output_usd is None else Price(input_usd=input_usd, output_usd=output_usd)
 
 
-def _read_address(value: Value, path: Path, context: ReadContext) -> str | None:
-    address = read_text(value, path, context)
-    if address is not None and not address.startswith(("http://", "https://")):
-        context.report(path, f"is {address!r}, expected an address that starts with http:// or https://.")
-    return address
-
-
 class ModelKeys(Keys):
     """Keys that describe any model."""
 
     name = key(NAME)
     model = key(NAME)
-    base_url = key(Kind(_read_address, {"type": "string", "pattern": "^https?://"}))
+    base_url = key(ADDRESS)
     parameters = key(PARAMETERS)
     price = key(made_of(PriceKeys, _price))
     context_tokens = key(whole(1))

@@ -241,6 +241,9 @@ def _read_url(value: Value, path: Path, context: ReadContext) -> str | None:
     return url
 
 
+ADDRESS: Final = Kind(_read_url, {"type": "string", "pattern": "^https?://"})
+
+
 def _read_headers(value: Value, path: Path, context: ReadContext) -> dict[str, str] | None:
     if not isinstance(value, dict):
         context.report(path, f"is {shown(value)}, expected a mapping of names to values.")
@@ -266,7 +269,7 @@ def _read_headers(value: Value, path: Path, context: ReadContext) -> dict[str, s
 class WebServiceKeys(Keys):
     """The keys of a web service: an address that answers over HTTP."""
 
-    url = key(Kind(_read_url, {"type": "string", "pattern": "^https?://"}), required="Give its address.")
+    url = key(ADDRESS, required="Give its address.")
     method = key(choice(_METHODS), "POST by default, or GET without a body.")
     headers = key(Kind(_read_headers, {"type": "object", "additionalProperties": TEXT.schema}))
     body = key(FREE, "Sent as JSON, or as text if it is text; {{prompt}} and columns are filled in.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.scoring.evidence import Vocabulary, names_nowhere, where_quoted
+from assay.scoring.evidence import Page, Vocabulary, names_nowhere
 
 CODE = """\
 class Store:
@@ -36,14 +36,14 @@ class Store:
     ],
 )
 def test_a_quotation_is_found_however_it_is_set(evidence: str, lines: tuple[int, int]) -> None:
-    assert where_quoted(evidence, CODE) == lines
+    assert Page(CODE).where(evidence) == lines
 
 
 @pytest.mark.parametrize(
     "evidence", ["", "...", "x", "with self._mutex:", "self.items[key] = None ... def get(self, key):", "put(); get()"]
 )
 def test_missing_evidence_is_reported_missing(evidence: str) -> None:
-    assert where_quoted(evidence, CODE) is None
+    assert Page(CODE).where(evidence) is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.tables import cautions, family_codes, planned_families, planned_tasks, score_table, task_names
+from assay.analysis.tables import cautions, family_codes, names_of_tasks, planned_families, planned_tasks, score_table
 from assay.domain.lifecycle import AssessmentState
 from assay.statistics.cells import Cells, PairCells
 from assay.statistics.paired_trials import kept_cells
@@ -102,7 +102,7 @@ class KeptCells:
         self._event, _ = self._archive.trials.decided_since(None)
         self._held = self._arrived()
         columns = self._archive.scores.columns(self._selection)
-        names = task_names(columns)
+        names = names_of_tasks(columns.tasks)
         self.tasks = dict(zip(names, columns.tasks, strict=True))
         self.runs, self.cautions, self.approved = columns.runs, cautions(columns), columns.approved
         self.graded_by = frozenset(columns.judges[code] for code in np.unique(columns.judge))

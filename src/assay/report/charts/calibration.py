@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart
-from assay.report.charts.vega import linked, width_of
+from assay.report.charts.vega import WIDTH, linked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def draw_calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         ),
         shape=alt.Shape("within:N", scale=alt.Scale(domain=words, range=["circle", "diamond"]), legend=legend),
         tooltip=tips,
-        **linked(alt, chart),
+        **linked(alt),
     )
-    side = min(width_of(chart), 380)
+    side = min(WIDTH, 380)
     return alt.layer(line.encode(x=x, y=y), dots).properties(width=side, height=side)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, points
-from assay.report.charts.vega import height_of, linked, rows_base, width_of, with_labels
+from assay.report.charts.vega import WIDTH, height_of, linked, rows_base, with_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,13 +96,11 @@ def draw_forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     ]
     if chart.kind == "forest":
         tips += [alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials")]
-    base = base.encode(**linked(alt, chart))
+    base = base.encode(**linked(alt))
     ranged = base.transform_filter("isValid(datum.low)")
     bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
     dots = base.mark_point(filled=True, size=110, color=colours["accent"], opacity=1).encode(x="mean:Q", tooltip=tips)
-    return with_labels(
-        alt, alt.layer(bars, dots).properties(width=width_of(chart), height=height_of(chart)), chart, colours
-    )
+    return with_labels(alt, alt.layer(bars, dots).properties(width=WIDTH, height=height_of(chart)), chart, colours)
 
 
 def _scope_words(ranking: Ranking) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, Row
-from assay.report.charts.vega import linked, width_of
+from assay.report.charts.vega import WIDTH, linked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def pairs(ranking: Ranking) -> Chart:
 def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     """Draw a cell for each pair in both directions; cells narrower than 60 pixels show no words."""
     order = list(chart.settings["order"])
-    side = max(34, min(92, width_of(chart) // max(len(order), 1)))
+    side = max(34, min(92, WIDTH // max(len(order), 1)))
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     x = alt.X(
         "column:N",
@@ -91,7 +91,7 @@ def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     ]
     high = max(side - 22, 34)
     cells = base.mark_rect(cornerRadius=4, stroke=colours["ground"], strokeWidth=3).encode(
-        x=x, y=y, color=fill, tooltip=tips, **linked(alt, chart)
+        x=x, y=y, color=fill, tooltip=tips, **linked(alt)
     )
     signs = base.mark_point(
         filled=True,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, points
-from assay.report.charts.vega import height_of, linked, rows_base, width_of, with_labels
+from assay.report.charts.vega import WIDTH, height_of, linked, rows_base, with_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,11 +47,9 @@ def draw_ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     axis = alt.Axis(values=shown, format="d", grid=True)
     x = alt.X("low:Q", title="rank, 1 is best", scale=alt.Scale(domain=[0.6, most + 0.4], nice=False), axis=axis)
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("label:N", title="ranks"), alt.Tooltip("mean:Q", format=".1f")]
-    base = base.encode(**linked(alt, chart))
+    base = base.encode(**linked(alt))
     lines = base.mark_rule(strokeWidth=9, strokeCap="round", color=colours["band"]).encode(
         x=x, x2="high:Q", tooltip=tips
     )
     dots = base.mark_point(filled=True, size=140, color=colours["accent"], opacity=1).encode(x="rank:Q", tooltip=tips)
-    return with_labels(
-        alt, alt.layer(lines, dots).properties(width=width_of(chart), height=height_of(chart)), chart, colours
-    )
+    return with_labels(alt, alt.layer(lines, dots).properties(width=WIDTH, height=height_of(chart)), chart, colours)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.report import wording
 from assay.report.charts.chart import OFFSET, SPOKEN, Chart, Row
-from assay.report.charts.vega import linked, width_of
+from assay.report.charts.vega import WIDTH, linked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,13 +66,13 @@ def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         size=46 if many < 80 else 24 if many < 400 else 10,
         opacity=0.75 if many < 400 else 0.35,
         color=colours["accent"],
-    ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **linked(alt, chart))
+    ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **linked(alt))
     quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
     box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35, aria=False).encode(
         x=alt.X("q1:Q"), x2="q3:Q", y=y
     )
     middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"], aria=False).encode(x="middle:Q", y=y)
-    return alt.layer(box, dots, middle).properties(width=width_of(chart), height=max(2, len(order)) * 58)
+    return alt.layer(box, dots, middle).properties(width=WIDTH, height=max(2, len(order)) * 58)
 
 
 def _by_score(table: ScoreTable, code: int) -> Ints:

@@ -16,8 +16,8 @@ ROW_HEIGHT: Final = 34
 _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"
 
 
-def linked(alt: Any, chart: Chart) -> dict[str, Any]:
-    """Return the encodings for a mark's spoken text and its link."""
+def linked(alt: Any) -> dict[str, Any]:
+    """Return the encoding for a mark's text for screen readers."""
     return {"description": alt.Description(f"{SPOKEN}:N")}
 
 
@@ -75,11 +75,6 @@ def configured(drawn: Any, colours: Mapping[str, str]) -> Any:
             offset=16,
         )
     )
-
-
-def width_of(chart: Chart) -> int:
-    """Return the width in pixels, without labels."""
-    return int(chart.settings.get("width", WIDTH))
 
 
 def height_of(chart: Chart) -> int:
