@@ -52,7 +52,7 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAnswer(Generic[Read]):
-    """A reply, the result of reading it, and the record of its call, which is not stored yet; none if it is stored."""
+    """A reply, its parsed value, and the record of its call; `calls` is empty if the call is already stored."""
 
     reply: Reply
     read: Read
@@ -65,7 +65,7 @@ class Asks(Protocol):
     async def answer(
         self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
     ) -> ReadAnswer[Read]:
-        """Return an answer that could be read; raises `GaveUp`, or in a batch `NotYet`."""
+        """Return a readable answer; raises `GaveUp`, or in a batch `NotYet`."""
         ...
 
 
@@ -160,7 +160,7 @@ class Asker:
 
 
 def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | None) -> CallEnded:
-    """Return the event of a call that ended."""
+    """Return the event that reports a finished call."""
     return CallEnded(
         role=request.purpose.role,
         model=request.model.ref,
@@ -174,7 +174,7 @@ def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | No
 def outcome_of(
     error: CallFailed | UnreadableReply, reply: Reply | None, request: ModelRequest, number: int
 ) -> tuple[CallFailed, Reply | None, Failure]:
-    """Return the failure of a try with its reply, if it has to be paid for, and the record of the failure."""
+    """Return a failed attempt's error, its reply if that must be paid for, and the failure to record."""
     failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
     fault = failed.fault or fault_of(failed.kind, request.purpose.role)
     failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)

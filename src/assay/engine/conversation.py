@@ -19,7 +19,7 @@ from assay.domain.run import ClaimedTrial, RunPlan
 from assay.domain.suite import CandidateSpec, Message
 
 DONE: Final = "DONE"
-"""The word that a simulated user writes to end the conversation."""
+"""The reply with which a simulated user ends the conversation."""
 
 USER_PARAMETERS: Final = Parameters(temperature=0.7, max_tokens=512)
 

@@ -1,4 +1,4 @@
-"""Estimates of the calls and the cost of a run, made before its first call."""
+"""Estimate the calls and the cost of a run before its first call."""
 
 from __future__ import annotations
 

@@ -28,10 +28,8 @@ LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""
 QUICK_S = 1.0
 LARGEST_HANDFUL = 8
-"""Trials claimed at once, per worker. The number doubles as long as a claim is used up within `QUICK_S`.
-
-Each claim is a commit, for which quick trials should not wait; slow trials are better left for other processes on the same run.
-"""
+"""Maximum trials claimed at once per worker; the number doubles while a claim is used up within `QUICK_S`. Each claim is a commit,
+for which quick trials should not wait, but slow trials are better left for other processes on the same run."""
 
 
 @dataclass(slots=True)
@@ -172,9 +170,7 @@ class Engine:
                 failure = await carry_out(bench, claimed)
             except StoreError:
                 raise  # this trial itself did not fail, and the next trials could not be stored either
-            except (
-                Exception
-            ) as error:  # a bug in one trial must not stop the others; it counts as a fault of the harness
+            except Exception as error:  # a bug in one trial must not stop the others; it is a fault of the harness
                 failure = Failure(
                     kind="internal",
                     fault=Fault.HARNESS,

@@ -31,9 +31,7 @@ from assay.engine.estimate import worst_case_tokens
 from assay.ports import Ledger, ModelDirectory
 
 _ROUNDING: Final = 1e-9  # relative difference between two sums of the same prices
-_MOST: Final = (
-    10  # how many times its reservation a call may cost, once a call to its model has cost no more than reserved
-)
+_MOST: Final = 10  # a call may cost this many reservations, once a call to its model has cost no more than reserved
 _MOST_BEFORE: Final = 100  # the same factor, before that
 _MOST_UNPRICED_USD: Final = 10.0  # the same factor without a price, because programs may state a cost anyway
 _OTHERS_S: Final = 0.2  # other processes cannot notify this process when their calls end

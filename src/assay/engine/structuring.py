@@ -67,7 +67,7 @@ async def verified(
     assessment: Assessment,
     assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
 ) -> Assessment:
-    """If the task has a final answer, add a verification of each candidate's final answer to the judge's assessment."""
+    """Add a verification of each candidate's final answer to the judge's assessment, if the task has a final answer."""
     rubric, task = bench.plan.rubric, sitting.task
     verify = task.scoring.verify or rubric.verify
     if verify is None or (task.scoring.verify is None and task.reference is None):

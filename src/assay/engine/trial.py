@@ -97,7 +97,7 @@ def _go_on(progress: _Progress) -> None:
 
 
 def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
-    """Return why a trial without an answer fails in a regrade: the original reason, because candidates are not asked again."""
+    """Return the failure of a trial without an answer in a regrade: the original one, because candidates are not asked again."""
     before = bench.inherited.get((claimed.task.id, claimed.k))
     # A failure of the judge belongs to the old grading and does not explain why the response is missing.
     if before is not None and before.fault is not Fault.JUDGE:
@@ -107,7 +107,7 @@ def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Fa
 
 
 def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
-    """Return why an imported trial has no answer, if its file gave a reason; a regrade leaves such a trial failed."""
+    """Return the failure of an imported trial, if its file has one; a regrade leaves such a trial failed."""
     if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
         return None
     return bench.inherited.get((claimed.task.id, claimed.k))
@@ -296,7 +296,7 @@ def _unread(
 async def _assess(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
-    """Ask in rounds until the evaluator needs no more; a round's last reply is read while a retry is still possible.
+    """Ask in rounds until the evaluator needs no more replies; a round's last reply is read while a retry is still possible.
 
     Returns the assessment and the calls of the last round, which are not stored yet; calls of earlier rounds are.
     """
@@ -342,7 +342,7 @@ async def _assess(
 
 
 async def _worked_out(bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest) -> Answer:
-    """Carry out a request on this machine; in a batch, hundreds of trials have one at the same time."""
+    """Carry out a request on this machine, with limited concurrency, because a batch has hundreds of such requests at once."""
     async with bench.work:
         match request:
             case IsolatedRequest():

@@ -1,4 +1,4 @@
-"""Facts about access to models: if a model can be called from here, and which parts of a request it accepts. Sends nothing."""
+"""Describe how models can be reached and which parts of a request they accept, without sending anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from assay.providers.protocol import Habits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Facts about access to a model: endpoint, key and problems. It never contains a key itself.
+    """How a model can be reached: endpoint, name of the key's variable, and problems; never the key itself.
 
     Attributes:
         place: host and port; None if no network is needed.
@@ -34,8 +34,7 @@ class Takes:
     """Parts of a request that a model's endpoint accepts; None means that this is not known.
 
     Attributes:
-        schema: how a structured answer is requested: `response_format`, `forced_tool`, or `in_words` if the endpoint refused
-            these.
+        schema: how a structured answer is requested: `response_format`, `forced_tool`, or `in_words` if both were refused.
         images: False if the endpoint refused pictures.
         seed: True if the endpoint accepts a seed; the `anthropic` protocol has none.
         unsent: sampling parameters that the endpoint refused.

@@ -24,7 +24,7 @@ class AddressRules:
     """The user's rules about addresses and keys.
 
     Attributes:
-        bound: for each origin, the variable whose key it gets, from the user's own settings.
+        bound: the key's variable for each origin, from the user's own settings.
         project: variables that a project's `.env` sets. An address from there gets only keys that are also from there, and a
             proxy from there is ignored.
         allow_http_keys: True if keys may be sent unencrypted to hosts that are not on this machine or network.

@@ -1,4 +1,4 @@
-"""Endpoints of models: address, key, proxy, and if the address is on this machine or network."""
+"""Find the endpoint of a model: its address, key and proxy, and if it is on this machine or network."""
 
 from __future__ import annotations
 

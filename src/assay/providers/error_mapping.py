@@ -1,4 +1,4 @@
-"""Maps servers' error answers to `CallFailed`, with the server's message, if a retry may help, and whose fault it is.
+"""Map a server's error response to `CallFailed`: its message, if a retry may help, and who is at fault.
 
 There is no I/O: status, headers and body go in, and a `CallFailed` comes out. Keys and control characters are removed from a
 server's message, because servers quote the key that they refuse.

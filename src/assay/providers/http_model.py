@@ -74,7 +74,7 @@ class HttpModel:
         return self._habits.get(name, USUAL)
 
     def reply_in(self, request: ModelRequest, status: int, payload: object, *, sent: Habits) -> Reply | None:
-        """Return the reply in an answer of a batch, whose request was formed by the habits `sent`.
+        """Return the reply in a batch's answer to a request that was written with the habits `sent`.
 
         None if the endpoint refused a part of the request, which is left out from now on.
 

@@ -1,4 +1,4 @@
-"""Converts JSON bodies to bytes and back; fast for well-formed JSON, and tolerant of NaN and lone surrogates."""
+"""Convert JSON bodies to bytes and back, fast for well-formed JSON, and tolerant of NaN and lone surrogates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model references: parses `provider/name` as people write it."""
+"""Parse model references, written as `provider/name`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMELESS: Final = frozenset({"echo", PERSON})
 
 
 def provider_names() -> tuple[str, ...]:
-    """Return all providers that a reference may name, for messages; reads the entry points of packages."""
+    """Return the names of all providers for messages, including those of installed packages."""
     return (*PROVIDERS.names(), PERSON)
 
 

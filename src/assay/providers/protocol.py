@@ -1,4 +1,4 @@
-"""The interface of wire protocols, and the code that they share.
+"""The interface of wire protocols, and their shared code.
 
 A protocol module has no I/O: it turns a request into a body and a payload into a `Completion`. Sending, time, fallbacks and
 prices belong to `http_model`.

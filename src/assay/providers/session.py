@@ -1,4 +1,4 @@
-"""One HTTP session for all model calls: sends a body, returns status, headers and bytes, and describes failures.
+"""Send all model calls through one HTTP session, which returns status, headers and bytes, or describes the failure.
 
 House rules. Connections belong to the event loop that opened them, so each loop opens its own client for its first request.
 The engine limits concurrency; the connector has no limit of its own. Redirects to another origin are refused, so that no key or

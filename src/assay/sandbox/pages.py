@@ -1,4 +1,4 @@
-"""Takes pictures of web pages that models wrote, with a headless Chromium that has no network access.
+"""Take screenshots of web pages written by models, in a headless Chromium without network access.
 
 The page is treated as hostile. The browser gets its own profile in a temporary folder. It can reach nothing but a proxy in this
 process, on loopback, which serves only the page's address and answers every other request with 403. Requests to loopback go
@@ -6,7 +6,7 @@ through the proxy too, so the page can reach neither the network nor a service o
 because a page loaded from a file may show other files, and with a policy that forbids it to load anything. If a page does not
 finish loading in time, or takes more than `MOST_MEMORY`, all of the browser's processes are killed.
 
-Only the pictures are kept. At most `MOST_AT_ONCE` browsers run at the same time.
+Only the screenshots are kept. At most `MOST_AT_ONCE` browsers run at the same time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def has_own_sandbox() -> bool:
 
 
 class ChromiumPages:
-    """Takes pictures with the browser at `path`; implements `ports.Pages`."""
+    """Takes screenshots with the browser at `path`; implements `ports.Pages`."""
 
     def __init__(self, path: str | None, *, missing: str = "no Chromium was found on this machine") -> None:
         self._path = path
@@ -93,7 +93,7 @@ class ChromiumPages:
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a picture of each view, or the reason why there are none; never raises because of what the page does."""
+        """Return a screenshot of each view, or the reason why there are none; never raises because of the page's behaviour."""
         if self._path is None:
             return Unseen(f"The page was not rendered: {self._missing}.")
         page = request.html.encode("utf-8", "replace")
@@ -109,7 +109,7 @@ class ChromiumPages:
                 return Unseen(f"The page was not rendered: {error}.")
 
     async def close(self) -> None:
-        """Do nothing, because no browser is kept between pictures."""
+        """Do nothing, because no browser stays open between screenshots."""
 
     async def _shoot(self, page: bytes, request: PageRequest) -> PageAnswer:
         address = f"http://{_HOST}/{secrets.token_hex(16)}"
@@ -157,7 +157,7 @@ class _Lost(Exception):
 
 
 async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int) -> list[str]:
-    """Wait for the pictures; kill the browser and raise `_Lost` once its processes take more than `MOST_MEMORY`."""
+    """Wait for the screenshots; kill the browser and raise `_Lost` once its processes take more than `MOST_MEMORY`."""
     task = asyncio.ensure_future(pictures)
     tree, looks = [browser], 0
     try:
@@ -212,11 +212,11 @@ class _Browser:
         await self._http.close()
 
     async def pictures(self, address: str, views: tuple[View, ...]) -> list[str]:
-        """Return a PNG in base64 of the page in each view."""
+        """Return the page's screenshot in each view, as PNG in base64."""
         return [await self.picture(address, view) for view in views]
 
     async def picture(self, address: str, view: View) -> str:
-        """Return a PNG in base64 of the page in a window of this size, once it has had time to draw."""
+        """Return the page's screenshot in a window of this size, as PNG in base64, once it has had time to draw."""
         self._page, self._loaded = address, False
         size = {"width": view.width, "height": view.height, "mobile": view.width < 600}
         await self._ask("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1)

@@ -1,4 +1,4 @@
-"""The memory of a process and all of its descendants, and limits on it.
+"""Measure and limit the memory of a process and its descendants.
 
 Chromium's processes leave the process group of the first one, so they are found through their parents. Shared pages of programs
 and libraries are not counted, because they take no additional memory.

@@ -1,4 +1,4 @@
-"""Workers: a few warm child processes that call pure functions, with limits on time, memory and length of output.
+"""Call pure functions in a few warm child processes, with limits on time, memory and length of output.
 
 A child that exceeds its time limit is killed with SIGKILL, and a new child starts at once, so that it warms up while others
 work. Children are spawned, not forked. They inherit only their two pipes and the module path, so that the code they run cannot
@@ -78,7 +78,7 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why it returned none; never raises because of the function."""
+        """Return the function's value, or the reason why there is none; never raises because of the function."""
         message = {
             "function": request.function,
             "arguments": dict(request.arguments),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Select, func, insert, select
 
 from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.store.database import schema
@@ -26,7 +26,7 @@ class StoreCalibrations:
 
         def keep(connection: Connection) -> CalibrationRecord:
             table = schema.calibration
-            columns = _columns(record.identity)
+            columns = {**asdict(record.identity), "model": plain(record.identity.model)}
             same = [table.c[name] == value for name, value in columns.items()]
             last = connection.execute(select(func.max(table.c.version)).where(*same)).scalar_one()
             version = (last or 0) + 1
@@ -49,16 +49,8 @@ class StoreCalibrations:
         before: int | None = None,
         limit: int | None = None,
     ) -> tuple[CalibrationRecord, ...]:
-        """Return calibrations, newest first.
-
-        Args:
-            model: only calibrations of this model.
-            newest_only: only the newest calibration of each identity.
-            before: only calibrations with lower numbers.
-            limit: the maximum number of calibrations.
-        """
-        table, body = schema.calibration, schema.body
-        statement = select(table, body.c.content).join(body, body.c.key == table.c.body_key)
+        """Return up to `limit` calibrations, newest first, with numbers below `before`; or each identity's newest."""
+        table, statement = schema.calibration, _with_documents()
         if model is not None:
             statement = statement.where(table.c.model == plain(model))
         if before is not None:
@@ -73,10 +65,8 @@ class StoreCalibrations:
 
     def record(self, number: int, /) -> CalibrationRecord | None:
         """Return the calibration with this number, if there is one."""
-        table, body = schema.calibration, schema.body
-        statement = select(table, body.c.content).join(body, body.c.key == table.c.body_key)
         with self._database.reading() as connection:
-            row = connection.execute(statement.where(table.c.key == number)).first()
+            row = connection.execute(_with_documents().where(schema.calibration.c.key == number)).first()
         return None if row is None else _record(row)
 
     def newest_numbers(self) -> dict[JudgeIdentity, int]:
@@ -85,26 +75,21 @@ class StoreCalibrations:
         own = (table.c.model, table.c.prompt, table.c.rubric, table.c.parameters)
         with self._database.reading() as connection:
             rows = connection.execute(select(*own, func.max(table.c.key).label("newest")).group_by(*own)).all()
-        return {
-            JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters): int(
-                row.newest
-            )
-            for row in rows
-        }
+        return {_identity(row): int(row.newest) for row in rows}
 
 
-def _columns(identity: JudgeIdentity) -> dict[str, str]:
-    return {
-        "model": plain(identity.model),
-        "prompt": identity.prompt,
-        "rubric": identity.rubric,
-        "parameters": identity.parameters,
-    }
+def _with_documents() -> Select[Any]:
+    table, body = schema.calibration, schema.body
+    return select(table, body.c.content).join(body, body.c.key == table.c.body_key)
+
+
+def _identity(row: Any) -> JudgeIdentity:
+    return JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters)
 
 
 def _record(row: Any) -> CalibrationRecord:
     return CalibrationRecord(
-        identity=JudgeIdentity(model=row.model, prompt=row.prompt, rubric=row.rubric, parameters=row.parameters),
+        identity=_identity(row),
         tier=Tier(row.tier),
         at=row.at,
         version=row.version,

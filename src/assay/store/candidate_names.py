@@ -8,7 +8,6 @@ candidate. A merge moves the rows of one candidate's runs to another. The old na
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -22,21 +21,10 @@ from assay.store.database.codec import bytes_json, json_text, plain
 from assay.store.database.connections import Database
 from assay.store.database.name_keys import NameKeys, remember
 from assay.store.execution.writer_thread import Writer
-from assay.store.queries.filters import HIDDEN_STATES
+from assay.store.queries.registry import all_candidates
 
 _BY_RUN: Final = (schema.run_candidate, schema.call, schema.assessment, schema.score, schema.grade)
 """Tables with a candidate and a run in each row. Responses have no run, so they are found through their trials."""
-
-
-@dataclass(slots=True)
-class _CandidateFacts:
-    """Totals over a candidate's runs; `written` lists the other names that these runs use for it, in order."""
-
-    name: str
-    first: str
-    last: str = ""
-    runs: int = 0
-    written: dict[str, None] = field(default_factory=dict)
 
 
 class Renaming:
@@ -50,25 +38,8 @@ class Renaming:
 
     def candidates(self) -> tuple[CandidateRow, ...]:
         """Return every candidate that took part in a run, by name."""
-        table, own, run = schema.candidate, schema.run_candidate, schema.run
-        facts: dict[int, _CandidateFacts] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(
-                select(table.c.key, table.c.name, table.c.folded, own.c.name.label("written"), run.c.started)
-                .join(own, own.c.candidate_key == table.c.key)
-                .join(run, run.c.key == own.c.run_key)
-                .where(run.c.state.not_in(HIDDEN_STATES))
-                .order_by(table.c.folded, run.c.started)
-            ):
-                of_candidate = facts.setdefault(row.key, _CandidateFacts(row.name, row.started))
-                of_candidate.runs += 1
-                of_candidate.last = row.started
-                if folded(row.written) != row.folded:
-                    of_candidate.written[row.written] = None
-        return tuple(
-            CandidateRow(name=each.name, written=tuple(each.written), runs=each.runs, first=each.first, last=each.last)
-            for each in facts.values()
-        )
+            return all_candidates(connection)
 
     def events(self) -> tuple[NameEvent, ...]:
         """Return all renames, merges and undos, oldest first."""
@@ -248,7 +219,7 @@ def _runs_of(connection: Connection, candidate_key: int) -> list[int]:
 
 
 def _as_written(connection: Connection, candidate_key: int, name: str, *, also: list[int]) -> list[int]:
-    """Return the runs of a candidate that spell its name this way, and the runs in `also`."""
+    """Return the candidate's runs that spell its name like this, and the runs in `also`."""
     own = schema.run_candidate
     rows = connection.execute(select(own.c.run_key, own.c.name).where(own.c.candidate_key == candidate_key))
     return sorted(row.run_key for row in rows if row.run_key in also or folded(row.name) == folded(name))

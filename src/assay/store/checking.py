@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from assay.store.database.connections import Database
 
 SHOWN: Final = 5
-"""Maximum number of problems listed for each part; more would only repeat the same fault."""
+"""Maximum problems listed for each part, because more would only repeat the same fault."""
 
 _AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPart:
-    """One part of the check: its name, the number of things checked, and the first problems."""
+    """One part of the check: its name, the number of checked entries, and the first problems."""
 
     name: str
     checked: int
@@ -174,14 +174,14 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _events(connection: Connection) -> tuple[int, list[str]]:
-    """Check the chain of hashes over the review events."""
+    """Check the hash chain of the review events."""
     n = int(connection.execute(select(func.count()).select_from(schema.review_event)).scalar_one())
     broken = first_broken(connection)
     return n, [] if broken is None else [f"review event {broken} was changed after it was stored"]
 
 
 def _votes(connection: Connection) -> tuple[int, list[str]]:
-    """Check the chain of hashes over the arena's votes."""
+    """Check the hash chain of the arena's votes."""
     n = int(connection.execute(select(func.count()).select_from(schema.vote)).scalar_one())
     broken = first_broken_vote(connection)
     return n, [] if broken is None else [f"vote {broken} was changed after it was stored"]

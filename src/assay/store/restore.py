@@ -57,7 +57,7 @@ class Restored:
 
 @dataclass(slots=True)
 class _Keys:
-    """Keys in the store, by the numbers in the record."""
+    """The store's keys by the numbers in a record."""
 
     verbatim: bool
     task: dict[int, int] = field(default_factory=dict)  # keyed by position in the run
@@ -68,11 +68,7 @@ class _Keys:
 
 
 class Restoring:
-    """Stores runs from records.
-
-    Args:
-        database, writer, names: the store's own.
-    """
+    """Restores runs from their records."""
 
     def __init__(self, database: Database, writer: Writer, names: NameKeys) -> None:
         self._database = database
@@ -439,7 +435,7 @@ def _known(table: Any, values: Line) -> Line:
 
 
 def _go_on_after(connection: Connection) -> None:
-    """Make new keys begin after the restored ones."""
+    """Number new rows after the restored ones."""
     source = schema.key_source
     for name in _NUMBERED:
         table = schema.metadata.tables[name]

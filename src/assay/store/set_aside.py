@@ -25,7 +25,7 @@ from assay.store.queries.run_summaries import left_alone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNote:
-    """Author, reason and time of taking a run out of use or bringing it back; an import has no author."""
+    """The author, reason and time of a run's removal or return to use; an import has no author."""
 
     reviewer: str
     reason: str

@@ -61,17 +61,8 @@ _FREE_BYTES: Final = 64 << 20
 _MOST_RATIO: Final = 100
 
 _UNREADABLE: Final = (
-    OSError,
-    EOFError,
-    zlib.error,
-    gzip.BadGzipFile,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    RuntimeError,
-    struct.error,
-    lzma.LZMAError,
-    UnicodeDecodeError,
-    ValueError,
+    *(OSError, EOFError, RuntimeError, ValueError),
+    *(zlib.error, zipfile.BadZipFile, tarfile.TarError, struct.error, lzma.LZMAError),
 )
 _KEPT_BYTES: Final = 32 << 20
 _KEPT_SAMPLE: Final = 64 << 10

@@ -25,16 +25,7 @@ _ZSTANDARD: Final = 93
 _LOCAL_HEADER: Final = struct.Struct("<4s5H3I2H")
 # `S_IFLNK`, in the upper half of the attributes that Unix archives have.
 _LINK: Final = 0o120000
-_UNREADABLE: Final = (
-    OSError,
-    EOFError,
-    zlib.error,
-    zipfile.BadZipFile,
-    NotImplementedError,
-    RuntimeError,
-    struct.error,
-    ValueError,
-)
+_UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zlib.error, zipfile.BadZipFile, struct.error)
 
 
 class UnreadableMember(UnreadableFile):

@@ -1,4 +1,4 @@
-"""A program's input for one trial, and the answer, usage and cost in its output."""
+"""Build a program's input for one trial, and read the answer, usage and cost from its output."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Commands:
         self._environment = dict(environment)
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Run the command; raises `CallFailed` with its exit code and what it wrote to standard error."""
+        """Run the command; raises `CallFailed` with its exit code and standard error output."""
         given = input_of(request)
         values = text_values(given)
         words = [filled_in(word, values) for word in self._program.words]

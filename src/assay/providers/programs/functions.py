@@ -37,7 +37,7 @@ LONGEST_PRINTED: Final = 32 * 2**20
 
 
 class _Printed:
-    """Reads what a worker prints, so that the worker never blocks; keeps the first `LONGEST_LOG` bytes of each call."""
+    """Reads a worker's printed output, so that it never blocks; keeps the first `LONGEST_LOG` bytes of each call."""
 
     def __init__(self) -> None:
         self._pipe, self.write_end = os.pipe()
@@ -49,7 +49,7 @@ class _Printed:
         asyncio.get_running_loop().add_reader(self._pipe, self._read)
 
     def take(self) -> str:
-        """Return what was printed since the last call of this method."""
+        """Return the output printed since the last call of this method."""
         self._read(LONGEST_PRINTED)
         text = self._kept.decode("utf-8", "replace")
         if self._size > len(self._kept):
@@ -63,7 +63,7 @@ class _Printed:
         os.close(self._pipe)
 
     def _read(self, most: int = 1 << 20) -> None:
-        """Read what is available, but at most `most` bytes, so that a flood of output does not block other calls."""
+        """Read up to `most` available bytes, so that a flood of output does not block other calls."""
         for _ in range(0, most, _BLOCK):
             try:
                 block = os.read(self._pipe, _BLOCK)
@@ -181,7 +181,7 @@ class Functions:
         self._numbers = 0
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a worker; raises `CallFailed` with its traceback and what it printed."""
+        """Call the function in a worker; raises `CallFailed` with its traceback and printed output."""
         try:
             worker = self._idle.pop() if self._idle else await self._freed_or_started()
         except _CannotStart as error:
@@ -252,7 +252,7 @@ class Functions:
         worker.close()
 
     async def _freed_or_started(self) -> _Worker:
-        """Return a worker that has become free in the meantime, or a new one, because quick functions need few workers."""
+        """Return a worker that is free again, or a new one; quick functions need few workers."""
         async with self._starting:
             if self._idle:
                 return self._idle.pop()

@@ -15,7 +15,7 @@ from assay.sandbox.shells.shell import SandboxError
 
 
 class SandboxedCommands:
-    """Runs commands in the sandbox with this name, or in the first that works, with at most one per processor at a time."""
+    """Runs commands in the named sandbox or the first that works, at most one per processor at a time."""
 
     def __init__(self, name: str | None = None) -> None:
         self._sandbox: Sandbox | None = None if name is None else sandbox_of(name)

@@ -1,4 +1,4 @@
-"""Ways to run a shell: in bubblewrap, in namespaces with Landlock, in a container, or unconfined."""
+"""Run shells in bubblewrap, in namespaces with Landlock, in a container, or unconfined."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class SupervisedShell:
         return None
 
     async def _watch(self, until: float) -> CommandEnd:
-        """Wait until the shell exceeds a limit that the process inside cannot measure."""
+        """Wait until the shell exceeds a limit that only this process can measure."""
         limits = self._request.limits
         look_at_disk = time.monotonic() + 1.0
         while True:

@@ -1,4 +1,4 @@
-"""The host's files that commands in a sandbox can see; all of them are read-only."""
+"""List the host's files that commands in a sandbox can see; all of them are read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of processes on trials: take them, give them back, and void the claims of processes that have ended.
+"""Claim trials for this process, release them, and void the claims of processes that have ended.
 
 Everything here runs in the writing thread, inside its transactions. A `Holding` is this process's view of a trial it holds.
 """
@@ -25,13 +25,12 @@ from assay.store.claims.held_trial import Holding
 from assay.store.claims.process_locks import OwnerLocks
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
-from assay.store.database.connections import Database
-from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, unread_among
+from assay.store.database.connections import Database, portions
+from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, move_trials, unread_among
 from assay.store.database.name_keys import candidate_names
 
 _TASKS_KEPT: Final = 256
-"""Maximum decoded tasks in memory: enough for the trials of neighbouring tasks, and far below the 100,000 of a large run.
-"""
+"""Maximum decoded tasks in memory: enough for neighbouring trials, and far below the 100,000 tasks of a large run."""
 
 _SPEAKERS: Final = (Role.CANDIDATE.value, Role.USER.value)
 _RUNNING: Final = TrialState.RUNNING.value
@@ -105,12 +104,12 @@ class Claims:
         return holding
 
     def adopt(self, taken: UncommittedClaim) -> tuple[ClaimedTrial, ...]:
-        """Take over trials whose claim is committed."""
+        """Hold the trials of a committed claim, and return them."""
         self._held.update(taken.holdings)
         return taken.trials
 
     def let_go(self, trials: Iterable[int]) -> None:
-        """Forget trials whose release has been committed."""
+        """Stop holding trials whose release was committed."""
         for key in trials:
             self._held.pop(key, None)
 
@@ -125,27 +124,23 @@ class Claims:
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def take_submitted(self, connection: Connection, run_key: int, keys: Sequence[int]) -> UncommittedClaim:
-        """Claim those of these trials that wait for a job."""
+        """Claim the given trials that wait for a job."""
         self.hold_lock()
         table = schema.trial
         waiting = update(table).where(table.c.key.in_(keys), table.c.state == _SUBMITTED)
         values = {"state": _RUNNING, "rest": _SUBMITTED, "owner": self.owner}
         rows = connection.execute(waiting.values(**values).returning(*_CLAIMED_COLUMNS)).all()
-        changes = CounterChanges()
-        changes.move(run_key, TRIAL, _SUBMITTED, _RUNNING, len(rows))
-        changes.write(connection)
+        move_trials(connection, run_key, _SUBMITTED, _RUNNING, len(rows))
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def park(self, connection: Connection, run_key: int, state: TrialState, trials: Sequence[int]) -> None:
-        """Give up trials that this process holds, in a state in which they wait; the caller calls `let_go` afterwards."""
-        table, changes = schema.trial, CounterChanges()
-        for start in range(0, len(trials), 200):
-            some = trials[start : start + 200]
+        """Release this process's trials in a waiting state; the caller calls `let_go` after the commit."""
+        table = schema.trial
+        for some in portions(trials, 200):
             ours = update(table).where(table.c.key.in_(some), table.c.owner == self.owner)
             if connection.execute(ours.values(state=state.value, rest=None, owner=None)).rowcount != len(some):
                 raise StoreError(shown_trial(some[0]), "is no longer held by this process: another one took over.")
-        changes.move(run_key, TRIAL, _RUNNING, state.value, len(trials))
-        changes.write(connection)
+        move_trials(connection, run_key, _RUNNING, state.value, len(trials))
 
     def take_one(self, connection: Connection, trial: int) -> UncommittedClaim:
         """Claim one trial regardless of its state, unless a living process holds it."""
@@ -173,9 +168,7 @@ class Claims:
             .values(state=_RUNNING, rest=state, owner=self.owner)
             .returning(*_CLAIMED_COLUMNS)
         ).all()
-        changes = CounterChanges()
-        changes.move(run_key, TRIAL, state, _RUNNING)
-        changes.write(connection)
+        move_trials(connection, run_key, state, _RUNNING)
         return self._taken(connection, rows)
 
     def give_back(self, connection: Connection, trials: Collection[int]) -> None:
@@ -221,17 +214,14 @@ class Claims:
         rows = connection.execute(
             failed.values(state=_PENDING, **cleared).returning(table.c.key, table.c.standing)
         ).all()
-        changes = CounterChanges()
-        changes.move(run_key, TRIAL, TrialState.FAILED.value, _PENDING, len(rows))
-        changes.write(connection)
+        move_trials(connection, run_key, TrialState.FAILED.value, _PENDING, len(rows))
         self.restand(connection, run_key, [key for key, _ in rows])
 
     def restand(self, connection: Connection, run_key: int, keys: Sequence[int]) -> None:
         """Update the standing (whether a trial counts) of trials that have become pending."""
         table = schema.trial
         changes = CounterChanges()
-        for start in range(0, len(keys), 200):
-            some = keys[start : start + 200]
+        for some in portions(keys, 200):
             states = current_states(connection, some)
             rows = connection.execute(select(table.c.key, table.c.standing).where(table.c.key.in_(some))).all()
             moved: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
@@ -252,9 +242,7 @@ class Claims:
     def _take_rows(self, connection: Connection, run_key: int, limit: int) -> list[Row[Any]]:
         rows = connection.execute(_CLAIM, {"of_run": run_key, "at_most": limit, "us": self.owner}).all()
         if rows:
-            changes = CounterChanges()
-            changes.move(run_key, TRIAL, _PENDING, _RUNNING, len(rows))
-            changes.write(connection)
+            move_trials(connection, run_key, _PENDING, _RUNNING, len(rows))
         return list(rows)
 
     def _void(self, connection: Connection, run_key: int, owners: Sequence[str]) -> None:
@@ -288,7 +276,7 @@ class Claims:
         changes.write(connection)
 
     def _taken(self, connection: Connection, rows: Sequence[Row[Any]]) -> UncommittedClaim:
-        """Read the claimed trials with their tasks, responses and assessments, using only a handful of queries in total."""
+        """Read the claimed trials with their tasks, responses and assessments in a few queries."""
         if not rows:
             return UncommittedClaim((), {})
         run_key = rows[0].run_key
@@ -331,7 +319,7 @@ class Claims:
         return UncommittedClaim(tuple(trials), holdings)
 
     def _tasks_at(self, connection: Connection, run_key: int, positions: set[int]) -> dict[int, tuple[Task, int]]:
-        """Return task and number of trials by position."""
+        """Return each position's task and its number of trials."""
         table = schema.run_task
         rows = connection.execute(
             select(table.c.position, table.c.trials, table.c.body_key).where(
@@ -372,7 +360,7 @@ def _responses(
 def _spoken(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, list[tuple[str, bool]]]]:
-    """Return the stored replies of conversations without a response so far, by trial and candidate, in their order."""
+    """Return the stored replies of unfinished conversations in order, by trial and candidate."""
     spoken: dict[int, dict[str, list[tuple[str, bool]]]] = {}
     table, body = schema.call, schema.body
     rows = connection.execute(

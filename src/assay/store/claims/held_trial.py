@@ -1,4 +1,4 @@
-"""A trial that this process holds, with the data needed to write most entries without a lookup."""
+"""The data of a trial that this process holds, so that most entries are written without a lookup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Holding:
     Attributes:
         rest: the state to which the trial returns if it is released unfinished.
         standing: the trial's standing; reliable as long as `certain`.
-        rounds: latest stored round of each candidate's asked response.
+        rounds: the latest stored round of each candidate's responses.
         slots: state of each slot's current assessment when last seen.
     """
 

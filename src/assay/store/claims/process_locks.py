@@ -1,4 +1,4 @@
-"""Locks that tell living processes from dead ones without a clock: the system releases a lock when its process ends.
+"""Locks that show if a process is alive, without a clock, because the system releases a lock when its process ends.
 
 On SQLite the lock is a file in `workers/` next to the store, on PostgreSQL a session advisory lock. An owner whose lock can
 be taken is gone, however recently it wrote. An owner whose lock cannot be taken is alive, however long it has been silent.
@@ -51,8 +51,8 @@ class OwnerLocks(Protocol):
 class FileLocks:
     """Locks on files, for processes of one machine.
 
-    `flock` rather than POSIX record locks, because two journals in one process must exclude each other too. A forked child
-    closes its copy; otherwise a killed parent would seem alive.
+    `flock` is used instead of POSIX record locks, because two journals in one process must exclude each other too. A forked
+    child closes its copy; otherwise a killed parent would seem alive.
     """
 
     def __init__(self, folder: Path, owner: str) -> None:

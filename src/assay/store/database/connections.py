@@ -11,7 +11,7 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -52,8 +52,7 @@ _FILES_NEEDED: Final = 4
 
 _CHUNKS: Final = (128, 32, 8, 2, 1)
 """Rows per INSERT. One statement for many rows releases the interpreter lock once instead of once per row: beside a busy event
-loop, executemany spends its time waiting to get the lock back. Few sizes, so that prepared statements are reused.
-"""
+loop, executemany spends its time waiting to get the lock back. Few sizes, so that prepared statements are reused."""
 
 
 class Database:
@@ -361,6 +360,13 @@ def take_keys(connection: Connection, **counts: int) -> dict[str, range]:
     return {name: range(after[name] - count, after[name]) for name, count in counts.items()}
 
 
+def portions(items: Collection[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`, because a statement can have only a few thousand parameters."""
+    listed = list(items)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]
+
+
 def _sqlite_engine(url: URL) -> Engine:
     engine = create_engine(
         url,
@@ -393,7 +399,7 @@ def _postgres_engine(url: URL) -> Engine:
 
 
 def _look_after_rest(engine: Engine) -> None:
-    """Test a connection before use, but only after it was idle: testing each time doubles the time of a small query."""
+    """Test an idle connection before use; testing every time would double the time of a small query."""
 
     @event.listens_for(engine, "checkin")
     def _rests(_connection: object, record: ConnectionPoolEntry) -> None:

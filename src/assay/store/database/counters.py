@@ -1,4 +1,4 @@
-"""Numbers derived from assessments and stored with them: states and standings of trials, and counters of runs."""
+"""Update the values derived from assessments: states and standings of trials, and counters of runs."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ class CounterChanges:
             table = schema.run_tally
             connection.execute(delete(table).where(table.c.run_key.in_(lessened), table.c.n == 0))
         self._changes.clear()
+
+
+def move_trials(connection: Connection, run_key: int, before: str, after: str, n: int = 1) -> None:
+    """Count trials of a run in another state, if no other counter changes in the transaction."""
+    changes = CounterChanges()
+    changes.move(run_key, TRIAL, before, after, n)
+    changes.write(connection)
 
 
 _ADD = (

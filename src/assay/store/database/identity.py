@@ -24,9 +24,7 @@ def identity_of(database: Database) -> str:
         number = secrets.randbits(63)  # for this process only, because a read-only store cannot keep it
     if number is None:
         with database.writing() as connection:
-            number = connection.execute(
-                query
-            ).scalar_one_or_none()  # another process may have stored an identity meanwhile
+            number = connection.execute(query).scalar_one_or_none()  # another process may have stored one meanwhile
             if number is None:
                 # 63 bits fit the signed column.
                 number = secrets.randbits(63)

@@ -1,4 +1,4 @@
-"""Names and their keys: suites, candidates, graders and criteria are stored once and then referred to by key.
+"""Map names to keys, because suites, candidates, graders and criteria are stored once and referred to by key.
 
 Keys that were created in a transaction that is rolled back must be forgotten; `Writer` calls `forget` for that.
 """
@@ -66,7 +66,7 @@ def remember(connection: Connection, name: str, candidate_key: int) -> None:
 
 
 def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:
-    """Return a run's candidates by key, with the names and in the order that the run uses."""
+    """Return a run's candidates by key, with the run's names and in its order."""
     table = schema.run_candidate
     rows = connection.execute(
         select(table.c.candidate_key, table.c.name).where(table.c.run_key == run_key).order_by(table.c.position)

@@ -133,8 +133,7 @@ candidate_event = Table(
     Column("undoes", Key),
 )
 """Append-only. `detail`: JSON of the runs whose rows changed and the aliases that were replaced. `undoes`: the earlier event that
-this one undoes.
-"""
+this one undoes."""
 
 grader = Table(
     "grader", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True)
@@ -489,8 +488,7 @@ calibration = Table(
     UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
 )
 """Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests; `version` counts from 1 for each
-identity.
-"""
+identity."""
 
 imported = Table(
     "imported",
@@ -515,8 +513,7 @@ imported = Table(
 """Imported runs, one per row. `digest`: covers the file's bytes and the options with which it was read. `dataset`: digest of the
 requests, independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version.
 `content`: digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone.
-`run_key` is null for tasks alone. `owner` is set until the whole run is stored.
-"""
+`run_key` is null for tasks alone. `owner` is set until the whole run is stored."""
 
 imported_response = Table(
     "imported_response",
@@ -527,8 +524,7 @@ imported_response = Table(
     sqlite_with_rowid=False,
 )
 """The identity that a harness or provider gave a response, as 63 bits of a digest, by which the same row is recognised in another
-file.
-"""
+file."""
 
 run_event = Table(
     "run_event",
@@ -611,8 +607,7 @@ person = Table(
     Column("revoked", String(30)),
 )
 """Invitations to the web app. `digest` is a hash of the token, which is not stored; `revoked` is the time when the invitation was
-revoked.
-"""
+revoked."""
 
 vote = Table(
     "vote",
@@ -633,5 +628,4 @@ vote = Table(
 )
 """Votes of the arena, append-only, hashed as review events are. `once` is the idempotency key, under the name that it has in the
 records of results folders. `choice` is `undo` if the row takes back the vote `undoes`; a vote is valid as long as no row takes it
-back. Places are those of `run_candidate`, which a renamed candidate keeps.
-"""
+back. Places are those of `run_candidate`, which a renamed candidate keeps."""

@@ -1,4 +1,4 @@
-"""The rows of one commit, built from entries without any lookup; their keys come from blocks reserved at the start."""
+"""Build the rows of one commit from its entries without lookups, with keys from blocks reserved at the start."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Row: TypeAlias = tuple[object, ...]
 
 
 class CommitRows:
-    """Rows of one commit by table, and the changes to remember after the commit.
+    """One commit's rows by table, and the changes to remember after the commit.
 
     Attributes:
         slots: state of the assessment added to each slot, by trial.
         rounds: latest round of the responses added, by trial and candidate.
-        graders, criteria: pairs with the run in which they occur.
-        sums: amounts to add to each run's columns, by the parameter names of the statement that adds them.
+        graders, criteria: pairs of a run and a grader or criterion that occurs in it.
+        sums: amounts to add to each run's columns, by parameter name of the statement that adds them.
     """
 
     def __init__(self, connection: Connection, names: NameKeys, entries: Iterable[Entry], *, now: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, select
 
 from assay.store.database import schema
-from assay.store.database.connections import Database, take_keys
+from assay.store.database.connections import Database, portions, take_keys
 
 _ROWS_AT_ONCE: Final = 4000
 
@@ -27,8 +27,7 @@ def copy_responses(database: Database, connection: Connection, *, run_key: int, 
     )
     by_candidate: dict[tuple[int, int], Any] = {(row.key, row.candidate_key): row for row in rows}
     latest = list(by_candidate.values())
-    for start in range(0, len(latest), _ROWS_AT_ONCE):
-        portion = latest[start : start + _ROWS_AT_ONCE]
+    for portion in portions(latest, _ROWS_AT_ONCE):
         keys = take_keys(connection, response=len(portion))["response"]
         database.insert(
             connection,

@@ -7,7 +7,7 @@ Entries that replace an assessment, or add to an earlier entry, are handled tria
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -22,7 +22,7 @@ from assay.store.claims.claims import Claims
 from assay.store.claims.held_trial import Slot
 from assay.store.database import schema
 from assay.store.database.codec import plain
-from assay.store.database.connections import Database
+from assay.store.database.connections import Database, portions
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, current_states, settle
 from assay.store.database.name_keys import NameKeys
 from assay.store.event_chain import append_event
@@ -39,7 +39,7 @@ class AlreadyInCommit(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The effects of a group commit, which are remembered after its transaction is committed."""
+    """The effects of a group commit, which this process remembers after the transaction is committed."""
 
     recorder: Recorder
     commit: CommitRows
@@ -164,7 +164,7 @@ class Recorder:
             else:
                 self._end(connection, [key], state, stands, failure)
         for (state, stands), keys in alike.items():
-            for some in _portions(keys):
+            for some in portions(keys, _MANY):
                 self._end(connection, some, state, stands, None)
 
     def _assessed(
@@ -184,7 +184,7 @@ class Recorder:
                 stood[key] = holding.standing
             else:
                 uncertain.append(key)
-        for some in _portions(uncertain):
+        for some in portions(uncertain, _MANY):
             states.update(current_states(connection, some))
             stood.update(_standings(connection, some))
         return states, stood
@@ -214,7 +214,7 @@ class Recorder:
     def _settle_others(self, connection: Connection, commit: CommitRows, trials: set[int]) -> dict[int, str]:
         """Check that unfinished trials are still held by this process, settle them, and return new standings."""
         table = schema.trial
-        for some in _portions(sorted(trials)):
+        for some in portions(sorted(trials), _MANY):
             ours = select(table.c.key).where(table.c.key.in_(some), table.c.owner == self._claims.owner)
             if len(connection.execute(ours).all()) != len(some):
                 raise _lost(some)
@@ -233,17 +233,17 @@ class Recorder:
                 alike[stands].append(key)
                 commit.counters.move(holding.run_key, STANDING, holding.standing, stands)
         for stands, keys in alike.items():
-            for some in _portions(keys):
+            for some in portions(keys, _MANY):
                 connection.execute(update(table).where(table.c.key.in_(some)).values(standing=stands))
         # A rerun of a panel commits its grades one by one. When the standing at the claim was used, such a trial was moved twice,
         # and `excluded.failed` fell to -1.
-        for some in _portions(looked_at):
+        for some in portions(looked_at, _MANY):
             settle(connection, some, commit.counters)
             new.update(_standings(connection, some))  # otherwise its end would be counted from its old standing
         return new
 
     def _pair(self, connection: Connection, commit: CommitRows) -> set[tuple[str, int, int]]:
-        """Store the graders and criteria of each run, which filters need; return the new ones."""
+        """Store each run's graders and criteria, so that filters find them; return the new ones."""
         new: set[tuple[str, int, int]] = set()
         for table, pairs in ((schema.run_grader, commit.graders), (schema.run_criterion, commit.criteria)):
             run_column, other_column, *_ = table.c
@@ -284,11 +284,6 @@ def _standings(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
     table = schema.trial
     rows = connection.execute(select(table.c.key, table.c.standing).where(table.c.key.in_(keys)))
     return {row.key: row.standing for row in rows}
-
-
-def _portions(keys: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(keys), _MANY):
-        yield keys[start : start + _MANY]
 
 
 def _lost(keys: Sequence[int]) -> StoreError:

@@ -19,7 +19,7 @@ from assay.domain.suite import Task
 from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain, plan_bytes, task_bytes, text_bytes
-from assay.store.database.connections import Database, take_keys
+from assay.store.database.connections import Database, portions, take_keys
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges, settle
 from assay.store.database.name_keys import NameKeys
 from assay.store.execution.copy_responses import copy_responses
@@ -98,8 +98,8 @@ class RunPlanner:
         if wanted - known:
             self._reopen(connection, run_key)
         self._add_tasks(connection, run_key, plan, planned)
-        for start in range(0, len(drawn), _TRIALS_AT_ONCE):
-            _await_review(connection, run_key, drawn[start : start + _TRIALS_AT_ONCE])
+        for some in portions(drawn, _TRIALS_AT_ONCE):
+            _await_review(connection, run_key, some)
 
     def _note_names(self, connection: Connection, run_key: int, plan: RunPlan) -> None:
         """Store the candidates, judges and criteria of the run, replacing the old ones."""
@@ -206,7 +206,7 @@ class RunPlanner:
             trials.add(task_key, item)
 
     def _store_tasks(self, connection: Connection, suite_key: int, tasks: list[Task]) -> list[tuple[int, int]]:
-        """Return the key and body key of each task; an identical text of an earlier run is shared."""
+        """Return each task's key and body key; a text that an earlier run stored is shared."""
         if not tasks:
             return []
         table = schema.task
@@ -248,7 +248,7 @@ class RunPlanner:
 
 
 def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
-    """Make assessments that the random draw left out of the review await it."""
+    """Make assessments await review that the random draw had left out."""
     table, score, changes = schema.assessment, schema.score, CounterChanges()
     left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
     where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)

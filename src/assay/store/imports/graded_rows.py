@@ -1,4 +1,4 @@
-"""Assessments of an import with their scores and grades."""
+"""Build the rows of imported assessments, with their scores and grades."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert imported tasks, responses and assessments to rows; lookups are made for each kind of row, not for each row."""
+"""Convert imported tasks, responses and assessments to rows, with one lookup per kind of row instead of one per row."""
 
 from __future__ import annotations
 

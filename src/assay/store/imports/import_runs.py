@@ -31,7 +31,7 @@ from assay.ports import Clock
 from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain, plan_bytes
-from assay.store.database.connections import Database, take_keys
+from assay.store.database.connections import Database, portions, take_keys
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges
 from assay.store.database.name_keys import NameKeys, candidate_names
 from assay.store.execution.new_runs import RunPlanner
@@ -69,7 +69,7 @@ _TABLES_OF_RUN: Final = (
 
 @dataclass(slots=True)
 class Imported:
-    """Numbers of stored runs, tasks, responses and assessments."""
+    """The numbers of runs, tasks, responses and assessments that an import stored."""
 
     runs: int = 0
     tasks: int = 0
@@ -476,21 +476,19 @@ def _sweep_trials(connection: Connection, run_key: int) -> int:
     keys = list(
         connection.execute(select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)).scalars()
     )
-    for start in range(0, len(keys), 500):
-        some = keys[start : start + 500]
+    for some in portions(keys, 500):
         bodies = list(connection.execute(select(response.c.body_key).where(response.c.trial_key.in_(some))).scalars())
         of_trials = select(assessment.c.key, assessment.c.body_key).where(assessment.c.trial_key.in_(some))
         assessments = connection.execute(of_trials).all()
         bodies += [row.body_key for row in assessments if row.body_key is not None]
-        for at in range(0, len(assessments), 500):
-            graded = [row.key for row in assessments[at : at + 500]]
+        for graded in portions([row.key for row in assessments], 500):
             for table in (score, grade):
                 connection.execute(delete(table).where(table.c.run_key == run_key, table.c.assessment_key.in_(graded)))
         for table in (assessment, response, call):
             connection.execute(delete(table).where(table.c.trial_key.in_(some)))
         connection.execute(delete(trial).where(trial.c.key.in_(some)))
-        for at in range(0, len(bodies), 500):
-            connection.execute(delete(body).where(body.c.key.in_(bodies[at : at + 500])))
+        for part in portions(bodies, 500):
+            connection.execute(delete(body).where(body.c.key.in_(part)))
     return len(keys)
 
 

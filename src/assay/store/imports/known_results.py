@@ -16,6 +16,7 @@ from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.review import Decision, ReviewEvent, Via
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
+from assay.store.database.connections import portions
 from assay.store.event_chain import events_of
 from assay.store.imports.portion import OpenRun
 from assay.store.queries.filters import HIDDEN_STATES
@@ -178,10 +179,9 @@ def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_i
         for key, state in cell.assessments.values()
         if AssessmentState(state) in _VERBS
     }
-    keys = list(decided)
     events: dict[int, list[ReviewEvent]] = {}
-    for start in range(0, len(keys), _AT_ONCE):
-        events |= events_of(connection, keys[start : start + _AT_ONCE])
+    for some in portions(decided, _AT_ONCE):
+        events |= events_of(connection, some)
     pairs: dict[int, int] = {}
     differing: set[int] = set()
     for name, cells in before.items():

@@ -1,4 +1,4 @@
-"""A portion of an import: a batch of records stored together, with the keys, sums and messages of its rows."""
+"""One portion of an import: a batch of records that is stored together, with the keys and sums of its rows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OpenRun:
 
 @dataclass(slots=True)
 class CallSums:
-    """Total calls of a portion, for the run's row."""
+    """Sums over a portion's calls, which are added to the run's row."""
 
     calls: int = 0
     unpriced: int = 0

@@ -1,4 +1,4 @@
-"""Rows of imported responses and of the calls that returned them."""
+"""Build the rows of imported responses and of the calls that returned them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of an import: their stored form and their places in the run."""
+"""Convert imported tasks to their stored form, and number them within the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TASKS_OF_RUN: Final = "SELECT task_id, position, task_key FROM run_task WHERE ru
 
 
 class Place(NamedTuple):
-    """A task's place in the run."""
+    """A task's position and key in the run; `new` if this portion stored it."""
 
     position: int
     task_key: int
@@ -122,13 +122,7 @@ def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, Fo
 
 
 def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[str]) -> dict[str, Place]:
-    """Return the place of each named task, and store those that the run lacks.
-
-    Args:
-        portion: the portion in which the tasks are stored.
-        declared: the tasks whose text is known, by id.
-        names: the ids of all tasks of the portion.
-    """
+    """Return the position of each task in `names`, and store those that the run lacks, with their text if declared."""
     run = portion.run
     places: dict[str, Place] = {}
     if run.tasks:

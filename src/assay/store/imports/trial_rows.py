@@ -1,4 +1,4 @@
-"""Trials of an import: new trials, and trials of earlier portions that gain answers or grades."""
+"""Store an import's new trials, and update trials of earlier portions that gain answers or grades."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from assay.domain.failure import Failure
 from assay.domain.lifecycle import AssessmentState, TrialState, standing, trial_state
 from assay.store.database import schema
 from assay.store.database.codec import plain
+from assay.store.database.connections import portions
 from assay.store.database.counters import STANDING, TRIAL, current_states
 from assay.store.imports.portion import Portion, Row
 from assay.store.imports.task_rows import Place
@@ -96,9 +97,7 @@ def settle_old_trials(portion: Portion, trials: Trials) -> None:
     """Update the state of trials of earlier portions to which this portion added answers or grades."""
     old = {trial.key: trial for trial in trials.values() if not trial.fresh and (trial.usable or trial.states)}
     table, run_key = schema.trial, portion.run.run_key
-    keys = list(old)
-    for start in range(0, len(keys), _AT_ONCE):
-        some = keys[start : start + _AT_ONCE]
+    for some in portions(old, _AT_ONCE):
         states = current_states(portion.connection, some)
         rows = portion.connection.execute(
             select(table.c.key, table.c.state, table.c.standing).where(table.c.key.in_(some))

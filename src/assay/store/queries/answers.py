@@ -39,7 +39,7 @@ def answer_rows(
     limit: int = 50,
     task: str | None = None,
 ) -> tuple[AnswerRow, ...]:
-    """Return up to `limit` rows after a place, or the one row of a task.
+    """Return up to `limit` rows after a position, or the one row of a task.
 
     Raises:
         UnknownName: a run does not exist, or has no such candidate.
@@ -82,7 +82,7 @@ def _run_with(connection: Connection, column: AnswerColumn) -> int:
 def task_places(
     connection: Connection, runs: Sequence[int], *, after: tuple[int, int] | None, limit: int
 ) -> list[tuple[tuple[int, int], str]]:
-    """Return (number of the run, position) and id of the next tasks of several runs, without duplicates."""
+    """Return the next tasks of several runs without duplicates, each as (run number, position) and id."""
     table = schema.run_task
     number, position = after or (0, -1)
     places: list[tuple[tuple[int, int], str]] = []

@@ -25,19 +25,8 @@ from assay.store.queries.filters import Scope, scope_of, unsorted
 from assay.store.queries.snapshots import Queries, snapshot
 
 _CALL_SHOWN = (
-    "role",
-    "attempt",
-    "number",
-    "model",
-    "model_version",
-    "finish_reason",
-    "input_tokens",
-    "output_tokens",
-    "latency_s",
-    "first_token_s",
-    "cost_usd",
-    "started",
-    "request_digest",
+    *("role", "attempt", "number", "model", "model_version", "finish_reason", "input_tokens", "output_tokens"),
+    *("latency_s", "first_token_s", "cost_usd", "started", "request_digest"),
 )
 
 _MOST_MARKS: Final = 400

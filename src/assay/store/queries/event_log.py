@@ -14,7 +14,7 @@ from assay.domain.lifecycle import AssessmentState
 from assay.domain.observations import DecisionTaken, ObservationKind
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, plain
-from assay.store.database.connections import Database
+from assay.store.database.connections import Database, portions
 from assay.store.database.counters import ASSESSMENT
 from assay.store.database.observation_codec import decoded
 from assay.store.event_chain import chain_part, event_of, first_broken
@@ -55,9 +55,8 @@ class StoreEventLog:
             top = connection.execute(select(func.max(table.c.id))).scalar_one() or 0
             bottom = connection.execute(select(func.min(table.c.id))).scalar_one() or 0
             end = top + 1 if before is None else min(before, top + 1)
-            start = (
-                bottom if wanted.item is not None else max(bottom, end - WINDOW)
-            )  # the few events of a single item are read by index
+            # The few events of a single item are read by index.
+            start = bottom if wanted.item is not None else max(bottom, end - WINDOW)
             rows = connection.execute(
                 select(table)
                 .where(table.c.id < end, table.c.id >= start, *where)
@@ -65,10 +64,7 @@ class StoreEventLog:
                 .limit(limit)
             ).all()
             events = _with_items(connection, rows)
-        if len(rows) == limit:
-            after = int(rows[-1].id)
-        else:
-            after = start
+        after = int(rows[-1].id) if len(rows) == limit else start
         return events, after if after > bottom else None
 
     def waiting(self) -> tuple[WaitingRun, ...]:
@@ -89,9 +85,7 @@ class StoreEventLog:
                     ids[key] = RunId(run_id)
                     if key not in self._protocols:
                         unknown[plan_key] = key
-            plans = list(unknown)
-            for start in range(0, len(plans), _PLANS_AT_ONCE):
-                part = plans[start : start + _PLANS_AT_ONCE]
+            for part in portions(unknown, _PLANS_AT_ONCE):
                 for plan_key, content in connection.execute(
                     select(body.c.key, body.c.content).where(body.c.key.in_(part))
                 ):
@@ -140,10 +134,8 @@ def _where(connection: Connection, wanted: EventFilter) -> list[ColumnElement[bo
     if wanted.item is not None:
         where.append(table.c.assessment_key == int(wanted.item))
     if wanted.day is not None:
-        where += [
-            table.c.at >= wanted.day,
-            table.c.at < f"{wanted.day}U",
-        ]  # U sorts after the T in every time of that day
+        # U sorts after the T in every time of that day.
+        where += [table.c.at >= wanted.day, table.c.at < f"{wanted.day}U"]
     return where
 
 

@@ -15,6 +15,7 @@ from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import HIDDEN, UNREADABLE
 from assay.domain.selection import Selection
 from assay.store.database import schema
+from assay.store.database.connections import portions
 from assay.store.queries.regrade_families import Families, families
 from assay.store.queries.variants import Variant, variants_of
 
@@ -60,7 +61,7 @@ class SelectedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A selection as keys of the store; a filter that excludes nothing is None.
+    """A selection, resolved to keys of the store; a filter that excludes nothing is None.
 
     Attributes:
         listed: the selected runs, read only if needed.
@@ -149,7 +150,7 @@ class Scope:
 
 
 def scope_of(connection: Connection, selection: Selection) -> Scope:
-    """Look up everything a selection names.
+    """Resolve the names in a selection to keys of the store.
 
     Raises:
         UnknownName: a run, suite, batch, task, tag, language, judge or criterion does not exist.
@@ -192,8 +193,8 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         every_run=every_run,
         hidden=hidden,
         tasks=_tasks(connection, selection.tasks, of_runs),
-        tags=_tags(connection, selection.tags),
-        languages=_languages(connection, selection.languages),
+        tags=_values(connection, "tag", selection.tags, schema.run_tag.c.tag),
+        languages=_values(connection, "language", selection.languages, schema.task.c.language),
         graders=graders,
         criteria=criteria,
         named_in=named_in,
@@ -207,7 +208,7 @@ def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:
 
 
 def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[ColumnElement[bool]]:
-    """Conditions on runs of any of these candidates, in suites that all of them have run."""
+    """Return conditions on runs of any of these candidates, in suites that all of them have run."""
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [
@@ -256,8 +257,8 @@ def find_run(connection: Connection, text: str) -> RunId:
 def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
     """Return keys of runs by id or its beginning; complete ids, of which pages pass many, are looked up together."""
     table, known = schema.run, dict[str, int]()
-    for start in range(0, len(texts), _AT_ONCE):
-        query = select(table.c.id, table.c.key).where(table.c.id.in_(texts[start : start + _AT_ONCE]))
+    for some in portions(texts, _AT_ONCE):
+        query = select(table.c.id, table.c.key).where(table.c.id.in_(some))
         known |= {
             str(row.id): row.key for row in connection.execute(query.where(table.c.state.not_in(_UNREADABLE_STATES)))
         }
@@ -286,18 +287,13 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
     return tuple(dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows])))
 
 
-def _tags(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
+def _values(
+    connection: Connection, kind: str, wanted: Sequence[str], column: ColumnElement[str]
+) -> tuple[str, ...] | None:
     if not wanted:
         return None
-    names = connection.execute(select(schema.run_tag.c.tag).distinct()).scalars()
-    return tuple(_matching("tag", wanted, [(name, name) for name in names]))
-
-
-def _languages(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...] | None:
-    if not wanted:
-        return None
-    names = connection.execute(select(schema.task.c.language).distinct()).scalars()
-    return tuple(_matching("language", wanted, [(name, name) for name in names if name]))
+    names = connection.execute(select(column).distinct()).scalars()
+    return tuple(_matching(kind, wanted, [(name, name) for name in names if name]))
 
 
 def _named(table: Table) -> tuple[ColumnElement[str], ColumnElement[int]]:

@@ -1,4 +1,4 @@
-"""Trials in plan order, page by page, for the pages that compare grades and batches of runs.
+"""List trials in plan order, page by page, to compare grades and batches of runs.
 
 Every page is one seek from the end of the previous page, so the last page of a long run costs as much as the first.
 """
@@ -88,7 +88,7 @@ def graded_trials(
     after: tuple[int, int] | None = None,
     limit: int,
 ) -> tuple[PlacedTrial, ...]:
-    """Return up to `limit` trials of a run after a place, in plan order; with `again`, only those that were judged again.
+    """Return up to `limit` trials of a run after a position, in plan order; with `again`, only those judged again.
 
     Raises:
         UnknownName: the run does not exist, or has no such task.
@@ -140,7 +140,7 @@ def paired_trials(connection: Connection, other: RunId, trials: Collection[Trial
 def task_matrix(
     connection: Connection, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
 ) -> tuple[MatrixRow, ...]:
-    """Return up to `limit` tasks of several runs after a place, each once, with their trials up to number `trials`."""
+    """Return up to `limit` tasks of several runs after a position, each once, with their trials up to number `trials`."""
     run_keys = {run: run_key_of(connection, run) for run in runs}
     places = task_places(connection, list(run_keys.values()), after=after, limit=limit)
     ids = [task for _, task in places]

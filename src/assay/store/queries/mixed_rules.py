@@ -26,7 +26,7 @@ _MOST_TEXTS: Final = 2_000
 def mixed_rules(
     connection: Connection, scope: Scope, graded: Collection[str], replaced: Collection[int]
 ) -> tuple[MixedRules, ...]:
-    """Return the tasks by the rules that scored them, if there are several; `graded` has the graders whose scores count.
+    """Return the tasks that several rules scored, by these rules; `graded` has the graders whose scores count.
 
     `replaced` has the keys of runs in which no score counts any more.
     """
@@ -79,7 +79,7 @@ def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
 
 
 def _in_words(scoring: Scoring, others: Iterable[Scoring]) -> str:
-    """Describe a rule in just enough words to tell it from the others."""
+    """Describe a rule briefly, with its options or code only if these distinguish it from the others."""
     if scoring.partial_credit:
         return f"{scoring.method} with credit for near misses, as it was then"
     alike = [other for other in others if other.method == scoring.method and not other.partial_credit]

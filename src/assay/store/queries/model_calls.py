@@ -78,8 +78,13 @@ def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallG
 def call_facts(connection: Connection, keys: Collection[int], /) -> tuple[CallFact, ...]:
     """Return single calls in the order of their keys; unknown keys are left out."""
     table = schema.call
-    rows = connection.execute(_facts().where(table.c.key.in_(sorted(keys))).order_by(table.c.key)).all()
-    return tuple(_fact(row) for row in rows)
+    columns = (table.c.fail_kind.label("kind"), table.c.fail_fault.label("fault"), table.c.fail_detail.label("detail"))
+    rows: Any = connection.execute(
+        select(table.c.key.label("call"), table.c.run_key, table.c.started, table.c.latency_s, *columns)
+        .where(table.c.key.in_(sorted(keys)))
+        .order_by(table.c.key)
+    )
+    return tuple(CallFact(**row) for row in rows.mappings())
 
 
 def newest_latencies(
@@ -116,7 +121,7 @@ def missing_answers(connection: Connection) -> dict[int, int]:
 
 
 def program_logs(connection: Connection, trial: int, /) -> dict[str, str]:
-    """Return, by candidate, the output that a trial's programs printed in their last calls, with tracebacks."""
+    """Return each candidate program's output and traceback from its last call in a trial, by candidate."""
     table, body, candidate = schema.call, schema.body, schema.candidate
     rows = connection.execute(
         select(candidate.c.name, body.c.content)
@@ -131,31 +136,6 @@ def program_logs(connection: Connection, trial: int, /) -> dict[str, str]:
         .order_by(table.c.key)
     )
     return {row.name: bytes_text(row.content) for row in rows}
-
-
-def _facts() -> Any:
-    table = schema.call
-    return select(
-        table.c.key,
-        table.c.run_key,
-        table.c.started,
-        table.c.latency_s,
-        table.c.fail_kind,
-        table.c.fail_fault,
-        table.c.fail_detail,
-    )
-
-
-def _fact(row: Any) -> CallFact:
-    return CallFact(
-        call=int(row.key),
-        run_key=int(row.run_key),
-        started=row.started,
-        latency_s=row.latency_s,
-        kind=row.fail_kind,
-        fault=row.fail_fault,
-        detail=row.fail_detail,
-    )
 
 
 class CallQueries(Queries):

@@ -1,4 +1,4 @@
-"""Trials in which a candidate takes part: all trials of a run, unless an imported file names only some candidates per trial."""
+"""Find a candidate's trials: all trials of a run, unless an imported file names only some candidates per trial."""
 
 from __future__ import annotations
 

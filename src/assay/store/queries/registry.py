@@ -102,36 +102,8 @@ class StoreRegister:
 
     def candidates(self) -> tuple[CandidateRow, ...]:
         """Return the candidates of all runs by name."""
-        candidate, own, run = schema.candidate, schema.run_candidate, schema.run
-        statement = (
-            select(
-                candidate.c.name,
-                candidate.c.folded,
-                own.c.name.label("written"),
-                func.count().label("runs"),
-                func.min(run.c.started).label("first"),
-                func.max(run.c.started).label("last"),
-            )
-            .join(own, own.c.candidate_key == candidate.c.key)
-            .join(run, run.c.key == own.c.run_key)
-            .where(run.c.state.not_in(HIDDEN_STATES))
-            .group_by(candidate.c.key, candidate.c.name, candidate.c.folded, own.c.name)
-            .order_by(candidate.c.folded, func.min(run.c.started))
-        )
-        by_name: dict[str, list[Any]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(statement):
-                by_name.setdefault(row.name, []).append(row)
-        return tuple(
-            CandidateRow(
-                name=name,
-                written=tuple(row.written for row in rows if folded(row.written) != row.folded),
-                runs=sum(row.runs for row in rows),
-                first=min(row.first for row in rows),
-                last=max(row.last for row in rows),
-            )
-            for name, rows in by_name.items()
-        )
+            return all_candidates(connection)
 
     def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> tuple[TaskUse, ...]:
         """Return the uses of a task in the newest `limit` runs of its suite, newest first."""
@@ -237,6 +209,39 @@ class StoreRegister:
         for state, some in ((WAITS, something_waits(run.c.key)), (FAILS, _some_fail(run))):
             counts[state] = connection.execute(select(n).where(*where, some)).scalar_one()
         return tuple(Facet(value=str(state), runs=runs) for state, runs in counts.items() if runs)
+
+
+def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
+    """Return every candidate that took part in a run, by name, with the other names that its runs use for it."""
+    candidate, own, run = schema.candidate, schema.run_candidate, schema.run
+    statement = (
+        select(
+            candidate.c.name,
+            candidate.c.folded,
+            own.c.name.label("written"),
+            func.count().label("runs"),
+            func.min(run.c.started).label("first"),
+            func.max(run.c.started).label("last"),
+        )
+        .join(own, own.c.candidate_key == candidate.c.key)
+        .join(run, run.c.key == own.c.run_key)
+        .where(run.c.state.not_in(HIDDEN_STATES))
+        .group_by(candidate.c.key, candidate.c.name, candidate.c.folded, own.c.name)
+        .order_by(candidate.c.folded, func.min(run.c.started))
+    )
+    by_name: dict[str, list[Any]] = {}
+    for row in connection.execute(statement):
+        by_name.setdefault(row.name, []).append(row)
+    return tuple(
+        CandidateRow(
+            name=name,
+            written=tuple(row.written for row in rows if folded(row.written) != row.folded),
+            runs=sum(row.runs for row in rows),
+            first=min(row.first for row in rows),
+            last=max(row.last for row in rows),
+        )
+        for name, rows in by_name.items()
+    )
 
 
 def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:

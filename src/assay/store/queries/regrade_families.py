@@ -139,6 +139,6 @@ def families(connection: Connection, runs: Callable[[], Sequence[int]], *, grade
 
 
 def _paired(trial: FromClause, other: FromClause, related: dict[int, tuple[int, ...]]) -> list[ColumnElement[bool]]:
-    """Return the conditions for two trials in the same place of related runs."""
+    """Return the conditions for two trials with the same position and number in related runs."""
     runs = or_(*(and_(trial.c.run_key == run, other.c.run_key.in_(others)) for run, others in related.items()))
     return [runs, other.c.position == trial.c.position, other.c.k == trial.c.k]

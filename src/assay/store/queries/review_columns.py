@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Double, Select, and_, case, cast, func, selec
 from assay.analysis.columns import STATES, ReviewColumns
 from assay.domain.errors import StoreError
 from assay.store.database import schema
+from assay.store.database.connections import portions
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import (
     candidates_of,
@@ -22,7 +23,7 @@ from assay.store.queries.score_columns import (
 from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     import numpy as np
     from numpy.typing import NDArray
@@ -129,11 +130,11 @@ def _reviews_of(
     assessment, statement = schema.assessment, _reviews(scope)
     parts = []
     # Keys are looked up first: joined to the trials, SQLite reads through the whole run.
-    for some in _portions(trials, _KEYS_AT_ONCE):
+    for some in portions(trials, _KEYS_AT_ONCE):
         keys = connection.execute(select(assessment.c.key).where(assessment.c.trial_key.in_(some))).scalars().all()
         parts += [
             scores_apart(connection, statement.where(schema.score.c.assessment_key.in_(part)), variants)
-            for part in _portions(keys, _KEYS_AT_ONCE)
+            for part in portions(keys, _KEYS_AT_ONCE)
         ]
     return np.concatenate([np.empty((0, len(statement.selected_columns))), *parts])
 
@@ -141,15 +142,9 @@ def _reviews_of(
 def _tasks_of(connection: Connection, trials: Collection[int]) -> list[int]:
     table = schema.trial
     tasks: set[int] = set()
-    for keys in _portions(trials, _KEYS_AT_ONCE):
+    for keys in portions(trials, _KEYS_AT_ONCE):
         tasks.update(connection.execute(select(table.c.task_key).where(table.c.key.in_(keys)).distinct()).scalars())
     return sorted(tasks)
-
-
-def _portions(keys: Collection[int], size: int) -> Iterator[list[int]]:
-    listed = list(keys)
-    for start in range(0, len(listed), size):
-        yield listed[start : start + size]
 
 
 def _numbers(

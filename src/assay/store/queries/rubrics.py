@@ -15,6 +15,7 @@ from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, rubric_record
+from assay.store.database.connections import portions
 from assay.store.database.name_keys import candidate_names
 from assay.store.database.observation_codec import decoded
 from assay.store.queries.filters import HIDDEN_STATES, Scope, scope_of
@@ -192,15 +193,11 @@ def _pairs(
     for run_key, mine in by_run.items():
         candidates = {name: key for key, name in candidate_names(connection, run_key).items()}
         judged: dict[tuple[int, int, str], float] = {}
-        for start in range(0, len(mine), _AT_ONCE):
+        for some in portions([key for key, _ in mine], _AT_ONCE):
             rows = connection.execute(
                 select(
                     grade.c.assessment_key, grade.c.candidate_key, grade.c.criterion_key, grade.c.judged_value
-                ).where(
-                    grade.c.run_key == run_key,
-                    grade.c.assessment_key.in_([key for key, _ in mine[start : start + _AT_ONCE]]),
-                    grade.c.judged_value.is_not(None),
-                )
+                ).where(grade.c.run_key == run_key, grade.c.assessment_key.in_(some), grade.c.judged_value.is_not(None))
             )
             judged.update(
                 ((row.assessment_key, row.candidate_key, names[row.criterion_key]), float(row.judged_value))
@@ -222,7 +219,7 @@ def _same() -> Any:
 
 
 class RubricQueries(Queries):
-    """Rubrics and their criteria."""
+    """Queries about rubrics and their criteria."""
 
     uses = snapshot(rubric_uses)
     criterion_facts = snapshot(criterion_facts)

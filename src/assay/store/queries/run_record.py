@@ -1,4 +1,4 @@
-"""A run as lines from which it can be stored again: one `run`, then every `task`, then every `trial`, and finally a `mark`.
+"""Write a run as lines for a restore: one `run`, then every `task`, then every `trial`, and finally a `mark`.
 
 A `trial` line holds everything about a trial: calls, responses, assessments with scores and grades, decisions, and votes. A later
 line for the same trial replaces an earlier one, so changes since a mark can be appended. Only lines up to the last mark count;
@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
 from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.lifecycle import RunState
 from assay.store.database import schema
+from assay.store.database.connections import portions
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.snapshots import Queries, streamed
 
@@ -191,8 +192,7 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
     table = schema.trial
     names = _NamesByKey(connection)
     if keys is not None:
-        for start in range(0, len(keys), _TRIALS_AT_ONCE):
-            some = keys[start : start + _TRIALS_AT_ONCE]
+        for some in portions(keys, _TRIALS_AT_ONCE):
             rows = connection.execute(select(table).where(table.c.key.in_(some)).order_by(table.c.key)).all()
             yield from _images(connection, rows, names)
         return
@@ -298,8 +298,7 @@ def _of_assessments(
         # All assessments are of one run. Its key leads to the rows of `score` and `grade`, which are clustered by
         # run.
         runs = list(connection.execute(select(assessment.c.run_key).where(assessment.c.key.in_(wanted[:1]))).scalars())
-    for start in range(0, len(wanted), _KEYS_AT_ONCE):
-        some = wanted[start : start + _KEYS_AT_ONCE]
+    for some in portions(wanted, _KEYS_AT_ONCE):
         rows = connection.execute(
             select(table)
             .where(table.c.run_key.in_(runs), table.c.assessment_key.in_(some))
@@ -312,7 +311,7 @@ def _of_assessments(
 
 
 class RecordQueries(Queries):
-    """Runs as lines from which they can be stored again."""
+    """Queries that return runs as lines for a restore."""
 
     whole = streamed(whole_record)
     changes = streamed(changes)

@@ -1,4 +1,4 @@
-"""Summaries of runs: with counters, candidates, and whether a process is still executing them."""
+"""Summarise runs: counters, candidates, and if a process is still executing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries about runs: lists, totals, and the runs with pending assessments."""
+"""List runs, add up their totals, and find runs with pending assessments."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def waiting_runs(connection: Connection) -> frozenset[RunId]:
 
 
 def something_waits(run_key: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return an SQL condition on a run's key: the run has a pending assessment."""
+    """Return an SQL condition that is true for the key of a run with a pending assessment."""
     tally = schema.run_tally
     return exists().where(tally.c.run_key == run_key, *_PENDING)
 

@@ -157,7 +157,7 @@ def _scores(scope: Scope) -> Select[Any]:
 
 
 def _marks() -> ColumnElement[int]:
-    """Return the flags as one number, because a further column costs as much as the rest of the row."""
+    """Return a score's flags as one number, because each further column costs as much as the rest of the row."""
     table = schema.score
     joint = case((table.c.joint, case((table.c.place.is_(None), _JOINT + _UNPLACED), else_=_JOINT)), else_=0)
     exempt, by_rule = AssessmentState.EXEMPT.value, AssessmentState.NOT_REQUIRED.value

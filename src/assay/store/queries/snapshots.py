@@ -22,7 +22,7 @@ class Queries:
 
 
 def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Queries, P], R]:
-    """Make a method from a function whose first argument is a connection."""
+    """Return a method that calls the function with a connection as its first argument."""
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> R:

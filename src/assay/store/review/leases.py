@@ -33,7 +33,7 @@ class StoreLeases:
         self._lease_statement = _lease_statement(sqlite if database.is_sqlite else postgresql)
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
-        """Return a function that finds the first pending key above a number with one index seek. The selection is resolved once."""
+        """Return a function that finds the first pending key above a number by index, so that the selection is resolved once."""
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
             of_tasks = scope.of_tasks(connection, schema.assessment)

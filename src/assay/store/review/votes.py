@@ -23,7 +23,7 @@ from assay.domain.suite import Task
 from assay.ports import Clock
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, json_bytes, plain, task_record
-from assay.store.database.connections import Database
+from assay.store.database.connections import Database, portions
 from assay.store.execution.writer_thread import Writer
 from assay.store.queries.filters import find_run
 
@@ -210,7 +210,7 @@ class StoreArena:
             run_key = _run_key(connection, run)
             places = {(vote.pairing.position, vote.pairing.k) for vote in votes}
             keys: dict[int, tuple[int, int]] = {}
-            for some in _portions(sorted({position for position, _ in places})):
+            for some in portions({position for position, _ in places}, _AT_ONCE):
                 rows = connection.execute(
                     select(table.c.key, table.c.position, table.c.k).where(
                         table.c.run_key == run_key, table.c.position.in_(some)
@@ -303,7 +303,7 @@ def _said(connection: Connection, idempotency_key: str) -> Row[Any] | None:
 
 
 def _preferred(choice: str, left: int, right: int) -> str | int:
-    """Return the place of the preferred candidate, regardless of the side; for a tie, return the choice itself."""
+    """Return the preferred candidate's position, regardless of the side; for a tie, return the choice itself."""
     return {Choice.LEFT.value: left, Choice.RIGHT.value: right}.get(choice, choice)
 
 
@@ -377,7 +377,7 @@ def _run_key(connection: Connection, run: str) -> int:
 
 
 def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
-    """Return the place and name of a run's candidates, by key."""
+    """Return the position and name of a run's candidates, by key."""
     table = schema.run_candidate
     rows = connection.execute(
         select(table.c.candidate_key, table.c.position, table.c.name).where(table.c.run_key == run_key)
@@ -386,7 +386,7 @@ def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
 
 
 def _responses(connection: Connection, run_key: int, trial_key: int, task: Task) -> dict[int, Response]:
-    """Return the last response of each candidate by place, or its snippet if it has no response."""
+    """Return each candidate's last response, or its snippet if it has none, by position."""
     table, body = schema.response, schema.body
     places = _places(connection, run_key)
     responses: dict[int, Response] = {}
@@ -407,11 +407,11 @@ def _responses(connection: Connection, run_key: int, trial_key: int, task: Task)
 
 
 def _judged(connection: Connection, run_key: int, trials: Sequence[int]) -> dict[int, dict[str, dict[int, Judged]]]:
-    """Return the models' original scores of current assessments, by trial, judge and place."""
+    """Return the models' original scores of current assessments, by trial, judge and position."""
     table, score, grader = schema.assessment, schema.score, schema.grader
     places = _places(connection, run_key)
     by_trial: dict[int, dict[str, dict[int, Judged]]] = {}
-    for some in _portions(trials):
+    for some in portions(trials, _AT_ONCE):
         rows = connection.execute(
             select(table.c.trial_key, table.c.state, grader.c.name, score.c.candidate_key, score.c.judged_value)
             .join(score, (score.c.run_key == table.c.run_key) & (score.c.assessment_key == table.c.key))
@@ -428,8 +428,3 @@ def _judged(connection: Connection, run_key: int, trials: Sequence[int]) -> dict
             scores = by_trial.setdefault(trial_key, {}).setdefault(name, {})
             scores[places[candidate][0]] = Judged(score=value, state=state)
     return by_trial
-
-
-def _portions(keys: Sequence[int]) -> Iterable[Sequence[int]]:
-    for start in range(0, len(keys), _AT_ONCE):
-        yield keys[start : start + _AT_ONCE]
