@@ -1,1 +1,1 @@
-"""Records, state machines and errors that all of Assay uses; imports only the standard library."""
+"""Records, state machines and errors shared by all packages; imports only the standard library."""

@@ -25,7 +25,7 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """The subject of a vote: two candidates' responses to one task in one trial.
+    """Two candidates' responses to one task in one trial, between which a person votes.
 
     Attributes:
         position: the task's position in its run, counted from 0.
@@ -41,12 +41,12 @@ class Pairing:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return the two candidates, always in the same order, whichever side each was shown on."""
+        """Return both candidates' positions in ascending order, regardless of the sides on which they were shown."""
         return (min(self.left, self.right), max(self.left, self.right))
 
     @property
     def item(self) -> tuple[int, int, int, int]:
-        """Return a key of the task, trial and pair that does not depend on the sides."""
+        """Return a key for the task, the trial and the pair, regardless of sides."""
         return (self.position, self.k, *self.pair)
 
 
@@ -57,7 +57,7 @@ class Vote:
     Attributes:
         idempotency_key: a second vote with the same key changes nothing.
         active_ms: how long the person looked at the pair with the page in the foreground; None if unknown.
-        telling: True if a response contains a name that reveals its author.
+        telling: True if a response contains a name that reveals which model wrote it.
         again: True if this person voted on the pair before, learned who the authors were, and withdrew that vote.
         task: the task's id; empty until the vote is stored.
         family: the source that the task shares with other tasks; empty if it shares none.
@@ -84,8 +84,7 @@ class Contest:
 
     Attributes:
         responses: keyed by the candidate's position in the run's order; candidates without a response are left out.
-        judged: keyed by judge and then by position: the score (0 to 1) that the judge gave the candidate, and the state of its
-            assessment.
+        judged: judges' scores, keyed by judge and then by candidate position.
     """
 
     trial: TrialKey
@@ -99,7 +98,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A judge's own score of one response, and the state of the assessment that holds it."""
+    """A judge's score for one response, and the state of its assessment."""
 
     score: float
     state: str

@@ -26,7 +26,7 @@ class Response:
 
 # A flag on a clean report teaches reviewers to ignore flags, so a check that cannot decide does not raise one.
 class FlagKind(StrEnum):
-    """Reasons to look at an assessment; each flag's `detail` explains its reason in words."""
+    """Reasons why a person should check an assessment; the flag's `detail` explains the reason."""
 
     MISSING_CANDIDATE = "missing_candidate"
     MISSING_CRITERION = "missing_criterion"
@@ -59,7 +59,7 @@ RULE_FLAGS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flag:
-    """A reason for a person to look at an assessment, with the candidate and criterion it concerns, if any."""
+    """A reason why a person should check an assessment, with the affected candidate and criterion, if any."""
 
     kind: FlagKind
     detail: str
@@ -109,7 +109,7 @@ class Assessment:
         ranking: candidates best first, if the judge gave a ranking.
         labels: for each candidate name, the label that the judge saw instead; empty if names were not hidden.
         shown: candidates in the random order in which the judge saw them; empty if it saw only one, or if no order was drawn.
-        flags: reasons for a person to look at the assessment.
+        flags: reasons why a person should check the assessment.
         raw: the judge's reply, unchanged.
         rules: the rubric's rules for verdicts; None if it has none.
         verifications: checks of final answers; never part of a score.
@@ -130,7 +130,7 @@ class Assessment:
 
     @property
     def verdicts(self) -> dict[str, Verdict | None]:
-        """Return each candidate's verdict, with corrections applied; None for a candidate without a score. Empty without rules."""
+        """Return each candidate's verdict after corrections, or None if it has no score; empty if the rubric has no rules."""
         return {} if self.rules is None else {name: self._verdict(name, self.rules) for name in self.scores}
 
     def _verdict(self, candidate: str, rules: VerdictRules) -> Verdict | None:
@@ -144,7 +144,7 @@ class Assessment:
 
 
 def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
-    """Compute Σ w·score / Σ w over the rubric; None if no weight is above 0, or if a criterion with such a weight is missing.
+    """Return the weighted mean of the criteria's scores; None if a weighted criterion has no score, or no weight is above 0.
 
     Args:
         grades: each criterion's score, between 0 and 1, or None.

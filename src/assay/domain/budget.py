@@ -1,4 +1,4 @@
-"""The rule that keeps the calls of a run within its budget, whichever processes make them.
+"""Budget rule: decides when a call may start, so that a run stays within its budget even across processes.
 
 A call reserves `usd`, its expected worst case. Until it is settled, it counts as `most_usd`, which is several times as much. It
 may start while other calls are in flight only if spent_usd and the `most_usd` of all calls in flight, its own included, stay
@@ -21,7 +21,7 @@ _SLACK_USD: Final = 1e-9  # sums of equal reservations must not fail on the last
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Amounts reserved for a call: `usd` is booked if its cost stays unknown; `most_usd` limits the calls sent at the same time."""
+    """Amounts reserved for one call: `usd` is charged if its cost stays unknown, and `most_usd` limits parallel calls."""
 
     usd: float
     most_usd: float

@@ -1,4 +1,4 @@
-"""Calibration records: the tier that a judge reached, and the judge identity that the record is valid for."""
+"""Calibration records: the tier that a judge reached, and the identity for which the record is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Tier(StrEnum):
-    """Tier of a judge; `TOO_FEW` if the calibration has too little data to show that the judge is fair or that it is poor."""
+    """Quality tier of a judge; `TOO_FEW` means that the calibration has too little data to assign another tier."""
 
     EXCELLENT = "excellent"
     GOOD = "good"
@@ -22,7 +22,7 @@ class Tier(StrEnum):
 
     @property
     def words(self) -> str:
-        """The tier in words."""
+        """Name of the tier for people, such as `too few samples`."""
         return self.value.replace("_", " ")
 
     def reaches(self, wanted: Tier) -> bool:

@@ -1,4 +1,4 @@
-"""Identity of a candidate: results under one name are pooled only if the name refers to the same model and prompts.
+"""Candidate identity: results under one name are pooled only if the model and the prompts are the same.
 
 An identity is text with one part per line: the model, then everything else that affects the answers, such as `prompt 3f2a81bc`
 or `temperature 0.2`. The suite's parameters are not part of it: pooling runs that differ in them gives a warning.
@@ -54,7 +54,7 @@ def _parameters(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
 
 
 def identity_in_words(identity: str, among: frozenset[str]) -> str:
-    """Describe an identity by its model and by the parts that set it apart from other identities with this model."""
+    """Describe an identity by its model and the parts that differ from other identities of the same model."""
     model, *own = identity.split("\n")
     if not model:
         return "unknown model"

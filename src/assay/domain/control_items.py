@@ -1,4 +1,4 @@
-"""Control items: planted checks and repeats that are mixed in with a reviewer's real assessments but never count."""
+"""Control items: planted checks and repeats that are mixed into a reviewer's queue but never count."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ControlKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOrigin:
-    """How a planted check was made.
+    """Origin of a planted check: its error, and the grades that were altered.
 
     Attributes:
         how: the kind of error (`swapped_scores`, ...), or `known_good` if nothing was altered.
         places: the (candidate, criterion) pairs that were altered.
-        vouched_by: whose decision shows that the original is good: `blind`, `other` or `own`; empty if it was corrected.
+        vouched_by: type of decision that confirmed the original: `blind`, `other` or `own`; empty if it was corrected.
     """
 
     how: str
@@ -45,7 +45,7 @@ class CheckOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatOrigin:
-    """The earlier decision that a repeat is compared with, and the time when the repeat is due.
+    """Origin of a repeat: the earlier decision to compare with, and the earliest time to show the item again.
 
     Attributes:
         scores: the candidates' scores after that decision.
@@ -62,7 +62,7 @@ class RepeatOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOrigin:
-    """The first attempt at the control item that was judged again."""
+    """Origin of a rerun: the first attempt at the same control item."""
 
     first: AssessmentKey
 
@@ -72,7 +72,7 @@ ControlOrigin: TypeAlias = CheckOrigin | RepeatOrigin | AttemptOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlItem:
-    """One control item, for one reviewer. It has the same states as an assessment and follows the same rules for decisions.
+    """One control item for one reviewer, with the same states and decision rules as an assessment.
 
     Attributes:
         key: 0 until it is stored; then a number from the same sequence as the run's assessments.

@@ -1,4 +1,4 @@
-"""Conversations: the turns of a user, and the transcript that graders and reviewers see as the response.
+"""Conversations: the user's turns, and the transcript that graders and reviewers read as the response.
 
 A transcript is plain text with a heading before each message. All code that stores, shows, compares or exports responses
 therefore handles the whole conversation. A line of a message that looks like a heading gets a backslash before it, so that a

@@ -1,4 +1,4 @@
-"""Records of the rubrics that runs used, and of the grades and decisions on their criteria."""
+"""Records for analysing rubrics: their use in runs, and the grades and decisions on their criteria."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricUse:
-    """A run's use of a rubric. `run_key` grows with every run of the store."""
+    """One run that used a rubric; later runs in the store have a greater `run_key`."""
 
     run_key: int
     run_id: RunId
@@ -24,7 +24,7 @@ class RubricUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeCount:
-    """Number of counted grades with one value, in `thousandths` of the scale, and the first assessment with such a grade."""
+    """Number of counted grades with the same value (`thousandths` of the scale), and the first such assessment."""
 
     criterion: str
     thousandths: int
@@ -34,7 +34,7 @@ class GradeCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedGrade:
-    """A grade that a person changed, and the amount of the change; the whole scale is 1."""
+    """A grade that a person changed; `change` is the new grade minus the old one, on a scale of 0 to 1."""
 
     criterion: str
     assessment: int
@@ -43,7 +43,7 @@ class CorrectedGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlindGrade:
-    """A person's grade, given before they saw the judge's, and the judge's grade; both are between 0 and 1."""
+    """A person's blind grade and the judge's grade for the same response, both between 0 and 1."""
 
     criterion: str
     assessment: int

@@ -1,4 +1,4 @@
-"""Rules for decisions: which decisions an assessment's state allows, and how corrections change its scores.
+"""Decision rules: the decisions that an assessment's state allows, and the effect of corrections on its scores.
 
 All functions are pure. The store calls them in the transaction that writes the decision, so two reviewers cannot both be the
 first to decide.
@@ -24,7 +24,7 @@ Place: TypeAlias = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """The numbers of one assessment: each candidate's score, each (candidate, criterion)'s grade, each criterion's weight.
+    """One assessment's scores by candidate, grades by (candidate, criterion), and weights by criterion.
 
     `scores` has an entry for every candidate, which is None if nothing was graded.
     """
@@ -83,7 +83,7 @@ def check_approval(grading: Grading, *, where: str) -> None:
 
 
 def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading:
-    """Return the numbers that count after a person's scores replace the judge's.
+    """Return scores and grades with a person's corrections applied.
 
     Correcting a criterion recomputes the candidate's weighted score. Correcting the candidate's own score overrides the
     weighted score and leaves the criteria unchanged.
@@ -127,7 +127,7 @@ def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str
 
 
 def counted(verb: Verb, judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading | None:
-    """Return the numbers that count after a decision, or None; raises the errors of `check_approval` and `corrected`."""
+    """Return the scores that count after a decision, or None; raises the errors of `check_approval` and `corrected`."""
     if verb is Verb.APPROVE:
         check_approval(judged, where=where)
         return judged
@@ -135,7 +135,7 @@ def counted(verb: Verb, judged: Grading, corrections: Mapping[Place, float], *, 
 
 
 def grading_of(assessment: Assessment) -> Grading:
-    """Return the numbers of an assessment as its grader gave them."""
+    """Return an assessment's scores and grades without corrections."""
     return Grading(
         scores=assessment.scores,
         grades={(grade.candidate, grade.criterion): grade.score for grade in assessment.grades},
@@ -144,7 +144,7 @@ def grading_of(assessment: Assessment) -> Grading:
 
 
 def with_corrections(judged: Assessment, corrections: Mapping[Place, float]) -> Assessment:
-    """Return the assessment with a person's scores in place of the judge's; raw scores are changed to match."""
+    """Return the assessment with a person's corrections applied to scores and raw scores."""
     numbers = corrected(grading_of(judged), corrections, where="")
     grades = []
     for grade in judged.grades:

@@ -44,5 +44,5 @@ def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: st
 
 
 def shuffled(names: Iterable[str], seed: int) -> tuple[str, ...]:
-    """Return the names in an order that depends only on the seed and the names, not on the order given."""
+    """Return the names in a pseudo-random order that depends only on the seed and the set of names."""
     return tuple(sorted(names, key=lambda name: hashlib.sha256(f"{seed}\x1f{name}".encode()).digest()))

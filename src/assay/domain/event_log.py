@@ -1,4 +1,4 @@
-"""Records for the review log: its filter, its entries, and the progress of a hash chain check."""
+"""Review log records: filters, entries, and the result of a hash chain check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Filter for the review log: fields that are None match everything, and all other fields must match.
+    """Filter for review log entries; a field that is None matches every entry.
 
     Attributes:
         run: a run's id, or the first characters of it if they are unique.
@@ -46,7 +46,7 @@ class WaitingRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedEvent:
-    """An event with the item that it concerns; `active_ms` is how long a person looked at the item, None if not measured."""
+    """A review event with its item; `active_ms` is the time that the reviewer viewed the item, None if not measured."""
 
     event: ReviewEvent
     run_id: RunId
@@ -60,7 +60,7 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainLook:
-    """Result of checking part of the hash chain.
+    """Result of verifying a part of the event hash chain.
 
     Attributes:
         checked: number of events that were checked.

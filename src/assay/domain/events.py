@@ -1,4 +1,4 @@
-"""Events that the engine sends to its listener; the engine itself prints nothing."""
+"""Progress events that the engine sends to a listener instead of printing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run starts; it has `total` trials, of which `left` are not done yet."""
+    """A run started with `total` trials, of which `left` are not done yet."""
 
     run: RunId
     suite: str
@@ -47,7 +47,7 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """This process released the run; `finished` is True if no process has any of its trials left to do."""
+    """This process stopped working on the run; `finished` is True if no process has trials of it left."""
 
     run: RunId
     finished: bool

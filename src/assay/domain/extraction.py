@@ -1,4 +1,4 @@
-"""Descriptions of the fields to extract from answers, and from a task's input to use as the title of its row."""
+"""Settings for extracting fields from answers, and row titles from task inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionSpec:
-    """Fields to extract from the answers to a dataset; the first field decides whether two answers agree.
+    """Fields to extract from answers; two answers agree if their first fields are equal.
 
     `title` and `subtitle` are extracted from a task's input.
     """

@@ -1,4 +1,4 @@
-"""The rule that takes task families from tags or metadata, for tasks that were stored without the field `family`."""
+"""Rule `--family-by`: derives task families from tags or metadata if the field `family` is not set."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _REMEDY = "Write tag:PREFIX (tags such as PREFIX:NAME), tag (the only tag of eac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyRule:
-    """Source of a task's family: its tag that begins with `key`, its only tag if `key` is empty, or its metadata at `key`."""
+    """Source of a task's family: the tag with the prefix `key`, the only tag if `key` is empty, or the metadata at `key`."""
 
     by_tag: bool
     key: str
 
     def family_in(self, tag: str) -> str | None:
-        """Return the family that a tag names, or None: with key `source`, the tags `source:x`, `source=x` and `source/x` name x."""
+        """Return the family in a tag, or None; with key `source`, it is x in `source:x`, `source=x` and `source/x`."""
         if not self.key:
             return tag
         rest = tag.removeprefix(self.key)

@@ -1,4 +1,4 @@
-"""Records for browsing a run's grades: its judges, candidates and criteria, and its trials in plan order."""
+"""Records for browsing a run's grades by judge, candidate, criterion and trial."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedRun:
-    """The names that a run's grades can be filtered by.
+    """Judges, candidates, criteria and tasks by which a run's grades can be filtered.
 
     Attributes:
         candidates: current names of the candidates; `written` maps each to the name in the run's own records.
         judges: names of the models that graded.
         criteria: criteria with at least one grade.
         tasks: ids of the first tasks in its plan; a long list is cut off.
-        attempts: for each judge, the highest number of an attempt that a later one replaced; judges without one are left out.
+        attempts: number of the latest replaced attempt, by judge; judges without replaced attempts are left out.
     """
 
     run: RunId
@@ -34,7 +34,7 @@ class GradedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedTrial:
-    """A trial with its place in the plan, which is (position of its task, number of the trial)."""
+    """A trial and its position in the plan: (task position, trial number)."""
 
     key: TrialKey
     place: tuple[int, int]
@@ -42,7 +42,7 @@ class PlacedTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTrial:
-    """One trial of one run, as a matrix shows it."""
+    """One trial in a matrix cell."""
 
     key: TrialKey
     k: int
@@ -54,10 +54,10 @@ class MatrixRow:
     """One row of a matrix: a task and its trials in several runs.
 
     Attributes:
-        place: (number of the first run that has the task, the task's position there); the next page starts after this place.
+        place: (index of the first run with the task, the task's position in that run); the next page starts after it.
         thing: the task's display name in the first of the runs.
-        trials: for each run, its trials from first to last, but no more than were requested.
-        planned: for each run, the number of its planned trials.
+        trials: trials by run in order of number, up to the requested limit.
+        planned: number of planned trials by run.
     """
 
     place: tuple[int, int]

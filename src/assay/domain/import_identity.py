@@ -1,4 +1,4 @@
-"""Identity of imported results: rules to recognise that two files hold the same evaluation, even if their bytes differ.
+"""Identity of imported results: recognises the same evaluation in two files even if their bytes differ.
 
 Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). If it gives
 neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order
@@ -30,13 +30,13 @@ _BITS: Final = (1 << 63) - 1
 
 
 def response_number(identity: str) -> int:
-    """Return a response's identity in its stored form: 63 bits, which every database can index."""
+    """Return a response's identity as a 63-bit integer, which every database can index."""
     raw = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(raw, "big") & _BITS
 
 
 class _Numbers(dict["str | float | None", int]):
-    """Computes the numbers for the parts of grades, and caches recent ones."""
+    """Cache of hashed grade parts (judge, task, candidate, score), computed when first needed."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def _graded(record: FoundAssessment | FoundScores, *, joint: bool) -> int:
 
 
 class ContentDigest:
-    """Digest of a run's answers and grades, which does not depend on the order in which they are added."""
+    """Order-independent digest of a run's answers and grades."""
 
     def __init__(self) -> None:
         self._total = 0
@@ -99,12 +99,12 @@ class ContentDigest:
         self._records += len(scores.rows) - 1
 
     def hex(self, *apart: str | None) -> str:
-        """Return the digest of everything added so far; different values of `apart` give different digests for the same answers."""
+        """Return the digest so far; equal content with different `apart` values gives different digests."""
         text = "\x1f".join((f"{self._records}-{self._total:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def answers_hex(self, *apart: str | None) -> str | None:
-        """Return the digest of candidates and answers alone; None if no answer has a text."""
+        """Return the digest without grades; None if no answer has a text."""
         text = "\x1f".join((f"{self._answers:x}", *(each or "" for each in apart)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest() if self._answers else None
 
@@ -114,13 +114,13 @@ class ContentDigest:
 
 
 def is_poorer(form: str, other: str) -> bool:
-    """True if one harness writes both formats and the first is the poorer, judged by names (`promptfoo_csv`, `promptfoo`)."""
+    """True if `form` is the less detailed of two formats of one harness, such as `promptfoo_csv` for `promptfoo`."""
     return form.startswith(f"{other}_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """A new run compared with a stored one, cell by cell. A cell is one candidate's answer to a task, with its grades.
+    """Comparison of a new run with a stored run; a cell is one candidate's answer to a task, with its grades.
 
     Attributes:
         same_evaluation: True if the harness gave both runs the same id.

@@ -45,7 +45,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Rows whose grades are already in the store, as assessments of `run`; Assay does not import them again."""
+    """Rows that are not imported again, because their grades are already stored in `run`."""
 
     where: str
     run: str
@@ -90,7 +90,7 @@ class FoundRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAtEnd:
-    """Values that a file gives only at its end; values that are None or empty leave those of `FoundRun` unchanged."""
+    """Run metadata that a file has only at its end; None or empty values leave those of `FoundRun` unchanged."""
 
     started: str | None = None
     finished: str | None = None
@@ -186,7 +186,7 @@ class FoundAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScores:
-    """Many overall scores by one judge or rule: each row (task, candidate, trial, score between 0 and 1) becomes an assessment.
+    """Overall scores by one judge or rule; each row (task, candidate, trial, score from 0 to 1) becomes an assessment.
 
     A table of a million rows is read and stored four times as fast this way. `state` and `by` are as in `FoundAssessment`.
     """

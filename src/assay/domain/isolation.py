@@ -1,4 +1,4 @@
-"""Records for functions that run in a child process because users wrote them or because their input may be hostile."""
+"""Records for calls of functions that run in a child process, because their code or input is untrusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: requests that wait together at a provider's batch API and outlive the process that sent them."""
+"""Jobs: requests sent together to a provider's batch API, which outlive the process that sent them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JobStage(StrEnum):
-    """The part of a run for which a job asks."""
+    """Stage of a run to which a job's requests belong."""
 
     ANSWERS = "answers"
     STRUCTURING = "structuring"
@@ -22,7 +22,7 @@ class JobStage(StrEnum):
 
 
 FILE: Final = "file"
-"""Place and status of a job whose files people carry."""
+"""Value of `place` and `status` for a job whose files people transfer by hand."""
 
 STAGE_OF: Final = {
     Role.CANDIDATE: JobStage.ANSWERS,
@@ -33,11 +33,10 @@ STAGE_OF: Final = {
 
 
 class JobState(StrEnum):
-    """The state of a job.
+    """State of a job.
 
-    `PLANNED`: its file is being written or uploaded, and no provider knows a batch of it. `CREATING`: the batch may exist at
-    the provider, where it is looked up before it is created again. `SENT`: it waits at the provider. `COLLECTED`: each answer
-    is stored.
+    `PLANNED`: its file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay looks
+    it up at the provider before it creates one. `SENT`: it waits at the provider. `COLLECTED`: every answer is stored.
     """
 
     PLANNED = "planned"
@@ -47,9 +46,10 @@ class JobState(StrEnum):
 
 
 class RequestState(StrEnum):
-    """The state of a request in a job: `SENT` until its answer is stored (`READ`), or known never to have come (`VOID`).
+    """State of a request in a job.
 
-    `GIVEN_UP`: the answer failed, and it is not asked for again.
+    `SENT`: no answer is stored yet. `READ`: its answer is stored. `VOID`: no answer will arrive. `GIVEN_UP`: it failed and will
+    not be sent again.
     """
 
     SENT = "sent"
@@ -60,14 +60,14 @@ class RequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchJob:
-    """A batch at a provider.
+    """A batch of requests at a provider.
 
     Attributes:
         token: the name that Assay gave it; part of each `custom_id`, of the file's name and of the batch's metadata.
-        place: host of the provider, or `file` if people carry its files.
-        habits: the form in which its requests were written, as its provider's `BatchApi` reads it.
-        status: the provider's own word for its state.
-        created, sent, ended: times as ISO 8601; `ended` when the provider was seen to be done.
+        place: host of the provider, or `file` if people transfer its files by hand.
+        habits: request format options, in the form that the provider's `BatchApi` reads.
+        status: the provider's own name for its state.
+        created, sent, ended: ISO 8601 times; `ended` is the time when Assay saw that the provider had finished.
     """
 
     key: int
@@ -92,15 +92,15 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatus:
-    """The state of a batch at its provider.
+    """Batch status, as reported by the provider.
 
     Attributes:
-        status: the provider's own word.
-        ended: True if no further answer will come.
-        failure: why the provider refused the whole batch, so that nothing was asked; None if it did not.
-        again: True if the same batch may be accepted later.
-        finished: True if each request was carried out, so that one without a line was lost.
-        done: requests with an answer or an error so far; None if the provider does not say.
+        status: the provider's own name for the state.
+        ended: True if no further answers will arrive.
+        failure: why the provider refused the whole batch before processing it; None if it did not refuse.
+        again: True if the provider may accept the same batch later.
+        finished: True if every request was processed, so a request without a result line was lost.
+        done: number of requests with an answer or an error so far; None if unknown.
         files: names of the files with answers and errors.
     """
 
@@ -114,7 +114,7 @@ class BatchStatus:
 
 
 class RequestKey(NamedTuple):
-    """The key of a request: its job and its number in the job."""
+    """Key of a request: its job, and its number in the job."""
 
     job: int
     number: int
@@ -122,7 +122,7 @@ class RequestKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class JobRequest:
-    """A request in a job; `shares` is the number of an equal request of another trial whose answer serves this one."""
+    """A request in a job; `shares` is the number of an identical request whose answer is reused for this one."""
 
     key: RequestKey
     trial: TrialKey
@@ -138,7 +138,7 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAnswer:
-    """The request in a job to which a call was the answer; `given_up` if it failed and is not asked for again."""
+    """The job request that a stored call answers; `given_up` is True if it failed and will not be sent again."""
 
     key: RequestKey
     digest: str
@@ -148,7 +148,7 @@ class JobAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParkedTrial:
-    """A claimed trial that waits from now on: its new requests in planned jobs, and `open` if older ones are unanswered."""
+    """A claimed trial that now waits for jobs: its new requests, and `open` if earlier ones are unanswered."""
 
     trial: TrialKey
     requests: tuple[JobRequest, ...] = ()
@@ -156,12 +156,12 @@ class ParkedTrial:
 
 
 def custom_id(token: str, number: int) -> str:
-    """Return the id of a request at the provider, which all batch APIs allow."""
+    """Return a request's id at the provider, in a form that all batch APIs accept."""
     return f"{token}-{number}"
 
 
 def number_of(custom_id: object, token: str) -> int | None:
-    """Return the number of a request by its id; None if the id is not one of this job."""
+    """Return the request number in an id; None if the id belongs to another job."""
     if not isinstance(custom_id, str):
         return None
     name, _, number = custom_id.rpartition("-")

@@ -1,4 +1,4 @@
-"""Tables of the states of trials, assessments and runs, the states that count, and the transitions that decisions cause.
+"""States of runs, trials and assessments, the states that count, and the transitions between them.
 
 The store builds its SQL from these tables, so the states that count are defined only here.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class RunState(StrEnum):
-    """The state of a run. `PAUSED` and `CANCELLED` are requests that the executing process obeys before its next claim.
+    """State of a run. `PAUSED` and `CANCELLED` are requests that the executing process obeys before its next claim.
 
     A `SUBMITTED` run waits for jobs at a provider; the process that collects them also submits its pending trials.
     A run that is `IMPORTING` is only partly written, and its rows are removed if its importer dies. A run that is `DELETED` or
@@ -67,7 +67,7 @@ class AssessmentState(StrEnum):
 
 
 class AssessmentPurpose(StrEnum):
-    """The purpose of an assessment: `WORK` may count once decided; a `CONTROL` item measures its reviewer and never counts."""
+    """Purpose of an assessment: `WORK` may count after a decision; `CONTROL` items measure reviewers and never count."""
 
     WORK = "work"
     CONTROL = "control"
@@ -115,7 +115,7 @@ MAX_ATTEMPTS: Final = 3
 
 
 def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool = True) -> AssessmentState:
-    """Return the first state of an assessment: pending only if an LLM graded and the suite's policy requires review.
+    """Return a new assessment's state; it is pending only if an LLM graded it and the policy requires review.
 
     Args:
         sampled: True if the trial is in the review sample; used only with the policy `sample`.
@@ -129,7 +129,7 @@ def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool 
 
 
 def trial_state(states: frozenset[AssessmentState]) -> TrialState:
-    """Derive a trial's state from those of its current assessments, once all its responses and assessments are stored."""
+    """Return a complete trial's state, derived from its current assessments' states."""
     if AssessmentState.PENDING in states:
         return TrialState.NEEDS_REVIEW
     if states & COUNTS:
@@ -138,7 +138,7 @@ def trial_state(states: frozenset[AssessmentState]) -> TrialState:
 
 
 class Standing(StrEnum):
-    """Category of a trial when trials are counted: counted + pending + rejected + failed + left out = total."""
+    """Category of a trial in progress figures; the categories add up to the total."""
 
     COUNTED = "counted"
     PENDING = "pending"
@@ -148,7 +148,7 @@ class Standing(StrEnum):
 
 
 def standing(state: TrialState, states: frozenset[AssessmentState]) -> Standing:
-    """Return a trial's category in the count, from its own state and the states of its current assessments."""
+    """Return a trial's category, given its state and its current assessments' states."""
     # A trial counts as soon as any of its assessments counts. This is tested first, so that the numbers add up to the total.
     if states & COUNTS:
         return Standing.COUNTED

@@ -24,7 +24,7 @@ class Parameters:
     stop: tuple[str, ...] | None = None
 
     def over(self, below: Parameters) -> Parameters:
-        """Return these parameters, with unset values filled in from `below`."""
+        """Return these parameters, with missing values taken from `below`."""
         given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         return replace(below, **given) if given else below
 

@@ -1,4 +1,4 @@
-"""Totals of the calls to each model over the whole store, for the page about models."""
+"""Call totals by model over the whole store, for the models page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGroup:
-    """Sums over the calls with one outcome that a run made to one model in one role.
+    """Totals of a run's calls to one model, for one role and one outcome.
 
     Attributes:
         run_key: the run's number in the store; if the number now belongs to another run, the original run was removed.
@@ -20,7 +20,7 @@ class CallGroup:
         calls: number of calls; each retry counts as one.
         input_tokens, output_tokens: sums over the calls whose tokens were counted.
         cost_usd: cost of the calls whose price is known; `unpriced` counts the others.
-        first_call, last_call: numbers of the first and the last of these calls, in the order they were stored.
+        first_call, last_call: storage numbers of the first and the last of these calls.
     """
 
     run_key: int

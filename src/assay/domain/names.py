@@ -1,4 +1,4 @@
-"""The rule for names of suites, tasks, candidates, judges, criteria, tags and batches, however they enter Assay."""
+"""Validation rule for all names: suites, tasks, candidates, judges, criteria, tags and batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MISLEADING: Final = re.compile(
 
 
 def name_problem(name: str) -> str | None:
-    """Return why a text cannot be a name, or None; the reason is the end of a sentence that begins with the text."""
+    """Return the reason why a name is invalid, as the end of a sentence that begins with the name; None if valid."""
     if len(name) > LONGEST_NAME:
         return f"which has {len(name):,} characters; a name has at most {LONGEST_NAME}."
     if not name.isprintable() and _MISLEADING.search(name):

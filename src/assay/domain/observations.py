@@ -1,4 +1,4 @@
-"""Records of how people reviewed, apart from their decisions. They are shown to people but never enter a statistic."""
+"""Observations about reviewing (timing, blind verdicts, opinions); shown to people but never used in a statistic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ObservationKind(StrEnum):
-    """Kinds of observations, by their names in the store; each kind is used by one or two of the records below."""
+    """Kinds of observations, as named in the store."""
 
     SHOWN = "shown"
     VERDICT = "verdict"
@@ -39,7 +39,7 @@ class Arm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradesShown:
-    """The judge's grades were sent to the reviewer before the decision."""
+    """Observation that the reviewer saw the judge's grades before deciding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class DecisionTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondRequested:
-    """A reviewer requested a second, independent opinion, or withdrew that request."""
+    """Request for a second, independent opinion, or its withdrawal."""
 
     withdrawn: bool = False
 
@@ -104,7 +104,7 @@ class OpinionGiven:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionWithdrawn:
-    """The reviewer withdrew their opinion."""
+    """Withdrawal of the reviewer's opinion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class CheckAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolSwitched:
-    """The review protocol of a run was replaced. `decided_before`: number of assessments decided by then."""
+    """Change of a run's review protocol; `decided_before` is the number of assessments decided by then."""
 
     protocol: Protocol
     decided_before: int = 0
@@ -126,7 +126,7 @@ class ProtocolSwitched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnded:
-    """A reviewer ended their session and may now see the results of their planted checks."""
+    """End of a review session, after which the reviewer may see the results of their planted checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class DisputeSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorsDisclosed:
-    """The reviewer learned who wrote a trial's responses after an arena vote; `k` is None for all trials of the task."""
+    """Disclosure of a trial's authors after an arena vote; `k` is None for all trials of the task."""
 
     task: str
     # The record names a trial rather than an assessment, because assessments may be made after the vote.
@@ -213,5 +213,5 @@ Body = TypeVar("Body")
 
 
 def with_body(observations: Iterable[Observation], body: type[Body]) -> list[tuple[Observation, Body]]:
-    """Return the observations whose body is of the given class, each paired with its body."""
+    """Return (observation, body) for each observation whose body has the given class."""
     return [(observation, observation.body) for observation in observations if isinstance(observation.body, body)]

@@ -1,4 +1,4 @@
-"""Requests to render web pages, and the resulting screenshots."""
+"""Records for rendering web pages: requests and screenshots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A window's size in CSS pixels and its name."""
+    """A browser window: its name, and its size in CSS pixels."""
 
     name: str
     width: int
@@ -40,7 +40,7 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """The page could not be rendered; `detail` is a sentence that tells a person why."""
+    """Rendering failure; `detail` is a sentence with the reason."""
 
     detail: str
 

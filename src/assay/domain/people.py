@@ -31,11 +31,11 @@ class Person:
 
 
 def session_of(token: str) -> str:
-    """Return the session cookie for a token: it proves knowledge of the token without revealing it, and survives a restart."""
+    """Return the session cookie for a token; it does not reveal the token and stays valid after a restart."""
     # A JSON string may contain a lone surrogate.
     return hmac.new(token.encode("utf-8", "surrogatepass"), b"assay session 1", sha256).hexdigest()
 
 
 def session_digest(session: str) -> str:
-    """Return the hash that the store keeps instead of the cookie, so nobody can sign in with a copy of the store."""
+    """Return the hash of a session cookie for the store, so that a copy of the store does not allow signing in."""
     return sha256(session.encode("utf-8", "surrogatepass")).hexdigest()

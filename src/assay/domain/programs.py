@@ -1,4 +1,4 @@
-"""Programs that answer instead of a model: a Python function, a command, a web service, or an installed agent.
+"""Programs as candidates: a Python function, a command, a web service, or an installed agent.
 
 A program is part of its `ModelSpec`, so every kind of candidate is planned, asked, stored and shown like a model.
 """
@@ -55,13 +55,13 @@ class _Called:
 
     @property
     def digest(self) -> str:
-        """Digest of everything that affects the answers; the folder is left out, because a project may be moved."""
+        """Digest of all settings that affect the answers, without the folder, because a project may be moved."""
         return digest({name: value for name, value in self.as_json().items() if name not in _NOT_BEHAVIOUR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function(_Called):
-    """A Python function, or a class that is set up once in each worker process.
+    """A Python function, or a class that each worker process instantiates once.
 
     Attributes:
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
@@ -101,7 +101,7 @@ class Command(_Called):
     """A command that is started for each prompt, without a shell.
 
     Attributes:
-        words: program and arguments; each is a template that may name the task's columns.
+        words: program and arguments, each a template that may name the task's columns.
         stdin: `text` for the prompt, `json` for a document, or `none`.
         response: path of the answer in the JSON on standard output; empty if the output is the answer.
         usage: paths of `input_tokens`, `output_tokens` and `cost_usd` in that JSON.
@@ -157,7 +157,7 @@ KINDS: Final = tuple(_BY_KIND)
 
 
 def template_of(program: Program) -> str:
-    """Return all templates of a program, joined into one text; empty for functions."""
+    """Return a program's templates as one text; empty for functions and agents."""
     match program:
         case Command():
             return "\n".join(program.words)

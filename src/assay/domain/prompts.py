@@ -1,4 +1,4 @@
-"""Prompts for candidates: templates in which `{{column}}` is replaced by a value of the task, and the messages that are sent.
+"""Candidate prompts: templates with `{{column}}` placeholders, and the messages built from them.
 
 A template is filled in with a single pass and never evaluated. Inserted text is not searched again, so `{{system_prompt}}` in
 the text of a task stays unchanged.
@@ -26,7 +26,7 @@ _PLACEHOLDER: Final = re.compile(r"\{\{([^{}\n]{1,200})\}\}")
 
 
 def columns_named(template: str) -> tuple[str, ...]:
-    """Return the columns that a template names, each once, in order of appearance."""
+    """Return the distinct columns in a template, in order of appearance."""
     return tuple(dict.fromkeys(match[1].strip() for match in _PLACEHOLDER.finditer(template) if match[1].strip()))
 
 
@@ -36,25 +36,25 @@ def filled_in(template: str, columns: Mapping[str, str]) -> str:
 
 
 def prompt_columns(candidate: CandidateSpec) -> tuple[str, ...]:
-    """Return the columns that a candidate's `prompt` or `messages` name."""
+    """Return the columns in a candidate's `prompt` and `messages`."""
     return columns_named("\n".join([candidate.prompt or "", *(message.content for message in candidate.messages)]))
 
 
 def all_columns(candidate: CandidateSpec) -> tuple[str, ...]:
-    """Return the columns that are named in any of a candidate's templates."""
+    """Return the distinct columns in all of a candidate's templates."""
     own = (*prompt_columns(candidate), *columns_named(candidate.system_prompt or ""), *program_columns(candidate))
     return tuple(dict.fromkeys(own))
 
 
 def program_columns(candidate: CandidateSpec) -> tuple[str, ...]:
-    """Return the columns of the task that a candidate's program names."""
+    """Return the task columns in the templates of a candidate's program."""
     program = None if candidate.model is None else candidate.model.program
     named = () if program is None else columns_named(template_of(program))
     return tuple(name for name in named if name not in OFFERED)
 
 
 def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
-    """Return the values that templates may name: the task's own keys, and its columns, which take precedence.
+    """Return a task's template values: its own keys, overridden by its columns.
 
     `prompt` is the text of the task's last user message; it is absent if there is no such message. `system_prompt` is used for
     candidates without their own.
@@ -75,7 +75,7 @@ def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
 
 
 def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[Message, ...]:
-    """Return the messages that a run sends to a candidate for a task; empty for a candidate that is never asked, such as a snippet.
+    """Return the messages that a run sends to a candidate for a task; empty if its answer is a snippet.
 
     `system_prompt` is the one in the run's plan.
     """

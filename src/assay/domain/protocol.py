@@ -1,4 +1,4 @@
-"""The review protocol of a run: the shares of blind items, planted checks, repeats and second opinions in its review.
+"""Review protocol: a run's shares of blind items, planted checks, repeats and second opinions.
 
 By default every share is 0. A protocol belongs to its run. Switching to another protocol creates a new version, which is
 reported with every result of the run. A random draw depends only on the run's seed and the item's key, so it is the same after
@@ -31,7 +31,7 @@ MOST: Final = {"blind": 1.0, "plants": 0.5, "rereview": 0.5, "second": 1.0, "gap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """The shares of one protocol, between 0 and 1, and the minimum distance between a decision and its repeat.
+    """Shares of special items in a review, between 0 and 1, and the minimum distance between a decision and its repeat.
 
     Attributes:
         blind: share of items whose grades are hidden until the person has given their own verdict.
@@ -72,12 +72,12 @@ class Protocol:
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
 
     def leaves_free(self, *, seed: int, key: int) -> bool:
-        """True if the store skips a key after this trial's assessment; it skips twice as many keys as control items need."""
+        """True if the store leaves the next key free for a control item; twice as many keys are left free as needed."""
         # Otherwise reviewers could recognise a control item, because its key would follow those of all real assessments.
         return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 
     def draws(self, share: str, *, seed: int, key: int) -> bool:
-        """True if the item with this key is drawn for a share; the answer is always the same."""
+        """True if the item with this key is drawn for a share; repeated calls agree."""
         return chance(seed, share, key) < float(getattr(self, share))
 
 
@@ -90,11 +90,11 @@ SUGGESTED: Final = Protocol(blind=0.2, plants=0.05, rereview=0.03)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """The expected work of a review without corrections: number of decisions by all reviewers, and number of key presses.
+    """Expected effort of a review without corrections: all reviewers' decisions and key presses.
 
     Attributes:
         items: number of real assessments.
-        blind, plants, rereview, second: number of decisions that each share causes; blind decisions are also counted elsewhere.
+        blind, plants, rereview, second: number of decisions due to each share; blind decisions overlap with the other shares.
     """
 
     items: int
@@ -107,7 +107,7 @@ class Effort:
 
 
 def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
-    """Return the expected work of reviewing `items` assessments with `scores` scores each.
+    """Return the expected effort to review `items` assessments with `scores` scores each.
 
     An approval takes one key press. A blind item takes one for each score, one to submit the verdict, and one to approve.
     """
@@ -126,7 +126,7 @@ def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
 
 
 def protocol_of(record: Mapping[str, JsonValue]) -> Protocol:
-    """Return the protocol in a run's record; settings that are missing (in older runs) or invalid become 0."""
+    """Return the protocol stored with a run; missing or invalid shares become 0."""
     version = record.get("version")
     return Protocol(
         blind=_share(record, "blind"),
@@ -140,7 +140,7 @@ def protocol_of(record: Mapping[str, JsonValue]) -> Protocol:
 
 
 def chance(seed: int, what: str, key: int) -> float:
-    """Return a number in [0, 1) that depends only on the seed, the purpose and the key."""
+    """Return a pseudo-random number in [0, 1), determined by the seed, the purpose and the key."""
     drawn = hashlib.sha256(f"{seed}\x1f{what}\x1f{key}".encode()).digest()[:7]
     return int.from_bytes(drawn, "big") / 2**56
 

@@ -1,4 +1,4 @@
-"""Corrections of candidates' names, as events that can be undone."""
+"""Events that rename or merge candidates, or undo such a change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NameVerb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameEvent:
-    """One name correction. For an undo, `undoes` is the event that it reverts; `undone_by` is the event that reverted this one."""
+    """One name correction; `undoes` is the event that it reverts, and `undone_by` the event that reverted it."""
 
     id: int
     verb: NameVerb

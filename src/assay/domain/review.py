@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Via(StrEnum):
-    """Interface through which a decision was made; only `PAGE` and a terminal that showed the item count as displayed."""
+    """Interface of a decision; only `PAGE`, and `TERMINAL` if it showed the item, count as displayed."""
 
     PAGE = "page"
     TERMINAL = "terminal"

@@ -1,4 +1,4 @@
-"""The review sample of a run: the trials that are randomly chosen for review by a person under the policy `sample`.
+"""Review sample: a run's trials that are randomly selected for review under the policy `sample`.
 
 Theory. Tasks are shuffled with the run's seed, and then sorted by their first tag if the sample is drawn by tag. Trial k of the
 task at place r is in the sample if the fractional part of start + (r + k) · share is below the share. Each trial's chance of
@@ -34,7 +34,7 @@ LEAST_SHARE: Final = 0.001
 
 
 class SampledBy(StrEnum):
-    """The groups over which a review sample is spread evenly; `tag` spreads it over tasks as well."""
+    """Grouping over which a review sample is spread evenly; `TAG` also spreads it over tasks."""
 
     TASK = "task"
     TAG = "tag"
@@ -42,7 +42,7 @@ class SampledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSample:
-    """The share of trials that a person reviews, above 0 and below 1, and the groups over which the sample is spread.
+    """Share of trials that a person reviews (above 0, below 1), and the grouping of the sample.
 
     `grown_from` holds the earlier shares if the sample was enlarged.
     """
@@ -52,7 +52,7 @@ class ReviewSample:
     grown_from: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the record that is stored with the run."""
+        """Return the sample as JSON, as stored with a run."""
         grown: dict[str, JsonValue] = {"grown_from": list(self.grown_from)} if self.grown_from else {}
         return {"share": self.share, "by": str(self.by), **grown}
 
@@ -69,13 +69,13 @@ class ReviewSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRule:
-    """Which LLM grades a person must review; `sample` is set only if the policy is `sample`."""
+    """Rule for which LLM grades need review; `sample` is set only if the policy is `sample`."""
 
     policy: Policy = Policy.EVERY
     sample: ReviewSample | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the part of a run's protocol that records the rule."""
+        """Return the rule as JSON, as part of a run's protocol."""
         sample = {} if self.sample is None else {"sample": self.sample.as_json()}
         return {"policy": str(self.policy), **sample}
 
@@ -126,12 +126,12 @@ def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
 
 
 def stratum_of(sample: ReviewSample, tags: tuple[str, ...]) -> str:
-    """Return the group of a task for separate sampling: its first tag, or an empty string if it has none."""
+    """Return a task's stratum: its first tag if the sample is drawn by tag, else an empty string."""
     return tags[0] if sample.by is SampledBy.TAG and tags else ""
 
 
 class ReviewLottery:
-    """Decides which trials of a run belong to its review sample; always the same answer for the same run."""
+    """Deterministic selection of a run's trials for its review sample."""
 
     def __init__(self, sample: ReviewSample, *, seed: int, tasks: Iterable[tuple[str, tuple[str, ...]]]) -> None:
         """Take the id and the tags of every task of the run."""
@@ -144,7 +144,7 @@ class ReviewLottery:
             before = share
 
     def holds(self, task: str, k: int) -> bool:
-        """True if a person is to review trial k of this task."""
+        """True if trial k of a task is in the review sample."""
         place = self._place[task] + k
         for start, share in self._stages:
             if (start + place * share) % 1.0 < share:

@@ -33,7 +33,7 @@ MOST_PLANNED: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """Everything that is needed to execute a suite once and to repeat that run; it is fixed before the first call.
+    """Complete, fixed plan of a run: everything needed to execute it and to repeat it.
 
     Attributes:
         seed: run seed, 0 <= seed < 2**31.
@@ -85,7 +85,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One assessment that a trial needs: a judge or scorer, and the candidate that it grades (None: all candidates together).
+    """A required assessment of a trial: the grader, and its candidate (None: all candidates together).
 
     Reruns and reviews concern one slot; each slot has its own attempts.
     """
@@ -97,7 +97,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedTrial:
-    """A trial claimed by this process, with everything already stored for it, so that no request is sent twice.
+    """A trial claimed by this process, with its stored responses and assessments, so that no request is repeated.
 
     Attributes:
         k: number of the trial among the `of` trials of its task, counted from 1.
@@ -106,7 +106,7 @@ class ClaimedTrial:
         attempts: number of the latest attempt, for each slot that has one.
         graded: candidates graded by the current assessment of each slot in `done`.
         tries: number of earlier tries of this trial.
-        rounds: number of answers that each candidate has given in this trial; the next request uses a different seed.
+        rounds: number of answers so far by candidate, which varies the seed of the next request.
         spoken: keyed by candidate: the replies so far of an unfinished conversation, including those of a simulated user, each
             with True if the token limit cut it off.
     """
@@ -145,7 +145,7 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAssessment:
-    """An assessment that is not stored yet, in its initial state under the suite's review policy.
+    """A new assessment before it is stored, with its initial state under the review policy.
 
     If `attempt` is above 1, it replaces the slot's current assessment, which becomes `superseded` in the same commit.
     """
@@ -158,7 +158,7 @@ class NewAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One commit of a trial's progress.
+    """A trial's progress, written to the store in one commit.
 
     Attributes:
         calls: calls made, in order.
@@ -191,7 +191,7 @@ class PlannedTask:
 
 
 def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) -> None:
-    """Raise `InputError` for an impossible number of trials; None means "as the suite says"."""
+    """Raise `InputError` if a requested number of trials is out of range; None is valid."""
     if wanted is not None and wanted < least:
         raise InputError(where, f"is {wanted}, and must be at least 1.")
     if wanted is not None and wanted > MOST_TRIALS:
@@ -199,7 +199,7 @@ def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) ->
 
 
 def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[PlannedTask]:
-    """Yield the tasks as long as their trials fit into one run; raises `InputError` at the first task beyond the limits."""
+    """Yield the tasks and check the limits of a run; raises `InputError` at the first task beyond them."""
     # Tasks are counted one by one, so a task file that is too long is refused before the rest of it is read.
     total = 0
     for place, planned_task in enumerate(planned, 1):
@@ -223,7 +223,7 @@ def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[Planne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """Options of the user that override the suite; None means "as the suite says".
+    """User options that override the suite; None keeps the suite's value.
 
     Attributes:
         trials: N for every task.

@@ -1,4 +1,4 @@
-"""Records for lists of runs: filters, sort orders, and values to filter by."""
+"""Records for run lists: filters, sort orders and filter values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facet:
-    """A value that runs can be filtered by, and the number of runs that have it."""
+    """A filter value, and the number of runs that match it."""
 
     value: str
     runs: int
@@ -53,7 +53,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """A run's use of a task: its content digest, display name and number of trials."""
+    """A task as used by one run: its content digest, display name, weight and number of trials."""
 
     run: RunId
     started: str

@@ -1,4 +1,4 @@
-"""Events that remove runs from statistics and lists, and restore them."""
+"""Events that delete, archive, replace or restore a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """The event that a run was deleted, archived, replaced by the import of a later version, or restored.
+    """Event: a run was deleted, archived, replaced by a later import, or restored.
 
     Attributes:
         verb: `delete`, `archive`, `replace` or `restore`.
@@ -39,6 +39,6 @@ def brings_back(run: str, state: str) -> str:
 
 
 def check_in_use(run: str, state: RunState) -> None:
-    """Raise `Refused` for an archived run, because it can only be read."""
+    """Raise `Refused` if a run is deleted, replaced or archived, and therefore read-only."""
     if state in SET_ASIDE:
         raise Refused(run, f"was {state}, so it can only be read.", remedy=f"First: {brings_back(run, state)}")

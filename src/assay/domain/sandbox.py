@@ -1,4 +1,4 @@
-"""Records for commands that run in a sandbox: the limits of a shell, and the result of each command."""
+"""Records for sandboxed commands: shell limits, requests and results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ShellLimits:
         file_bytes: maximum size of one file.
         disk_bytes: maximum total growth of the workspace and the temporary folder.
         seconds: wall time for a command without its own limit.
-        output_bytes: how much of a command's output is kept; the rest is read and discarded.
+        output_bytes: maximum output kept per command; the rest is discarded.
     """
 
     memory_bytes: int = 4 << 30
@@ -81,7 +81,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
-    """One command to run in its own workspace, which contains these files by name and is deleted afterwards."""
+    """One command with the files of its temporary workspace."""
 
     files: Mapping[str, str]
     command: str

@@ -1,4 +1,4 @@
-"""The filters that select results, and the rows that queries return for them."""
+"""Filters for results, and the rows that queries return."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Filters; an empty filter matches everything. A row must match at least one value of each filter.
+    """Filters for results; a row must match at least one value of each filter that is not empty.
 
     `family_by` is not a filter: it takes the families of tasks from tags or metadata (`domain.family_rule`).
     `compared` is for internal use: it keeps only runs of these candidates, in suites that all of these candidates have run.
@@ -43,7 +43,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """A run as lists show it, with the numbers of its trials and current assessments by state; `superseded` counts attempts.
+    """A run in a list, with its trials and current assessments counted by state.
 
     `imported`: True if it was executed elsewhere and imported from a file. `since`: for a running run, when it last started or
     resumed; `done_before`: number of trials done or failed by then. `booked_usd`: the amount that counts toward `budget_usd`,
@@ -124,13 +124,13 @@ class AssessmentRow:
 
     @property
     def id(self) -> str:
-        """The id that commands and `assay.review` take, such as `a17`."""
+        """Id for commands and `assay.review`, such as `a17`."""
         return shown_assessment(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssessmentDetail:
-    """Everything that a reviewer sees: the row, the judge's own grades, the responses, other attempts and past decisions."""
+    """An assessment for review: the row, the judge's own grades, responses, other attempts and past decisions."""
 
     row: AssessmentRow
     judged: Assessment
@@ -153,7 +153,7 @@ class TrialMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRow:
-    """A trial as lists show it; `failure` is set only if it failed."""
+    """A trial in a list; `failure` is set only if it failed."""
 
     key: TrialKey
     run_id: RunId
@@ -168,7 +168,7 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excluded:
-    """Numbers of trials that do not count, by reason; `superseded` counts attempts. Trials with a counted grade are left out.
+    """Numbers of trials without a counted grade, by reason; `superseded` counts attempts instead of trials.
 
     Attributes:
         not_graded: trials with answers that were never graded and that nobody was asked to grade; they are not `pending`.
@@ -187,7 +187,7 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedGrades:
-    """Trials of a run whose grades would count if newer runs had not graded the same responses; a person approved `by_person`.
+    """A run's trials whose grades are replaced by those of newer runs; `by_person` of them were approved by a person.
 
     `newer` are those runs; `references` is True if one of them holds people's grades that came with the data.
     """
@@ -200,7 +200,7 @@ class ReplacedGrades:
 
 
 class NotCounted(StrEnum):
-    """Reasons why a stored score does not count, as written in exports."""
+    """Reasons in exports why a score does not count."""
 
     PENDING = "waits for a person"
     REJECTED = "rejected"

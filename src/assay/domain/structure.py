@@ -1,4 +1,4 @@
-"""Structured answers: responses or model solutions that a model split into parts, for judges and for verification."""
+"""Structured answers: responses and model solutions that a model has split into parts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ReviewOrder(StrEnum):
-    """Order in which a reviewer gets the assessments: spread evenly over the run, or random."""
+    """Order of assessments in the review queue: spread evenly over the run, or random."""
 
     SPREAD = "spread"
     RANDOM = "random"
@@ -35,7 +35,7 @@ MOST_LOOKS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture in a message: its bytes in base64, and the caption that is sent right before it."""
+    """An image in a message, in base64, with the caption that precedes it."""
 
     media_type: str
     data: str
@@ -70,14 +70,14 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """A response that comes with the suite and is used in every trial."""
+    """A fixed response from the suite, used in every trial."""
 
     candidate: str
     files: tuple[SourceFile, ...]
 
     @property
     def text(self) -> str:
-        """Return the whole snippet as one text; if it has several files, a line with its name precedes each."""
+        """Return the snippet's files as one text, with a header line before each if there are several."""
         if len(self.files) == 1:
             return self.files[0].content
         return "\n".join(f"=== {file.path} ===\n{file.content}" for file in self.files)
@@ -110,7 +110,7 @@ class Criterion:
 
 
 def scale_in_words(worst: float, best: float) -> str:
-    """Return the ends of a scale in words, the lower end first, and the direction if lower is better."""
+    """Return a scale as text, such as `0 to 10` or `0 to 1, lower is better`."""
     low, high = sorted((worst, best))
     return f"{low:.10g} to {high:.10g}" + (", lower is better" if worst > best else "")
 
@@ -148,7 +148,7 @@ class Rubric:
 
 
 class JudgeMode(StrEnum):
-    """Calls that a judge makes for a task: one in all (`JOINT`), one per candidate (`EACH`) or two per pair (`PAIRWISE`)."""
+    """A judge's calls per task: one in total (`JOINT`), one per candidate (`EACH`) or two per pair (`PAIRWISE`)."""
 
     JOINT = "joint"
     EACH = "each"
@@ -195,7 +195,7 @@ class JudgeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """How a task is scored: `judge`, or the name of a deterministic scorer with its options.
+    """Scoring method of a task: `judge`, or a deterministic scorer with its options.
 
     `source` is the text of the suite's own Python file if `method` names a function in it (`scorers.py:close`);
     `plugin` is True if `method` is the name of a scorer from an installed package.
@@ -223,7 +223,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateSpec:
-    """A candidate: a model, or, if `model` is None, a name whose snippets come with the tasks.
+    """A candidate: a model, or (if `model` is None) a name for snippets in the tasks.
 
     `system_prompt`, `prompt` and `messages` are templates (`domain.prompts`); if they are None or (), those of the suite and
     the task are used. `prompt_path` is the file that contains `prompt`.
@@ -315,7 +315,7 @@ class Task:
 
 
 def message_identity(message: Message) -> JsonValue:
-    """Return the parts of a message that digests cover."""
+    """Return the message content that digests cover."""
     identity: list[JsonValue] = [message.role, message.content]
     return [*identity, [[image.media_type, image.data] for image in message.images]] if message.images else identity
 

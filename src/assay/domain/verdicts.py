@@ -1,4 +1,4 @@
-"""Verdicts (Pass, Partial, Fail), the rules that derive them from grades, and the reasons to show a grading to a person."""
+"""Verdicts (Pass, Partial, Fail) and the rules that derive them from grades."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRules:
-    """Rules that turn the grades of one response into a verdict, and settings for the flags that they raise.
+    """Rules that turn a response's grades into a verdict, and switches for the flags they raise.
 
     A grade of 0 means no, a grade of 1 means yes, and anything in between is partial. `trivial_chars` is the length up to which
     the justification of a grade below 1 counts as trivial. `parse_error` puts an unreadable reply into the review queue.
@@ -37,7 +37,7 @@ class VerdictRules:
     aggregation_trouble: bool = True
 
     def verdict(self, scores: Collection[float | None]) -> Verdict | None:
-        """Return the verdict for grades between 0 and 1 (None: missing); None, which counts as Fail, if no rule decides."""
+        """Return the verdict for grades between 0 and 1 (None: missing); None if no rule applies, which counts as Fail."""
         graded = [score for score in scores if score is not None]
         if self.fail_if_any_no and 0.0 in graded:
             return Verdict.FAIL
