@@ -1,4 +1,4 @@
-"""Agreement of judges with people and with each other on reviewed assessments, for diagnostics."""
+"""Agreement between judges and people, and between several judges, for diagnostics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgainstPeople:
-    """A judge's scores compared with the scores that people approved or entered instead.
+    """A judge's scores compared with the scores after review.
 
     Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so the
     true agreement is at most as high as this figure.
@@ -37,7 +37,7 @@ class JudgeAgainstPeople:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgesAmongThemselves:
-    """Scores by several judges of the same candidate in the same trial."""
+    """Agreement between judges that scored the same responses."""
 
     judges: tuple[str, ...]
     alpha: Alpha
@@ -47,7 +47,7 @@ class JudgesAmongThemselves:
 def judges_against_people(
     columns: ReviewColumns, *, candidates: Sequence[str] | None = None
 ) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare judges with people over all approved and corrected assessments; judges that were never corrected are left out."""
+    """Compare each corrected judge with people, over all approved and corrected assessments."""
     vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
     corrected = in_state(columns, AssessmentState.CORRECTED)
@@ -64,7 +64,7 @@ def judges_against_people(
 def judges_among_themselves(
     columns: ReviewColumns, *, rng: np.random.Generator, candidates: Sequence[str] | None = None
 ) -> JudgesAmongThemselves | None:
-    """Return the agreement among judges on current attempts; None if no two judges graded the same response."""
+    """Return the agreement between judges; None if no two judges graded the same response."""
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & columns.by_model & ~np.isnan(columns.judged)
     rows = np.flatnonzero(use & _of(columns, candidates))
     unit = columns.trial[rows] * len(columns.candidates) + columns.candidate[rows]

@@ -1,4 +1,4 @@
-"""Cells of a table of answers (an answer, or the reason why it is missing) and the agreement within a row.
+"""Cells of an answer table, and the agreement between the answers in a row.
 
 An error is not an answer: it neither agrees nor disagrees with anything.
 """
@@ -29,7 +29,7 @@ class CellState(StrEnum):
 
 
 class RowState(StrEnum):
-    """Agreement of the answers to one task.
+    """Agreement between the answers to one task.
 
     `AGREE` and `DISAGREE` compare the cells that are `ok`, if there are at least two; otherwise the state is `ERROR`. So a row
     can agree although it contains an error; `RowAgreement.states` shows that.
@@ -90,7 +90,7 @@ def answer_cell(
 
 
 def summarise_row(cells: Sequence[AnswerCell]) -> RowAgreement:
-    """Compare the cells of one task."""
+    """Summarise the agreement between one task's cells."""
     good = [
         (place, cell.value) for place, cell in enumerate(cells) if cell.state is CellState.OK and cell.value is not None
     ]

@@ -1,4 +1,4 @@
-"""Evidence and intervals that stay valid however often you look at them while trials run or reviews are pending.
+"""Evidence and intervals that remain valid if checked repeatedly during a run or review.
 
 In the scope "tasks like these" the units are tasks: each task gives one difference, from the trials that count so far. If tasks
 share families, the units are families. In the scope "exactly these tasks" the units are rounds: round k combines the k-th
@@ -47,7 +47,7 @@ class Anytime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Planned looks: their number, the last one reached, and the p-value that a claim must stay below there (O'Brien-Fleming)."""
+    """Planned interim looks: their number, the latest one reached, and its p-value threshold (O'Brien-Fleming)."""
 
     planned: int
     reached: int
@@ -55,7 +55,7 @@ class Looks:
 
 
 def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
-    """Compute the evidence for a comparison, in its own scope."""
+    """Compute anytime-valid evidence for a comparison, in its scope."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     a, b = table.cells.candidate_code(comparison.a), table.cells.candidate_code(comparison.b)
@@ -78,7 +78,7 @@ def anytime_over_tasks(comparison: Comparison) -> Anytime:
 
 
 def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
-    """Compute an interval for a candidate's mean that is valid at every look, in the estimate's scope."""
+    """Compute an anytime-valid interval for a candidate's mean, in the estimate's scope."""
     code = table.cells.candidate_code(estimate.candidate)
     if estimate.mean is None or code is None:
         return _nothing(estimate.scope, estimate.reason or "no_approved_trials")
@@ -96,7 +96,7 @@ def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
 
 
 def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
-    """Return the last of `planned` equally spaced looks that was reached, with `decided` of `total` trials decided."""
+    """Return the latest planned look that was reached with `decided` of `total` trials decided."""
     reached = min(planned, planned * decided // total) if total else 0
     bars = planned_looks(planned).obf_nominal_p
     return Looks(planned=planned, reached=reached, p_to_beat=bars[reached - 1] if reached else None)
@@ -167,7 +167,7 @@ def _in_order(table: ScoreTable, candidate: int, task: int) -> NDArray[np.float6
 
 
 def _rounds(series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted means of the k-th values of all series, for every k that the shortest series reaches."""
+    """Return the weighted means of the series' k-th values, up to the length of the shortest series."""
     # A round needs a value from every task, so the last values of longer series are not used yet.
     n = min((len(values) for values in series), default=0)
     if n == 0:

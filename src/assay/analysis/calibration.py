@@ -1,4 +1,4 @@
-"""Calibration of a judge on references (responses with a known score): error, correlation, tier and four habits.
+"""Judge calibration on references (responses with a known score): error, correlation, biases and tier.
 
 House rules. A tier is given only if the more cautious end of every interval reaches it. A figure that was not measured is None
 with a reason, never 0. A reply that could not be read counts as a miss in the pass rate and has no error.
@@ -70,7 +70,7 @@ class JudgedReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """Two answers shown in both orders, and the lead of the first answer in each; None if a reply could not be read."""
+    """Lead of the first of two answers in both orders; None if a reply could not be read."""
 
     id: str
     lead: float | None
@@ -79,7 +79,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """Results of a judge's calibration, and the tier that they show.
+    """Results of a judge's calibration, with the tier.
 
     Attributes:
         tier: the tier at the cautious end of every interval; `tier_at_face_value`: the tier from the point estimates.
@@ -116,7 +116,7 @@ class Trust:
 
 
 def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trust:
-    """Compute all figures and the tier they show."""
+    """Compute the calibration figures and the tier."""
     # Judges are never asked about empty answers, so these must not raise a judge's pass rate.
     asked = [reference for reference in judged if not reference.bypassed]
     read = [reference for reference in asked if reference.judged is not None]
@@ -151,7 +151,7 @@ def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trus
 
 
 def tier_of(pass_rate: float, mae: float, correlation: float) -> Tier:
-    """Return the best tier that all three numbers reach, or poor if they reach none."""
+    """Return the highest tier whose three thresholds are met, else poor."""
     for tier, least_passed, most_error, least_correlation in _NEEDED:
         if pass_rate >= least_passed and mae <= most_error and correlation >= least_correlation:
             return tier
@@ -159,7 +159,7 @@ def tier_of(pass_rate: float, mae: float, correlation: float) -> Tier:
 
 
 def _tiers(pass_rate: Figure, mae: Figure, pearson: Figure, n: int) -> tuple[Tier, Tier]:
-    """Return the tier at the cautious ends and at face value; it is poor only if the point estimates are poor as well."""
+    """Return the tier at the conservative interval ends and the tier of the point estimates."""
     if pass_rate.value is None or mae.value is None:
         return Tier.TOO_FEW, Tier.TOO_FEW
     # A judge that gives every answer the same score does not follow the references: that is a result, not a lack of data.
@@ -203,7 +203,7 @@ def _correlation(r: float | None, n: int, reason: str | None, *, spearman: bool)
 
 
 def _flips(swaps: Sequence[Swap]) -> Figure:
-    """Count pairs whose winner changed with the order; a tie in one order and a winner in the other does not count."""
+    """Return the share of pairs whose winner changed with the order, not counting ties."""
     return share([first * second < 0 for first, second in _leads(swaps)], if_empty="no_pairs")
 
 
@@ -262,7 +262,7 @@ def bias_by_criterion(errors: Mapping[str, Sequence[float]]) -> dict[str, Figure
 
 
 def by_kind(judged: Sequence[JudgedReference]) -> Mapping[str, tuple[int, int]]:
-    """Count (passed, asked) for each kind of reference, in the order of the references."""
+    """Return (passed, total) by kind of reference."""
     tallies: dict[str, tuple[int, int]] = {}
     for reference in judged:
         passed, asked = tallies.get(reference.kind, (0, 0))

@@ -1,4 +1,4 @@
-"""Scores and reviews as parallel arrays, the form in which the store passes them to statistics.
+"""Scores and reviews as parallel arrays, passed from the store to statistics.
 
 Creating a record for each row would take 2.3 µs, which is 2.3 s for a million rows.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLabel:
-    """The task that a code refers to. `weight` is from the newest selected run; `changed` is True if its content differs by run.
+    """Label of a task code. `weight` is from the newest selected run; `changed` is True if its content differs by run.
 
     `family` is the source that the task shares with other tasks; empty if it shares none.
     """
@@ -46,7 +46,7 @@ class GradingSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedRules:
-    """Tasks whose scores are pooled although runs used different rules for them; `rules` lists each rule with its runs."""
+    """Tasks with pooled scores from different scoring rules; `rules` lists each rule with its runs."""
 
     tasks: tuple[str, ...]
     rules: tuple[tuple[str, tuple[str, ...]], ...]
@@ -54,7 +54,7 @@ class MixedRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencePair:
-    """A judge's score of a response, and the score that people gave it, which came with the data.
+    """A judge's score and people's reference score for the same response.
 
     `task` is the task's code; `trial` is the same for all responses of one trial. `verdict` is the judge's verdict, if its
     rubric has rules for verdicts.
@@ -71,7 +71,7 @@ class ReferencePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreColumns:
-    """Parallel arrays with one row per (assessment that counts, candidate) with a score.
+    """Counted scores as parallel arrays, with one row per assessment and candidate.
 
     Attributes:
         tasks: label by task code; includes planned tasks that have no rows.
@@ -110,7 +110,7 @@ class ScoreColumns:
 
     @property
     def approved(self) -> bool:
-        """True if a person approved or corrected every score, so that they may be called approved."""
+        """True if a person approved or corrected every score."""
         return not self.unseen.any() and (self.by_rule is None or not self.by_rule.any())
 
 
@@ -125,7 +125,7 @@ def state_codes(*states: AssessmentState) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReviewColumns:
-    """All assessments, whatever their state, with one row per (assessment, candidate); for diagnostics only.
+    """Assessments in all states as parallel arrays, one row per assessment and candidate; for diagnostics only.
 
     Attributes:
         tasks, candidates, judges: labels by code; the codes are the same as in `ScoreColumns` of the same selection.
@@ -166,7 +166,7 @@ class ReviewColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CriterionMoments:
-    """Moments over trials of the counted scores on one criterion. Arrays have shape (candidates, tasks); n is 0 without trials.
+    """Moments of one criterion's counted scores, as arrays of shape (candidates, tasks); n is 0 without trials.
 
     The codes of tasks and candidates are the same as in `ScoreColumns` of the same selection.
     """

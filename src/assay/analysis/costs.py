@@ -1,4 +1,4 @@
-"""Cost of one trial of the selected runs, in money and in reviews, as far as it is known."""
+"""Cost of one trial in the selected runs, in money and reviews."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TrialCost:
 
 
 def trial_cost(runs: Sequence[RunSummary], excluded: Excluded, *, counted: int) -> TrialCost:
-    """Compute the cost of a trial over these runs; `counted` is the number of trials that count, and the others are excluded."""
+    """Compute the mean cost of a trial over these runs, of which `counted` trials count."""
     judged = sum(n for run in runs for state, n in run.trials.items() if state in _JUDGED)
     reviewed = sum(n for run in runs for state, n in run.assessments.items() if state in _REVIEWED)
     gone = excluded.rejected + excluded.failed

@@ -1,4 +1,4 @@
-"""Analysis of a criterion: the grades given on it, the agreement of judge and people, and any drift in its meaning.
+"""Analysis of a rubric criterion: grade distribution, agreement between judge and people, and drift.
 
 Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person who sees a grade first
 tends to approve it, so approval measures acceptance (Shankar et al. 2024, on criteria that drift during grading). Every share
@@ -32,7 +32,7 @@ LEAST_OF_A_HALF: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleStep:
-    """One step of the scale, from raw value `low` to `high`, and the number of counted grades on it."""
+    """One step of a scale, from raw value `low` to `high`, with its number of counted grades."""
 
     low: float
     high: float
@@ -166,7 +166,7 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
 
 
 def _mean(values: Sequence[tuple[int, float]]) -> Figure:
-    """Average within each assessment, then over assessments, because grades of one assessment are not independent."""
+    """Average within and then over assessments, because grades in one assessment are not independent."""
     within: dict[int, list[float]] = defaultdict(list)
     for key, value in values:
         within[key].append(value)

@@ -1,4 +1,4 @@
-"""Diagnostics that show how far a result can be trusted; they are never part of the result."""
+"""Diagnostics about the reliability of a result, which are never part of it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MOST_NUMBERS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Each candidate's score on one part of the data: one criterion, one judge, or one trial number."""
+    """Estimates on one subset of the data: one criterion, one judge, or one trial number."""
 
     name: str
     estimates: tuple[Estimate, ...]
@@ -135,7 +135,7 @@ def diagnose_scores(
     """Compute the diagnostics for every candidate.
 
     Args:
-        table, found: the counted scores, and the estimates from them.
+        table, candidates: the counted scores, and the estimates from them.
         draw: how the reviewed trials were chosen.
         rng: used for tests with too many arrangements to enumerate, and for bootstrap intervals.
         references: judges' scores, each with the score from people that came with the data.
@@ -178,7 +178,7 @@ def diagnose_comparison(
     draw: ReviewDraw,
     rng: np.random.Generator,
 ) -> ComparisonDiagnostics:
-    """Compute the diagnostics for a comparison, in its scope and with its margin; `draw` says how reviewed trials were chosen."""
+    """Compute the diagnostics for a comparison; `draw` describes how reviewed trials were selected."""
     a, b = str(comparison.a), str(comparison.b)
     # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0 s, of which reading takes
     # 0.9 s.
@@ -227,7 +227,7 @@ def _said(decision: str) -> str:
 
 
 def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
-    """Return estimates in the order of the candidates, so that lists match each other."""
+    """Return the estimates in the order of `names`."""
     by_name = {
         estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))
     }

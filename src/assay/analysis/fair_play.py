@@ -1,4 +1,4 @@
-"""Fairness of reviewing, for diagnostics: approval rates by candidate, and if rejections depend on who was ahead.
+"""Fairness diagnostics: approval rates by candidate, and a test for selective rejection.
 
 Assessments of a single candidate can be approved at different rates. A joint assessment is rejected for all its candidates at
 once, so rates are not informative. Instead, the differences in rejected trials are compared with those in kept trials, by a
@@ -34,7 +34,7 @@ _KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRates:
-    """Decisions on one candidate's LLM assessments, counting only current attempts; people decided `n_decided` of them.
+    """Review decisions on one candidate's current LLM assessments.
 
     `by_person`: corrected assessments that only a person graded, so there was no judge's grade to correct.
     """
@@ -61,7 +61,7 @@ class PairRejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairPlay:
-    """Rates and tests that show if reviewing was fair.
+    """Review rates by candidate, and tests for unfair reviewing.
 
     `approval` and `rerun` are tests on assessments of a single candidate; None if all were joint or nothing was decided.
     `joint` holds a test for each pair; it is empty without joint grading, or with more than 45 pairs.

@@ -1,4 +1,4 @@
-"""Shares, differences of shares, and medians, each with a 95% range and the number of cases."""
+"""Shares, differences of shares, means and medians, with a 95% range and the number of cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that compare grades of the same response by several judges, in several attempts, or by a judge and a person.
+"""Rows that compare grades for the same response: by judges, by attempts, or by judge and person.
 
 A row is one candidate in one trial; a pane is one grader. Rows that await review are only counted, not shown, so that reviewers
 do not learn a grade before they decide.
@@ -25,7 +25,7 @@ MOST_PANES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradeRows:
-    """Rows of graded responses.
+    """Graded responses in rows, with one column (pane) per grader.
 
     Attributes:
         panes: names of the graders, from left to right.
@@ -78,7 +78,7 @@ def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
 
 
 def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
-    """Return a judge's scores next to the final scores from people; rejected assessments have no score from a person."""
+    """Return a judge's scores next to the scores after review; rejected assessments have no final score."""
     decided = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
     mine = _by(columns, judge) & columns.by_model
     rejected = in_state(columns, AssessmentState.REJECTED)
@@ -97,7 +97,7 @@ def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
 def together(
     own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]
 ) -> ReviewColumns:
-    """Join the columns of two runs, to compare the grades that they gave to the same responses.
+    """Merge the columns of two runs that graded the same responses.
 
     Args:
         trials: maps each trial of `other` to the trial of `own` that it repeats; rows of all other trials are left out.

@@ -1,4 +1,4 @@
-"""One candidate in two groups of runs, as a table of two candidates that share tasks but no trials."""
+"""Comparison of one candidate in two groups of runs, as a score table with two candidates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunSide:
 
 
 def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
-    """Return a candidate's rows, with tasks identified by content and trials kept separate from those of the other side."""
+    """Return one candidate's rows; tasks are identified by content, and trial names include the mark."""
     mine = np.flatnonzero(columns.candidate == columns.candidates.index(candidate))
     labels = [columns.tasks[code] for code in columns.task[mine]]
     return RunSide(
@@ -51,7 +51,7 @@ def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
 
 
 def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) -> ScoreTable:
-    """Return the rows of both sides as a table, limited to `task` if given; if weights differ, those of `after` are used."""
+    """Return both sides as one score table; if weights differ, those of `after` are used."""
     rows = {key: [*before.rows[key], *after.rows[key]] for key in before.rows}
     weights = dict(zip(rows["task"], rows["weight"], strict=True))
     kept = [place for place, name in enumerate(rows["task"]) if task is None or name == task]

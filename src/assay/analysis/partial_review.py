@@ -1,4 +1,4 @@
-"""Scores during an unfinished review: from reviewed trials only, from the judge, and from the judge as people correct it."""
+"""Scores during an unfinished review: reviewed trials only, judge only, and judge corrected by reviews."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNSEEN: Final = (AssessmentState.PENDING, AssessmentState.LEFT_OUT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewDraw:
-    """How the reviewed trials of the selected runs were chosen.
+    """Sampling design of the selected runs' reviews.
 
     `refused`: a reason code if they were not chosen at random in every run. `strata`: the stratum of each task (suite, id) if
     trials were drawn separately within strata; tasks that are not listed form one stratum.
@@ -67,7 +67,7 @@ class CalibratedPair:
 
     @property
     def more_reviews(self) -> int | None:
-        """Further reviews that would decide the pair if the difference stays; None if it is decided or none would suffice."""
+        """Number of further reviews that would decide the pair; None if it is decided or no number suffices."""
         if self.result.decision != "not_decided" or not self.result.difference:
             return None
         return more_reviews(self.result, detect=abs(self.result.difference))
@@ -94,13 +94,13 @@ class CalibratedRanking:
 
 
 def unseen(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows that no person has decided on: those that await review, and those not drawn for the sample."""
+    """Return the rows without a decision: pending, or not drawn for the sample."""
     return in_state(columns, *_UNSEEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SampledTrials:
-    """Trials of all candidates as aligned arrays, for estimates from a review sample.
+    """Aligned arrays of all candidates' trials, for estimates from a review sample.
 
     `task`, `unit`, `stratum`: shape (trials,); the unit is the task or its family. `weight`: weight of each task, shape
     (tasks,). `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` is True if a person decided
@@ -172,7 +172,7 @@ def _strata(
     sampled: NDArray[np.bool_],
     by_rule: NDArray[np.bool_],
 ) -> NDArray[np.int64] | None:
-    """Return each trial's stratum: one per run and stratum of tasks, and one more for trials that rules grade.
+    """Return each trial's stratum: one per run and task stratum, and one for trials graded by rules.
 
     Each run draws its own sample, so trials of different runs must not be mixed, even if they are otherwise alike.
     """
@@ -196,7 +196,7 @@ def _strata(
 def partly_reviewed(
     columns: ReviewColumns, estimates: tuple[Estimate, ...], draw: ReviewDraw, trials: SampledTrials | None = None
 ) -> tuple[PartlyReviewed, ...]:
-    """Compute the three scores of each candidate that has trials nobody reviewed."""
+    """Compute the three estimates for each candidate that has unreviewed trials."""
     trials = sampled_trials(columns, draw) if trials is None else trials
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     candidates = []
@@ -250,7 +250,7 @@ def calibrated_pair(
 
 
 def calibrated_ranking(trials: SampledTrials, names: Sequence[str]) -> CalibratedRanking:
-    """Rank candidates and compare all pairs of them; every candidate is estimated on its own tasks."""
+    """Rank candidates and compare all pairs, from a review sample."""
     if trials.refused is not None or len(names) > MOST_RANKED:
         return CalibratedRanking(candidates=(), pairs=(), reason=trials.refused or "too_many_candidates")
     known: dict[object, Influence] = {}

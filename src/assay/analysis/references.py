@@ -1,4 +1,4 @@
-"""Agreement of judges, in verdicts and in scores, with grades from people that came with the data."""
+"""Agreement of judges with people's reference grades in the data, by verdict and by score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL: Final = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgainstReferences:
-    """A judge compared with people who graded the same responses without seeing its scores.
+    """A judge compared with people who graded the same responses independently.
 
     Attributes:
         agreement: share of responses with the same verdict, averaged over tasks; `by_candidate` has it for each candidate.

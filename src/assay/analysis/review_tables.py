@@ -37,12 +37,12 @@ _PER_ROW = (
 
 
 def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
-    """Return the rows whose assessment is in one of these states."""
+    """Return a mask of the rows in one of these states."""
     return np.isin(columns.state, state_codes(*states))
 
 
 def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
-    """Return the columns with only the rows of these candidates; codes stay the same."""
+    """Filter the rows by candidate; codes stay the same."""
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
@@ -53,12 +53,12 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
 
 
 def counts(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows in states that count; statistics use only these."""
+    """Return a mask of the rows that count."""
     return in_state(columns, *COUNTS) & ~np.isnan(columns.final)
 
 
 def put_back(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows of rejected current assessments that have a score from the judge."""
+    """Return a mask of rejected rows that have a judge's score."""
     return in_state(columns, AssessmentState.REJECTED) & ~np.isnan(columns.judged)
 
 
@@ -82,7 +82,7 @@ def as_judged(columns: ReviewColumns) -> ScoreTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempts:
-    """Two tables of the same trials: with first attempts, and as they count; `n_rerun` trials had several attempts."""
+    """Two tables of the same trials, from first and from final attempts; `n_rerun` trials had several."""
 
     first: ScoreTable
     final: ScoreTable
@@ -131,7 +131,7 @@ def table_of(columns: ReviewColumns, rows: NDArray[np.bool_], score: NDArray[np.
 
 
 def _slots(columns: ReviewColumns) -> NDArray[np.int64]:
-    """Return one number for each (trial, judge, candidate); a rerun keeps its slot."""
+    """Return each row's slot number, which identifies (trial, judge, candidate) across attempts."""
     if not len(columns.trial):
         return np.zeros(0, np.int64)
     width = len(columns.judges) * len(columns.candidates)

@@ -1,4 +1,4 @@
-"""Figures about a reviewer: catch rate, self-consistency, agreement with others, pace, drift, anchoring.
+"""Reviewer metrics: catch rate, self-consistency, agreement with others, pace, drift and anchoring.
 
 None of these figures affects statistics about candidates. Each has a range and its number of cases; without cases it is None
 and has a reason. If several figures look bad, check the assessments before you judge the person.
@@ -62,7 +62,7 @@ class ReviewerDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Parallel sequences of two scores, both between 0 and 1, for each unit."""
+    """Two scores per unit, as parallel sequences, all between 0 and 1."""
 
     first: Sequence[float] = ()
     second: Sequence[float] = ()
@@ -151,7 +151,7 @@ class DriftChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubberStampSigns:
-    """Signs that a reviewer approves without reading; a sign is None if too little is known."""
+    """Signs of approval without reading; a sign is None if there is too little data."""
 
     few_changes: bool | None
     quick: bool | None
@@ -224,7 +224,7 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
 
 
 def rated(catch_share: Figure) -> Figure:
-    """Return the share; it has no value if there are fewer than 20 checks."""
+    """Return the share, or a reason instead of a value below 20 checks."""
     if 0 < catch_share.n < ENOUGH:
         return Figure(n=catch_share.n, reason="fewer_than_20")
     return catch_share
@@ -288,7 +288,7 @@ def watch(shifts: Sequence[float]) -> DriftChart | None:
 
 
 def quickest(paces: Sequence[float]) -> float | None:
-    """Return the pace that 5% of decisions exceed; None with fewer than 30 decisions."""
+    """Return the 95th percentile of the pace; None with fewer than 30 decisions."""
     return float(np.quantile(np.asarray(paces), 1 - _FLOOR)) if len(paces) >= BASE else None
 
 
@@ -341,6 +341,6 @@ def _alpha(pairs: Pairs, rng: np.random.Generator) -> Figure:
 
 
 def _parts(outcomes: Sequence[bool]) -> list[Sequence[bool]]:
-    """Split into up to ten parts of equal length with at least ten decisions each."""
+    """Split the outcomes into up to ten equal parts of at least ten decisions."""
     parts = min(10, len(outcomes) // 10)
     return [outcomes[len(outcomes) * k // parts : len(outcomes) * (k + 1) // parts] for k in range(parts)]

@@ -1,4 +1,4 @@
-"""Builds score tables for statistics from columns of counted scores, and the warnings that apply to every number."""
+"""Score tables from columns of counted scores, and warnings about the whole selection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def score_table(columns: ScoreColumns) -> ScoreTable:
-    """Build the table: judge calls of one trial are averaged, tasks get unique names, and all candidates are included."""
+    """Build a score table with unique task names, averaged judge calls and all candidates."""
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     weights = np.array([label.weight for label in columns.tasks], dtype=np.float64)
     candidates = np.array(columns.candidates, dtype=object)
@@ -37,7 +37,7 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 
 
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
-    """Return a code for the family of each task; a task without a family is its own family.
+    """Return each task's family code; a task without a family is its own family.
 
     A family name refers to the same source in every suite.
     """
@@ -48,7 +48,7 @@ def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
 
 
 def family_rows(tasks: Sequence[TaskLabel], task: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return the family of each row, based on its task; None if no two tasks share a family, which saves a column of codes."""
+    """Return each row's family code; None if no two tasks share a family."""
     shared = len({label.family for label in tasks if label.family}) < sum(bool(label.family) for label in tasks)
     return family_codes(tasks)[task] if shared else None
 
@@ -64,7 +64,7 @@ def planned_tasks(columns: ScoreColumns) -> int:
 
 
 def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
-    """Yield the line about families and the effective sample size, if tasks share families."""
+    """Yield a note about families and the effective sample size, if tasks share families."""
     weight = np.array([label.weight for label in tasks], dtype=np.float64)
     n_tasks, n_families = int((weight > 0).sum()), planned_families(tasks)
     if n_families == n_tasks:
@@ -94,7 +94,7 @@ def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
 
 
 def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
-    """Return the warnings about any number over this selection: families, changed tasks, mixed settings, unseen grades."""
+    """Return the warnings for a selection: families, changed tasks, mixed settings, unreviewed grades."""
     return (*_in_families(columns.tasks), *_about_pooling(columns))
 
 
@@ -148,7 +148,7 @@ def _setting_in_words(setting: GradingSetting) -> str:
 
 
 def _undrawn_trials(columns: ScoreColumns) -> tuple[int, int]:
-    """Count the trials with several candidates graded together in an order that was not random, and all joint trials."""
+    """Return the number of joint trials without a random candidate order, and of all joint trials."""
     if columns.unplaced is None or columns.by_rule is None or not columns.unplaced.any():
         return 0, 0
     graded, rows = np.unique(columns.trial[columns.joint & ~columns.by_rule], return_counts=True)

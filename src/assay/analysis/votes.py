@@ -1,4 +1,4 @@
-"""Results of people's votes: preferences, the effect of the side a response was shown on, and agreement of judges with voters."""
+"""Results of people's votes: preferences, side effects, and agreement between judges and voters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POINTS = {Choice.LEFT: 1.0, Choice.RIGHT: 0.0, Choice.EQUAL: 0.5}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """A candidate's strength against the others, from people's votes.
+    """A candidate's Bradley-Terry strength from people's votes.
 
     Attributes:
         wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither side.
@@ -85,7 +85,7 @@ class PairVotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgreement:
-    """Agreement of a judge's scores with people's votes. It leaves out `both_bad` votes and trials the judge did not grade."""
+    """Agreement of a judge's scores with people's votes, without `both_bad` votes and ungraded trials."""
 
     judge: str
     agreed: Proportion
@@ -178,7 +178,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
 
 
 def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> JudgeAgreement | None:
-    """Compare people's choices with a judge's; `choices` has (person, judge) for each vote. None without votes."""
+    """Compare people's choices with a judge's, given (person, judge) pairs; None without votes."""
     if not choices:
         return None
     return JudgeAgreement(
@@ -189,7 +189,7 @@ def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> Jud
 
 
 def _counted(vote: Vote) -> list[tuple[int, int, str]]:
-    """Return the outcome of a vote for each of its candidates: won, tied, lost or both_bad."""
+    """Return a vote's outcome from the side of each candidate: won, tied, lost or both_bad."""
     left, right = vote.pairing.left, vote.pairing.right
     match vote.choice:
         case Choice.LEFT:
@@ -244,7 +244,7 @@ def _placed(strength: Strength, pairs: Sequence[PairVotes], n: int) -> Strength:
 
 
 def _decided(pairs: Sequence[PairVotes], fitted: BradleyTerry) -> list[PairVotes]:
-    """Return the pairs with adjusted p-values and decisions; the Holm adjustment covers the whole list."""
+    """Return the pairs with Holm-adjusted p-values and decisions."""
     decided = []
     # A share from only three votes was once shown alone and looked like a result, so every pair says if it is decided.
     for pair, p_holm in zip(pairs, multiplicity([pair.p_value for pair in pairs]).holm, strict=True):

@@ -26,8 +26,8 @@ class CandidateAnswer:
 
     Attributes:
         score: mean of the counted grades, between 0 and 1; None if no grade counts.
-        waits: True if a grade of the answer awaits review.         trial: the trial that the answer belongs to; None if the run
-            has no such trial.
+        waits: True if a grade of the answer awaits review.
+        trial: the trial that the answer belongs to; None if the run has no such trial.
         input_tokens, output_tokens, latency_s, cost_usd: sums over the turns of a conversation; None if unknown.
     """
 

@@ -45,13 +45,13 @@ class Alpha:
 
     @property
     def agreement(self) -> float | None:
-        """Return the share of pairs of ratings of the same unit that differ by at most `tolerance`; None if there are no pairs."""
+        """Return the share of rating pairs within units that differ by at most `tolerance`; None if there are no pairs."""
         return _share_within(self.ratings, self.tolerance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairable:
-    """The caller's ratings: unit codes and scores, both of shape (ratings,), and ratings per unit, of shape (units,)."""
+    """Ratings as arrays: unit codes and scores, shape (ratings,), and the number of ratings per unit, shape (units,)."""
 
     unit: Ints
     score: Floats
@@ -138,7 +138,7 @@ def alpha_from_codes(
 
 
 class _Disagreement:
-    """Sums per unit, from which alpha can be computed quickly for all units or for any resample of them."""
+    """Sums per unit that give alpha quickly, for all units or for a bootstrap resample."""
 
     def __init__(self, unit: Ints, score: Floats, count: Ints, metric: str) -> None:
         paired = count >= 2
@@ -206,7 +206,7 @@ class _Disagreement:
         return np.asarray(((a - b) / both) ** 2)
 
     def _expected(self, times: Floats | None) -> float:
-        """Return the mean disagreement of all pairs of pairable ratings, times n."""
+        """Return n times the mean disagreement over all pairs of ratings."""
         n = float(self.count.sum() if times is None else (self.count * times).sum())
         if self.metric in ("interval", "ordinal"):
             weight = 1.0 if times is None else times
@@ -260,7 +260,7 @@ def midranks(score: Floats) -> Floats:
 
 
 def _share_within(ratings: Pairable, tolerance: float) -> float | None:
-    """Return the share of pairs of a unit's ratings that differ by at most `tolerance`, without forming the pairs."""
+    """Return the share of rating pairs within units that differ by at most `tolerance`, without forming the pairs."""
     count, score = ratings.count, ratings.score
     pairs = float((count * (count - 1.0) / 2).sum())
     if pairs < 1:

@@ -1,4 +1,4 @@
-"""Coverage of the planned trials, and the range in which a candidate's mean could be if no trials were missing."""
+"""Coverage of planned trials, and bounds for a candidate's mean if no trials were missing."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """A candidate's counted trials compared with its planned trials.
+    """Counted and planned trials of one candidate, with its mean under two assumptions about missing trials.
 
     `missing_as_zero` and `missing_left_out` bracket the mean: in the first, every missing trial scores 0; in the second, it
     scores like the counted trials of its task (a task without counted trials is left out). `rate` is the number of counted
@@ -37,7 +37,7 @@ def coverage(
     *,
     weights: Mapping[Hashable, float] | None = None,
 ) -> Coverage:
-    """Compute a candidate's coverage, and its mean with missing trials counted as 0 and left out.
+    """Compute a candidate's coverage, and its mean with missing trials scored 0 and with them left out.
 
     Args:
         planned: number of trials planned per task: one number for every task of the table, or a number by task, which may

@@ -84,7 +84,7 @@ class Cells:
         candidates: Sequence[Hashable] | None = None,
         family: Ints | None = None,
     ) -> "Cells":
-        """Build cells from trials that are given as whole-number codes, in a few passes over the rows.
+        """Build cells from rows of integer codes, in a few passes.
 
         Repeated judge calls must already be averaged within their trial, as `ScoreTable` does.
 
@@ -165,7 +165,7 @@ class Cells:
         return self._places.get(candidate)
 
     def add(self, task: int, candidate: int, score: float) -> None:
-        """Add one trial to a cell, which is given by its codes; the score is between 0 and 1."""
+        """Add one trial's score, between 0 and 1, to the cell with these codes."""
         if not 0.0 <= score <= 1.0:
             raise ValueError(f"score {score} is outside 0 to 1")
         at = (candidate, task)
@@ -180,7 +180,7 @@ class Cells:
         self.n[at] = n
 
     def withdraw(self, task: int, candidate: int, score: float) -> bool:
-        """Remove one counted trial; return True if the cell should now be recomputed from its scores.
+        """Remove one trial; return True if the cell should then be recomputed from its scores.
 
         Raises:
             ValueError: the cell is empty.
@@ -209,7 +209,7 @@ class Cells:
         return at in self._stale
 
     def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
-        """Add one jointly graded trial, given as scores by candidate code, to the cells and to the differences of pairs.
+        """Add one jointly graded trial, as scores by candidate code, to the cells and the pair differences.
 
         Raises:
             ValueError: the cells were not created with `joint=True`, or a score is outside 0 to 1.
@@ -240,7 +240,7 @@ class Cells:
         return self.pairs, values, present
 
     def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
-        """Compute the cell from all its counted scores (in two passes), after which it is no longer stale."""
+        """Recompute a cell from all its counted scores, so that it is no longer stale."""
         at = (candidate, task)
         values = np.asarray(scores, np.float64)
         bad = first_outside_unit(values)

@@ -1,4 +1,4 @@
-"""Compare two candidates: the difference, its test and interval, and the data needed to decide an undecided comparison.
+"""Comparison of two candidates: difference, test, interval, and the data needed to decide it.
 
 Theory. `contrasts` computes the answers for both scopes. The caller or the rule in `scopes` chooses which one is the headline;
 the other becomes `other_scope`. Effect sizes, second opinion and plan accompany the headline but never change its decision.
@@ -34,7 +34,7 @@ SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondOpinion:
-    """A permutation p-value that accompanies the t-test; `about` is the scope it applies to.
+    """A permutation p-value as a check of the t-test; `about` is its scope.
 
     It is None with one of these reasons: `permutation_cannot_reach_alpha` (too few observations), `needs_generator` (too many
     observations for an exact count, and no random generator was given) or `needs_rows` (cells do not hold single scores).
@@ -48,7 +48,7 @@ class SecondOpinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDifference:
-    """The results of both candidates on one shared task."""
+    """Both candidates' results on one shared task."""
 
     task: Hashable
     mean_a: float
@@ -61,7 +61,7 @@ class TaskDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedColumns:
-    """The shared tasks as arrays, each of shape (shared tasks,); `family` is None if tasks do not share families."""
+    """Results on shared tasks as arrays of shape (shared tasks,); `family` is None if tasks do not share families."""
 
     tasks: tuple[Hashable, ...]
     mean_a: Floats
@@ -147,7 +147,7 @@ def compare(
     *,
     rng: np.random.Generator | None = None,
 ) -> Comparison:
-    """Compute the difference a - b with its test, interval and effect sizes, and the amount of data that would decide it.
+    """Compute the difference a - b with its test, interval, effect sizes and a plan to decide it.
 
     For new tasks of the same kind, it uses one difference per shared task, the CR2 variance and Kish degrees of freedom (with
     equal weights this is the paired t-test on task means). For the same tasks again, it uses Welch's test on one task and a
@@ -192,7 +192,7 @@ def compare(
 
 
 class _Assembly:
-    """Collects the results that accompany the headline of one comparison."""
+    """Assembles a `Comparison` from its headline and the other results."""
 
     def __init__(
         self,
@@ -353,7 +353,7 @@ class _Assembly:
 
 
 def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:
-    """Return better, worse, equivalent or not_decided."""
+    """Return the decision: better, worse, equivalent or not_decided."""
     if head.p_value is not None and head.difference is not None and head.p_value <= ALPHA:
         return "better" if head.difference > 0 else "worse"
     return "equivalent" if equivalence is not None and equivalence.holds else "not_decided"
@@ -383,7 +383,7 @@ def _flipped(
 def equivalence(
     scores: ScoreTable | Cells, a: Hashable, b: Hashable, *, margin: float, scope: str | None = None
 ) -> Equivalence | None:
-    """Test the headline of `compare` against the margin with two one-sided tests; None if it has no standard error.
+    """Test the difference from `compare` for equivalence; None if it has no standard error.
 
     Raises:
         ValueError: as for `compare`.

@@ -1,4 +1,4 @@
-"""Compute the differences of all pairs of candidates at once, from cells (sums per task and candidate), in either scope.
+"""Pairwise differences between candidates in both scopes, computed as arrays from cells.
 
 Theory. Each scope reduces a pair to a difference with a variance and degrees of freedom. For tasks like these, the units are
 differences of task means; if the table is complete, one matrix product gives all pairs. For exactly these tasks, the noise of
@@ -38,7 +38,7 @@ class ScopedDifference:
 
 
 class Contrasts:
-    """Moments of several pairs of candidates on their shared tasks; the first axis is the pair and the last axis the task.
+    """Moments of candidate pairs on their shared tasks, with axes (pair, task).
 
     Attributes:
         n_shared: number of shared tasks per pair.
@@ -108,7 +108,7 @@ class Contrasts:
 
 
 class LikeThese:
-    """All pairs, for tasks like these: uses task differences, CR2 variance and Kish degrees of freedom.
+    """Pairwise tests for new tasks of the same kind, with CR2 variance and Kish degrees of freedom.
 
     Source:
         docs/explanation/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
@@ -159,7 +159,7 @@ class LikeThese:
 
 
 class TheseTasks:
-    """All pairs, for reruns of the same tasks: a stratified t-test, by trial if trials were graded jointly.
+    """Pairwise tests for reruns of the same tasks: stratified t-tests, by trial if trials were graded jointly.
 
     Source:
         Satterthwaite (1946), Welch (1947); for one task this is scipy.stats.ttest_ind(equal_var=False) if graded separately,
@@ -232,7 +232,7 @@ class TheseTasks:
 
 
 def _two_constants(n_a: int, n_b: int) -> float:
-    """Return the exact label-permutation p of n_a equal scores against n_b others: that split, and its mirror if n_a = n_b."""
+    """Return the exact label-permutation p-value for n_a equal scores against n_b other equal scores."""
     # Multiplied step by step, because the binomial coefficient itself may be too large for a float.
     p = 2.0 if n_a == n_b else 1.0
     for k in range(1, min(n_a, n_b) + 1):
@@ -285,5 +285,5 @@ def _partial(
 
 
 def nothing(scope: str, reason: str) -> ScopedDifference:
-    """Return a difference that has no values but only the reason."""
+    """Return an empty difference with a reason."""
     return ScopedDifference(scope=scope, reason=reason)

@@ -1,4 +1,4 @@
-"""Estimate the variances that are needed to plan a benchmark, from data."""
+"""Variance estimates from data, for planning a benchmark."""
 
 from collections.abc import Hashable
 
@@ -27,7 +27,7 @@ def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> De
 
 
 def variances_of(contrasts: Contrasts) -> DesignVariances | None:
-    """Compute `design_variances` for the first pair."""
+    """Compute `design_variances` for the first pair of `contrasts`."""
     at = np.flatnonzero(contrasts.shared[0])
     if at.size == 0:
         return None

@@ -1,4 +1,4 @@
-"""Quantiles and tail probabilities of the few distributions used here, computed with `scipy.special` alone.
+"""Quantiles and tail probabilities of common distributions, computed with `scipy.special` alone.
 
 `scipy.stats` gives the same values, but a call takes a hundred times as long and the import three times as long.
 `scipy.special` itself is imported by the first call that needs it: the import takes longer than NumPy's, and many programs that
@@ -68,10 +68,10 @@ def log_gamma(value: ArrayLike) -> Floats:
 
 
 def logit(value: ArrayLike) -> Floats:
-    """The logit, log(p / (1 - p)); infinite at 0 and 1, which callers must exclude."""
+    """Return log(p / (1 - p)); it is infinite at 0 and 1, which callers must exclude."""
     return np.asarray(_special().logit(value), dtype=np.float64)
 
 
 def expit(value: ArrayLike) -> Floats:
-    """The inverse of `logit`; saturates at 0 and 1 without overflow."""
+    """Return the inverse of `logit`; saturates at 0 and 1 without overflow."""
     return np.asarray(_special().expit(value), dtype=np.float64)

@@ -16,7 +16,7 @@ BANDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
 
 def effect_label(d: float | None) -> str | None:
-    """Return negligible below 0.2, small below 0.5, medium below 0.8, else large; the sign is ignored."""
+    """Return the label of an effect size: negligible below 0.2, small below 0.5, medium below 0.8, else large."""
     if d is None:
         return None
     return next((name for bound, name in BANDS if abs(d) < bound), "large")

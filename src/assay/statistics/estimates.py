@@ -29,7 +29,7 @@ from assay.statistics.warnings import Caution, about_sample, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEstimate:
-    """One candidate's result on one task, from its own trials; `reason` says why there is no interval."""
+    """One candidate's result on one task; `reason` is set if there is no interval."""
 
     task: Hashable
     mean: float
@@ -129,7 +129,7 @@ class Estimate:
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:
-        """Return `by_task` for the given tasks only, because a table may show just a few of a thousand tasks."""
+        """Return `by_task` for the given tasks only, which is faster if there are thousands of tasks."""
         columns = self.columns
         places = [i for i, task in enumerate(columns.tasks) if task in tasks]
         moments = {name: getattr(columns, name)[places] for name in _MOMENTS}
@@ -179,7 +179,7 @@ def estimates(scores: ScoreTable | Cells, scope: str | None = None) -> tuple[Est
 
 
 class _Means:
-    """Sums for the estimates of several candidates; the first axis is the candidate and the last axis the task.
+    """Means and variances of several candidates, with axes (candidate, task).
 
     Cells that do not count have n = 0 and weight 0.
     """
@@ -211,7 +211,7 @@ class _Means:
         return logit_interval(self.average, self.se_within, self.df_within)
 
     def describe_trials(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return each candidate's number of trials and their standard deviation, smallest and largest score."""
+        """Return each candidate's number of trials, standard deviation, lowest score and highest score."""
         columns = self.columns
         n_trials = columns.n.sum(axis=1)
         total = np.maximum(n_trials, 1.0)

@@ -1,4 +1,4 @@
-"""Exact permutation p-values: all patterns are counted by splitting each pattern into two halves.
+"""Exact permutation p-values, computed by splitting the observations into two halves.
 
 The sums over 2^G sign patterns are split into two halves with 2^(G/2) sums each. One half is sorted and searched for each sum
 of the other half. So 32 observations take 65,536 sums instead of four billion, and no random draws are needed.
@@ -23,7 +23,7 @@ def sign_flip(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> float | None:
-    """Compute the two-sided p of a weighted mean difference, given that both signs of each difference are equally likely.
+    """Compute the two-sided p-value of a weighted mean difference by a sign-flip test.
 
     It is exact for up to 32 differences. With more, it uses random flips from `rng`, as (1 + hits) / (1 + draws), or is None if
     there is no `rng`. The smallest possible p with G differences is 2 / 2^G, so with fewer than 6 it cannot reach 5%.
@@ -64,7 +64,7 @@ def sign_flip(
 
 
 def _sums_by_byte(terms: Floats) -> Floats:
-    """Return shape (groups, 256): the sums of eight terms for each pattern of signs, so that one random byte gives eight signs.
+    """Return a table of signed sums, shape (groups, 256), so that one random byte gives eight signs.
 
     With a thousand differences, looking up these sums takes a tenth of the time of drawing and multiplying each sign.
     """
@@ -84,7 +84,7 @@ def _signed_sums(terms: Floats) -> Floats:
 def label_permutation(
     a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999
 ) -> float | None:
-    """Compute the two-sided p of a difference of two means, given that all splits of the pooled scores are equally likely.
+    """Compute the two-sided p-value of a difference of means by a label permutation test.
 
     It is exact for up to 32 scores. With more, it uses random splits from `rng`, or is None if there is no `rng`.
 

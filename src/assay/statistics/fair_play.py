@@ -1,4 +1,4 @@
-"""Tests for fair reviewing: do approval rates differ between candidates, and do rejections depend on who was ahead?
+"""Tests for fair reviewing: equal approval rates, and rejections that do not depend on the leader.
 
 Rejecting only one candidate's poor trials biases a comparison, and this shows in the rates. A joint trial is rejected for all
 its candidates at once, so rates cannot differ. For joint trials, the score differences in rejected trials are therefore
@@ -26,7 +26,7 @@ SLACK = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTest:
-    """Test if rates differ between candidates. `method`: fisher_exact (2), freeman_halton_exact or freeman_halton_random.
+    """Result of a test for equal rates; `method` is fisher_exact, freeman_halton_exact or freeman_halton_random.
 
     `warning` is `unequal_approval` if p < .05.
     """
@@ -48,7 +48,7 @@ def approval_rates(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> RateTest:
-    """Test exactly if all candidates have the same rate of approval (or of rejection, or rerun: any count out of a total).
+    """Test if all candidates have the same approval rate (or any other count out of a total).
 
     Args:
         candidates: names.
@@ -113,7 +113,7 @@ def _log_ways(k: Ints, n: Ints) -> Floats:
 
 
 def _all_tables(n: Ints, hits: int) -> Floats | None:
-    """Return the log weights of all tables with these totals and this number of hits, or None if there are too many."""
+    """Return the log weights of all tables with these margins, or None if there are too many."""
     given, logs = np.zeros(1, np.int64), np.zeros(1)
     for place, size in enumerate(n):
         left = int(n[place + 1 :].sum())
@@ -131,7 +131,7 @@ def _all_tables(n: Ints, hits: int) -> Floats | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectiveRejection:
-    """Test if the rejection of joint trials depended on which candidate was ahead.
+    """Result of a test if joint trials were rejected depending on which candidate was ahead.
 
     `excess` is the mean raw difference a - b in rejected (and rerun) trials minus that in counted trials, within tasks. If it
     is above 0, trials in which a was ahead were rejected more often. `warning` is `selective_rejection` if p < .05.
@@ -230,7 +230,7 @@ def _permuted(
 
 
 def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
-    """Approximate the permutation p by a normal with the same mean (0) and variance; almost exact for thousands of trials."""
+    """Approximate the permutation p-value by a normal distribution; almost exact for thousands of trials."""
     variance = sum(
         k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata
     )

@@ -13,7 +13,7 @@ from assay.statistics.warnings import Caution, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntraclassCorrelations:
-    """ICCs, named as in McGraw and Wong: A means absolute agreement, C consistency, 1 a single rater, k the mean of all raters.
+    """Intraclass correlations; A: absolute agreement, C: consistency, 1: a single rater, k: the mean of all raters.
 
     `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If several judges graded the same trials, use
     `icc_a1`. Values below 0 are not changed. Intervals are 95% intervals.

@@ -10,7 +10,7 @@ from assay.statistics.distributions import beta_quantile, expit, logit, normal_q
 
 
 def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Compute the t-interval of a mean on the logit scale, so that it stays inside 0 to 1.
+    """Compute a t interval for a mean on the logit scale, so that it stays between 0 and 1.
 
     Use it for a `mean` strictly between 0 and 1. If the mean is 0 or 1, both bounds equal it; callers must handle that case
     first (`identical_interval`). The arguments broadcast.
@@ -29,7 +29,7 @@ def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level:
 
 
 def identical_interval(value: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Compute an interval for the mean of scores in 0 to 1 if all n scores so far are equal.
+    """Compute an interval for the mean of scores between 0 and 1 if all n scores are equal.
 
     An outcome that occurred n times out of n has a probability of at least α^(1/n) with confidence 1 - α; the remaining
     probability may be anywhere between 0 and 1. The interval never has zero width. The arguments broadcast; n must be at least
@@ -61,7 +61,7 @@ def wilson_bounds(mean: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion:
-    """A share of successes, with the interval that Assay prints (`ci95`) and other common intervals."""
+    """A proportion with its default interval (`ci95`) and other common intervals."""
 
     mean: float
     n_trials: int
@@ -132,7 +132,7 @@ class TrialIntervals:
 
 
 def trial_intervals(n: Floats, mean: Floats, m2: Floats, low: Floats, high: Floats) -> TrialIntervals:
-    """Compute each task's interval from its own trials: logit t, Wilson's for yes-or-no scores, or bounded for equal scores.
+    """Compute each task's interval: logit t, Wilson's for scores of 0 and 1, or bounded if all scores are equal.
 
     Args:
         n, mean, m2, low, high: shape (tasks,): number of trials, mean, sum of squared deviations, smallest and largest score.

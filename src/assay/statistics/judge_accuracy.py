@@ -1,4 +1,4 @@
-"""Accuracy of a judge: its scores compared with people's scores of the same responses."""
+"""Accuracy of a judge: its scores compared with people's scores for the same responses."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ ENOUGH_PAIRS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Agreement of a judge's scores with people's scores.
+    """Bias, errors and correlations of a judge's scores, relative to people's scores.
 
     `bias` is the mean of judge - human; above 0 means that the judge is too generous. `pass_rate` is the share of pairs within
     `tolerance`. `limits_of_agreement` contain about 95% of single differences. `concordance` is Lin's coefficient, which is 1
@@ -46,7 +46,7 @@ class Calibration:
 
 
 def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> Calibration:
-    """Compute the bias, error and correlation of a judge's scores relative to people's scores, with intervals.
+    """Compare a judge's scores with people's scores: bias, error and correlation, with intervals.
 
     Args:
         judge, human: scores of the same responses in the same order, finite.

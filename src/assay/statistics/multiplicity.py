@@ -1,4 +1,4 @@
-"""Multiple comparisons: adjust p-values so that the rate of false claims stays at the chosen level."""
+"""Adjustment of p-values for multiple comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

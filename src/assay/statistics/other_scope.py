@@ -1,4 +1,4 @@
-"""Consistency of a comparison's two answers: about tasks like these, and about exactly these tasks.
+"""Consistency between a comparison's results in its two scopes: tasks like these, and exactly these tasks.
 
 Theory. New tasks have the same trial noise as these tasks and also differ among themselves, so the true range for tasks like
 these is at least as wide as the one for exactly these tasks. But both ranges are estimated, and with few tasks the first can
@@ -23,7 +23,7 @@ ALPHA = 0.05
 
 
 def why_withheld(headline: ScopedDifference, beside: ScopedDifference, *, n_tasks: int) -> str | None:
-    """Return the reason why the second answer must be withheld, or None."""
+    """Return the reason for withholding the result in the other scope, or None."""
     if beside.p_value is None:
         return None
     if beside.scope != TASKS_LIKE_THESE:
@@ -35,19 +35,19 @@ def why_withheld(headline: ScopedDifference, beside: ScopedDifference, *, n_task
 
 
 def withheld(answer: ScopedDifference, reason: str) -> ScopedDifference:
-    """Return the answer without its test and interval."""
+    """Return a result without its test and interval."""
     return replace(answer, ci95=None, std_err=None, t=None, df=None, p_value=None, method=None, reason=reason)
 
 
 def wider_here(headline: ScopedDifference, beside: ScopedDifference) -> Caution | None:
-    """Return a warning if a decision about tasks like these is not supported by exactly these tasks, or None."""
+    """Return a warning if a decision for tasks like these is not supported by exactly these tasks, else None."""
     if not _contradicts(headline, beside) or beside.p_value is None:
         return None
     return caution("narrower_by_chance", p=beside.p_value)
 
 
 def _contradicts(like: ScopedDifference, these: ScopedDifference) -> bool:
-    """True if the answer about tasks like these is decided, but the one about exactly these tasks is not, or differs."""
+    """True if tasks like these give a decision, but exactly these tasks give none or the opposite."""
     if like.p_value is None or like.p_value > ALPHA:
         return False
     if these.p_value is None or these.p_value > ALPHA:

@@ -1,4 +1,4 @@
-"""Jointly graded trials: scores from one judge call are related, so differences are computed trial by trial.
+"""Jointly graded trials: scores from one judge call are correlated, so differences are computed by trial.
 
 A task is compared by trial if every counted trial of both candidates on it was graded jointly and at least one trial counts for
 both; otherwise the two are treated as graded separately. Pairing by trial is exact for any correlation between the two scores;
@@ -28,7 +28,7 @@ class PairedTrials:
 
 
 def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> PairedTrials | None:
-    """Return the moments of the differences for pairs of candidate codes, or None if nothing was graded jointly.
+    """Return the moments of trial differences for candidate pairs; None if no trial was graded jointly.
 
     Args:
         first, second: shape (pairs,), candidate codes; the two codes of a pair must differ.
@@ -62,7 +62,7 @@ def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[
 
 
 def kept_cells(table: ScoreTable) -> Cells:
-    """Create cells (sums per task and candidate) from a table, to keep and update; they share no memory with the table.
+    """Copy a table's cells, for incremental updates.
 
     If trials were graded jointly, the cells include the differences of all pairs.
     """

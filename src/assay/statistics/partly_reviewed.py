@@ -1,4 +1,4 @@
-"""Scores from a partial review: three numbers, each with its own assumption.
+"""Scores from a partial review: three estimates with different assumptions.
 
 * vetted only: uses the trials that people reviewed. This is the default and the only possible headline.
 * the judge as it is: assumes that the judge is right, which is not checked.
@@ -25,7 +25,7 @@ FEWEST_YES_OR_NO = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
-    """A mean of judge scores that is corrected by the reviewed part, and the means of each part alone.
+    """Mean of judge scores corrected by reviewed trials (prediction-powered inference).
 
     `judge_only_mean` is the mean of all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part, and
     `lam` the weight given to the judge. The interval may extend beyond 0 and 1.
@@ -47,7 +47,7 @@ class PredictionPowered:
 def ppi(
     human: Numbers, judge_on_human: Numbers, judge_unlabelled: Numbers, *, lam: float | None = None, random: bool = True
 ) -> PredictionPowered:
-    """Compute the prediction-powered mean of one pool of exchangeable trials; if there are tasks, use `partial_review`.
+    """Compute the prediction-powered mean of exchangeable trials; for trials grouped by task, use `partial_review`.
 
     Args:
         human: people's scores of the reviewed trials.
@@ -128,7 +128,7 @@ def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialMean:
-    """One of the three numbers. `assumes` is a code for its assumption: nothing, judge_is_right or random_review.
+    """One of the three estimates; `assumes` is nothing, judge_is_right or random_review.
 
     `method` is set only for `calibrated`, to `prediction_powered` or `prediction_powered_stratified`. `lam` is then the weight
     of the judge, and `n_reviewed` the number of trials in the review sample that were decided.
@@ -149,7 +149,7 @@ class PartialMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialReview:
-    """The three numbers from a partial review, for tasks like these; only `vetted_only` may be a headline."""
+    """The three estimates from a partial review, for tasks like these; only `vetted_only` may be a headline."""
 
     vetted_only: PartialMean
     judge_as_it_is: PartialMean
@@ -167,7 +167,7 @@ def partial_review(
     sampled: Bools | None = None,
     stratum: Ints | None = None,
 ) -> PartialReview:
-    """Compute a candidate's score from vetted trials, from the judge, and from the judge corrected by a review sample.
+    """Estimate a candidate's score from reviewed trials, from the judge, and from the judge corrected by reviews.
 
     Args:
         task: task of each trial.
@@ -226,7 +226,7 @@ def partial_review(
 
 
 def refusal(judge: Floats, human: Floats, sampled: Bools, random: bool, *, each: int = 1) -> str | None:
-    """Return a reason code if a review sample gives no calibrated number, or None; each review has `each` scores."""
+    """Return the reason why a review sample gives no calibrated estimate, or None; each review has `each` scores."""
     # If all scores are 0 or 1, a few reviews often show no disagreement at all: with 10 reviews the range covered 89 to 95%.
     both = np.concatenate([judge[sampled], human[sampled]])
     yes_or_no = both.size > 0 and bool(np.isin(both, (0.0, 1.0)).all())
@@ -286,7 +286,7 @@ def _shown(
 
 
 def method_of(parts: Influence) -> str:
-    """Return the name of the method, which is the stratified one if the sample was drawn within strata."""
+    """Return the method's name, which depends on the number of strata."""
     return "prediction_powered" if parts.n_strata == 1 else "prediction_powered_stratified"
 
 

@@ -1,4 +1,4 @@
-"""Plan benchmarks: the difference that a design can detect, and the tasks, trials and money needed to detect another one.
+"""Benchmark planning: detectable differences, and the tasks, trials and costs that they need.
 
 Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference is
 (σ²_int + σ²_trial / n) / G, where σ²_int is how much the true difference varies from task to task and σ²_trial is the
@@ -20,7 +20,7 @@ MOST = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignVariances:
-    """Variances of the difference between two candidates, on which the planning of a design is based.
+    """Variances of the difference between two candidates, as input for planning.
 
     `interaction`: variance of the true task differences. `trial`: variance of the difference between one trial of each
     candidate, with both candidates' noise (if paired, of the differences in joint trials). `n_tasks`, `n_trials`: the present
@@ -46,7 +46,7 @@ class DesignVariances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Tasks or trials needed to detect a difference of `detect` with the given power at the two-sided 5% level.
+    """Number of tasks or trials that detect a difference with the given power at the two-sided 5% level.
 
     `mde`: smallest difference that the present design detects. `tasks_needed`: number of tasks with the present trials per
     task; None if the question is about these tasks only. `families_needed`: number of families that these tasks must come from,
@@ -191,7 +191,7 @@ def _costs(
 
 
 def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost_trial: float) -> float | None:
-    """Return how many trials per task give the least variance for the money, at least 1; None if more is always better.
+    """Return the cost-optimal number of trials per task, at least 1; None if more is always better.
 
     Source:
         √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation (Cochran 1977, 10.6).
@@ -223,7 +223,7 @@ def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """The quantity that `power` computes, with related numbers; numbers that do not apply are None.
+    """Result of `power`; values that were not requested are None.
 
     `se_if_trials_doubled`, `se_if_tasks_doubled` and `floor_with_infinite_trials` show what would improve precision.
     """

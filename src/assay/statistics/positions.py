@@ -13,7 +13,7 @@ _ALONE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionEffect:
-    """The effect of one position, counted from 1, on scores between 0 and 1.
+    """Effect of one prompt position (from 1) on scores between 0 and 1.
 
     If `reason` is `few_tasks` (or too few families), `ci95` is None. If it is `confounded`, because no candidate changed
     places, `effect` is also None.
@@ -37,7 +37,7 @@ def position_effects(
     family: Ints | None = None,
     level: float = 0.95,
 ) -> tuple[PositionEffect, ...]:
-    """Estimate how much a candidate's position in the prompt raises the score that a judge gives it.
+    """Estimate the effect of a candidate's position in the prompt on the judge's score.
 
     The model is score = candidate + sitting + position + noise, fitted by least squares. Position effects sum to 0, so an
     effect is the difference from the mean of all positions. If the order is balanced within tasks, the estimate is the mean of

@@ -287,7 +287,7 @@ def _check(left: Ints, right: Ints, twice_points: Ints, count: Floats | None, n_
 
 
 def _core(wins: Floats) -> tuple[Ints, str | None]:
-    """Return the items of the largest strongly connected part of the win graph, and the reason if items are missing."""
+    """Return the largest strongly connected component of the win graph, and a reason if it lacks items."""
     if wins.size == 0:
         return np.zeros(0, np.int64), None
     reaches = _reachable(wins > 0)
@@ -348,7 +348,7 @@ def _meat(
     core: Ints,
     n_items: int,
 ) -> tuple[Floats, int]:
-    """Return G/(G-1) Σ g gᵀ over the tasks with a comparison inside the core, and the number of these tasks."""
+    """Return the middle matrix of the sandwich covariance, and the number of tasks in it."""
     inside = np.zeros(n_items, np.bool_)
     inside[core] = True
     expected = expit(theta[:, None] - theta[None, :]).reshape(-1)

@@ -1,4 +1,4 @@
-"""Rankings of many candidates: all pairs, ranks with their uncertainty, and groups that cannot be separated.
+"""Rankings: pairwise comparisons, ranks with uncertainty, and groups of candidates that cannot be separated.
 
 Theory. `contrasts` computes all pairs at once. A list of pairs is a single claim, so the p-value adjusted by Holm's method
 decides which candidate of a pair is better. Ranks and groups follow from these decisions alone: a rank is possible unless a
@@ -26,7 +26,7 @@ from assay.statistics.warnings import Caution, about_sample, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate with its rank by mean and the ranks that the data support.
+    """A candidate with its rank by mean and the range of ranks that the data support.
 
     `rank` is 1 for the highest mean; candidates with equal means share a rank, and it is None without counted trials.
     `rank_low` is 1 plus the number of candidates shown to be better (Holm), and `rank_high` the number of candidates minus the
@@ -43,7 +43,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPair:
-    """One of all pairs. `decision` uses the p-value adjusted for the whole list (Holm), `decision_alone` that of this pair alone.
+    """One pair of a ranking; `decision` is adjusted for all pairs (Holm), `decision_alone` is not.
 
     `ci95` is for this pair alone; `ci_simultaneous` covers all pairs together (Bonferroni). For effect sizes and a second
     opinion, use `compare`.
@@ -256,7 +256,7 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Friedman:
-    """Omnibus test, based on ranks within tasks, that all candidates are equal."""
+    """Result of Friedman's omnibus test for equal candidates."""
 
     chi_square: float | None = None
     p_value: float | None = None

@@ -1,4 +1,4 @@
-"""Converts jointly graded trials to pairwise preferences between candidates."""
+"""Conversion of jointly graded trials to pairwise preferences."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ def preferences_of(table: ScoreTable) -> Preferences:
 
 
 def strengths(table: ScoreTable) -> BradleyTerry:
-    """Estimate the Bradley-Terry strengths of a table's candidates from the rankings within its trials.
+    """Estimate Bradley-Terry strengths from the order of candidates within each trial.
 
     Comparisons are clustered by task, or by family if tasks share any.
     """

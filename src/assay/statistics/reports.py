@@ -1,4 +1,4 @@
-"""Computes all estimates and all pairs from a score table, or only from its cells (sums per task and candidate)."""
+"""Complete reports (estimates and ranking), computed from a score table or from its cells."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Report:
 
 
 def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Report:
-    """Compute the estimates of all candidates and the ranking with all pairs.
+    """Compute all candidates' estimates and their ranking.
 
     If computed from cells, the time does not depend on the number of rows: the page of a million-row suite can refresh after
     each decision.

@@ -1,4 +1,4 @@
-"""Differences and ranks from a review sample, and the number of additional reviews that would decide a difference.
+"""Differences from a review sample, and the number of reviews that would decide them.
 
 Theory. A review of n of N trials leaves the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N): `floor` is the variance
 if everything is reviewed, and `saved` the additional variance with the present n₀ reviews. As in `planning`, a difference is
@@ -22,7 +22,7 @@ from assay.statistics.sampled_review import Influence, difference, sampled_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledDifference:
-    """The difference A - B over the tasks of both, for tasks like these, from a review sample; never used as the result.
+    """Difference A - B on shared tasks, estimated from a review sample; never used as the result.
 
     `lam` is the weight of the judge's difference; `n_reviewed` of `n_trials` trials are reviewed. `floor` is the variance that
     would remain if everything were reviewed. `decision` is based on p alone; in a list of pairs, `p_holm` is set and decides
@@ -93,7 +93,7 @@ def sampled_difference(a: Influence, b: Influence, *, n_tasks: int, refused: str
 
 
 def adjusted(pairs: Sequence[SampledDifference]) -> tuple[SampledDifference, ...]:
-    """Return all pairs of a list with Holm-adjusted p-values, which decide each of them."""
+    """Return the pairs with Holm-adjusted p-values and the decisions that follow from them."""
     holm = multiplicity([pair.p_value for pair in pairs]).holm
     return tuple(
         replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p))
@@ -108,7 +108,7 @@ def _decision(value: float, p: float | None) -> str:
 
 
 def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) -> int | None:
-    """Return how many more trials to review to detect `detect` with the given power; None if even all are not enough.
+    """Return the number of further reviews needed to detect a difference; None if reviewing all trials is not enough.
 
     Args:
         detect: difference between scores of 0 to 1, above 0; with the present difference, the result says how many reviews

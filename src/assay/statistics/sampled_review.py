@@ -1,4 +1,4 @@
-"""Estimates from grades of which people reviewed a random part: prediction-powered inference over tasks.
+"""Estimates from a random review sample: prediction-powered inference over tasks.
 
 Theory. Every trial i of a candidate has a score f_i from the judge, and every trial in the review sample S has a person's
 verdict: kept with the score y_i, or not kept. The task weights W_t are spread over the trials of each task (w_i, which sum to
@@ -33,7 +33,7 @@ FEWEST_TO_TUNE = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Influence:
-    """The parts of θ(λ) = human + λ · shift for one candidate, and the influence of each trial on them.
+    """Parts of θ(λ) = human + λ · shift for one candidate, with the influence of each unit and trial.
 
     `of_human`, `of_shift`: influence of each independent unit, shape (..., units). `own_human`, `own_shift`: the part of the
     influence that is due to the random choice of trials, shape (..., trials). `spared`: the share of that part's variance that
@@ -87,7 +87,7 @@ def influence(
     stratum: Ints | None = None,
     by_family: bool = False,
 ) -> Influence:
-    """Compute how each independent unit moves the mean of one candidate.
+    """Compute the influence of each unit and trial on a candidate's mean.
 
     Args:
         judge, human: shape (..., trials), between 0 and 1; human scores are used only if `kept`, but must be finite.
@@ -145,7 +145,7 @@ def influence(
 
 
 def difference(a: Influence, b: Influence) -> Influence:
-    """Return the influence on the difference A - B of two candidates over the same trials."""
+    """Subtract candidate b's influence from candidate a's, over the same trials."""
     return Influence(
         human=a.human - b.human,
         shift=a.shift - b.shift,

@@ -1,4 +1,4 @@
-"""Scopes of an interval (new tasks of the same kind, exactly these tasks, one task) and the rule for the default scope.
+"""Scopes of a result: new tasks of the same kind, exactly these tasks, or one task.
 
 The ranges of the two scopes differ by a factor of 2 to 5, so every number names its scope. The default depends on the number of
 *planned* tasks, so that it cannot change while reviews come in: choosing the scope that happens to be significant would be a
@@ -15,7 +15,7 @@ FEWEST_TASKS_BESIDE = 3
 
 
 def checked_scope(scope: str | None) -> str | None:
-    """Return the scope if it is valid; None means the default rule.
+    """Check a requested scope; None and `auto` mean the default rule.
 
     Raises:
         ValueError: the word is not a scope.
@@ -28,12 +28,12 @@ def checked_scope(scope: str | None) -> str | None:
 
 
 def asked_scope(scope: str) -> str:
-    """Return the scope to request for a second result in the scope of a first; `this_task_only` cannot be requested."""
+    """Return the scope to request for a second comparison, given the scope of the first."""
     return TASKS_LIKE_THESE if scope == TASKS_LIKE_THESE else THESE_TASKS
 
 
 def default_scope(*, planned_units: int, repeated: bool) -> str:
-    """Return the scope of the headline by the default rule.
+    """Return the default scope of a result.
 
     Args:
         planned_units: number of tasks planned in the selected runs, or of their families.

@@ -1,4 +1,4 @@
-"""Tests how rejected trials affect a comparison, by repeating it with these trials counted at the judge's score."""
+"""Sensitivity of a comparison to rejected trials, which are counted at the judge's score."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """A comparison without and with the rejected trials; `changes` is True if the two decisions differ."""
+    """A comparison without and with rejected trials; `changes` is True if the decisions differ."""
 
     counted: Comparison
     with_rejected: Comparison

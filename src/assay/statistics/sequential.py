@@ -1,4 +1,4 @@
-"""Sequential testing: planned looks (interim tests), and an e-value that stays valid however often you look.
+"""Sequential tests: planned interim looks, and an e-value that is valid at any time.
 
 A fixed-size test that is read after every new task from the 3rd to the 30th errs in 21 to 28% of benchmarks. Either plan a few
 looks with stricter thresholds, or use the mixture-t e-value: you may decide as soon as it reaches 20, at any time. In return,
@@ -21,7 +21,7 @@ LARGEST_LOG = 700.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EValue:
-    """Evidence that there is a difference, at one point in time.
+    """Evidence for a difference at one point in time.
 
     `anytime_p` is min(1, 1 / e_value). `half_width_over_se` times the standard error is the half width of the interval that is
     valid at all times. It is None, with the reason `interval_not_finite_yet`, if there are too few observations.
@@ -37,7 +37,7 @@ class EValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLooks:
-    """Two-sided p-value thresholds for equally spaced looks; with 1 look, the threshold of the fixed-size test."""
+    """Two-sided p-value thresholds for equally spaced interim looks."""
 
     looks: int
     alpha: float
@@ -66,7 +66,7 @@ class EProcess:
 def sequential(
     *, n: int | None = None, t: float | None = None, g: float = 1.0, alpha: float = 0.05, looks: int | None = None
 ) -> EValue | PlannedLooks:
-    """Compute planned looks if `looks` is given, or the e-value if `n` (and optionally `t`) is given.
+    """Compute thresholds for planned looks, or an e-value, depending on the arguments.
 
     Raises:
         ValueError: neither or both of n and looks are given, or a number is out of range.
@@ -116,7 +116,7 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
 
 
 def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) -> EProcess:
-    """Compute the e-value after each task difference, in the order in which the tasks were completed.
+    """Compute the e-value over a series of task differences, in order of completion.
 
     Within a single task, pair trial k of A with trial k of B in order of arrival, for this purpose only. Differences are
     assumed to be nearly symmetric; if they are strongly skewed, this method errs like the t-test.
@@ -170,7 +170,7 @@ def _path(d: Floats, g: float) -> tuple[Floats, Floats, Floats]:
 
 
 def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:
-    """Compute O'Brien-Fleming and Pocock thresholds for equally spaced looks at a two-sided test.
+    """Compute O'Brien-Fleming and Pocock thresholds for equally spaced looks.
 
     The constants are computed by integrating the path of the statistic from look to look, and rounded to three decimals, as in
     the printed tables.
@@ -205,7 +205,7 @@ def _constant(bars: Callable[[float], Floats], alpha: float) -> float:
 
 
 def _crossing(bars: Floats, points: int = 201) -> float:
-    """Probability that a standardised random walk leaves ± bars[k] at some look k, by Simpson's rule on the sums."""
+    """Return the probability that a standardised random walk exceeds ± bars[k] at any look k."""
     # The normal distribution has less than 1e-18 of its mass beyond 9; a wider grid would only be coarser.
     limits = np.minimum(bars, 9.0) * np.sqrt(np.arange(1, bars.size + 1))
     simpson = np.ones(points)

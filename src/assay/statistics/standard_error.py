@@ -1,4 +1,4 @@
-"""Standard errors of weighted means over tasks, as arrays: for new tasks and for reruns of the same tasks.
+"""Standard errors of weighted means over tasks, in both scopes, for arrays of candidates or pairs.
 
 Theory. Let W_t be the normalised task weights, m_t the task values (means, or differences of means) and θ = Σ W_t m_t.
 
@@ -91,7 +91,7 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
 
 
 def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> AcrossTasks:
-    """Compute `across_tasks` of values[first] - values[second] for many pairs with every task, by one matrix product.
+    """Compute `across_tasks` for all pair differences at once, by one matrix product.
 
     If r_a are the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²), the variance of a pair is
     Q_aa + Q_bb - 2 Q_ab, Q = Σ_t q_t r_at r_bt. Pairs that are so similar that this loses precision are computed one by one.
@@ -161,7 +161,7 @@ def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithinTasks:
-    """Moments of a weighted mean if only trials are a sample.
+    """Moments of a weighted mean if tasks are fixed and only trials are a sample.
 
     `variance` is Σ c_t s²_t, `df_denominator` is Σ (c_t s²_t)² / (n_t - 1), so that several sources of noise can be added:
     df = (Σ variance)² / Σ df_denominator. `known` is False if single-trial tasks have weight and no task has

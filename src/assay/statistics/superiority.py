@@ -12,14 +12,14 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superiority:
-    """Share of trial pairs on the same task that A wins (a tie counts half); no interval at 0, at 1, or on a single task."""
+    """Probability that a trial of A beats a trial of B, with ties counting half; `ci95` may be None."""
 
     value: float
     ci95: Interval | None
 
 
 def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority:
-    """Compute the weighted probability of superiority of candidate code a over b, with an interval over tasks.
+    """Compute the probability that a trial of a beats a trial of b, with an interval over tasks.
 
     Args:
         shared: shape (tasks,), True for tasks on which both have counted trials; at least one.
@@ -39,7 +39,7 @@ def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority
 
 
 def superiority_by_task(table: ScoreTable, a: int, b: int) -> Floats:
-    """Return shape (tasks,): U / (n_a n_b) of each task; 0 if one of the candidates has no trials."""
+    """Return U / (n_a n_b) by task, shape (tasks,); 0 if one of the candidates has no trials."""
     rows_a, rows_b = table.rows_of(a), table.rows_of(b)
     rows = np.concatenate([rows_a, rows_b])
     n_tasks = len(table.tasks)

@@ -1,4 +1,4 @@
-"""The score table, which is the input of all statistics. It has one row for each trial, and is checked once when it is built."""
+"""Score table: the validated input of all statistics, with one row per trial."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Numbers: TypeAlias = Sequence[float] | NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCalls:
-    """Spread of the repeated judge calls that were averaged, for each trial (row of the table).
+    """Number and spread of the judge calls that were averaged, per trial.
 
     `count`: number of averaged calls; `m2`: sum of squared deviations of the calls from their mean.
     """
@@ -28,7 +28,7 @@ class JudgeCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreTable:
-    """Counted scores, with one row for each (task, candidate, trial), and their cells (sums per task and candidate).
+    """Counted scores with one row per (task, candidate, trial), and their cells (sums per task and candidate).
 
     Create a table with `from_columns`. It must contain only trials that count; the caller must leave out rejected and pending
     trials. The order of the given rows does not matter.
@@ -66,7 +66,7 @@ class ScoreTable:
         family: Column | None = None,
         planned_families: int | None = None,
     ) -> "ScoreTable":
-        """Build the table from these columns, which must all have the same length.
+        """Build a table from columns of equal length.
 
         Args:
             task, candidate, trial: labels. A trial is identified by (task, candidate, trial): rows that agree in all three
@@ -116,7 +116,7 @@ class ScoreTable:
         return _assembled(tasks, candidates, (trials, n_trials), scores, is_joint, cells)
 
     def including(self, candidates: Sequence[Hashable]) -> "ScoreTable":
-        """Return the table with these candidates added, so that results also list candidates without trials."""
+        """Return a table that also contains these candidates, even if they have no trials."""
         missing = [name for name in dict.fromkeys(candidates) if self.cells.candidate_code(name) is None]
         if not missing:
             return self
@@ -148,7 +148,7 @@ class ScoreTable:
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:
-        """Return the indices of a candidate's rows, on one task or on all tasks with positive weight; both are given as codes."""
+        """Return a candidate's row indices on one task, or on all tasks with positive weight; both are codes."""
         mine = self.candidate_codes == candidate
         mine &= (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
         return np.flatnonzero(mine)
@@ -156,7 +156,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Names a row in error messages."""
+    """Row descriptions for error messages."""
 
     task: Column
     candidate: Column

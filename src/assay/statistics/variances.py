@@ -31,7 +31,7 @@ class OneWay:
 
 
 def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
-    """Compute the analysis of variance of trials grouped by task; needs two tasks and one repeated trial, else None.
+    """Compute a one-way analysis of variance by task; None without two tasks and one repeated trial.
 
     Args:
         n, mean, m2: shape (tasks,), number of trials (at least 1), mean and sum of squared deviations of each task.
@@ -62,7 +62,7 @@ def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
 
 
 def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
-    """Return the variance of one trial of a randomly drawn task: the variance between tasks plus that within them.
+    """Return the variance of a single trial on a random task: between-task plus within-task variance.
 
     With one trial per task the two cannot be separated, but their sum is the variance of the scores. With a single task, it is
     the variance of its trials. None with fewer than two observations.
@@ -77,7 +77,7 @@ def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
-    """One candidate's variance, split into tasks, trials and, if trials had several judge calls, the judge.
+    """One candidate's variance, split into task, trial and (with repeated judge calls) judge variance.
 
     `icc1`: share of a single trial's variance that tasks explain, with its F interval (None if tasks share families).
     `reliability`: the same for the mean of `n_trials_per_task` trials; None if trials per task differ. With one judge call per
@@ -101,7 +101,7 @@ class VarianceComponents:
 
 
 def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> VarianceComponents:
-    """Estimate how much of a candidate's variance comes from the tasks, the trials and the judge.
+    """Estimate the task, trial and judge components of a candidate's variance.
 
     The reason is `need_repeated_trials` if no task has two trials, and `need_at_least_2_tasks` if there is a single task. A
     task variance below zero is set to 0, with a warning.
@@ -154,7 +154,7 @@ def icc1_interval(split: OneWay) -> Interval | None:
 
 
 def split_judge(table: ScoreTable, code: int | None, ms_trial: float) -> tuple[float | None, float | None]:
-    """Return the variance between judge calls and the rest of the trial variance, or (None, None) without repeated calls."""
+    """Return the judge variance and the remaining trial variance, or (None, None) without repeated calls."""
     if table.calls is None or code is None:
         return None, None
     rows = table.rows_of(code)

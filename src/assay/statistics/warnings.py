@@ -34,12 +34,12 @@ class Caution:
 
 
 def caution(code: str, **facts: object) -> Caution:
-    """Return the warning with this code, with its facts filled in."""
+    """Return the warning with this code and these values."""
     return Caution(code=code, text=SENTENCES[code].format(**facts))
 
 
 def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Caution]:
-    """Return the warnings about too few tasks or families, and about a single one with most of the weight.
+    """Return warnings about too few tasks or families, or one that dominates by weight.
 
     Args:
         n_families: None if tasks share no families.
@@ -62,7 +62,7 @@ def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Cau
 
 
 def few_names(labels: list[object], *, shown: int = 5) -> str:
-    """Return the first labels, separated by commas, and how many others there are."""
+    """Return the first labels as text, with the number of further ones."""
     rest = len(labels) - shown
     head = ", ".join(str(label) for label in labels[:shown])
     return f"{head} and {rest} more" if rest > 0 else head
