@@ -64,12 +64,7 @@ class _Requests:
 def group_files(
     files: Sequence[tuple[InputFile, Importer]], options: ReadOptions
 ) -> tuple[list[FileGroup], list[FileGroup]]:
-    """Return groups of files that are read together, and the files that belong to no group.
-
-    Args:
-        files: every recognised file.
-        options: the user's options; files named in `options.beside` belong to all results.
-    """
+    """Return groups of files that are read together, and the other files; those in `options.beside` belong to all groups."""
     companions = _companions(files)
     taken = {other for others in companions.values() for other in others}
     by_role: dict[str, list[tuple[InputFile, Importer]]] = {}

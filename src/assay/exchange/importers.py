@@ -87,7 +87,7 @@ class TakesCompanions(Protocol):
 
 @runtime_checkable
 class LeavesArtifacts(Protocol):
-    """An importer whose harness leaves logs and artifacts beside its results."""
+    """An importer whose harness leaves logs and artifacts next to its results."""
 
     def artifact_folders(self, source: InputFile, companions: Sequence[InputFile], /) -> Collection[str]:
         """Return the folders whose unrecognised files Assay reports in one note."""

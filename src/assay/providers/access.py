@@ -47,11 +47,7 @@ class Takes:
 
 
 def takes(protocol: str | None, habits: Habits | None) -> Takes:
-    """Return the accepted parts of a request, according to the protocol and the endpoint's answers in this process.
-
-    Args:
-        habits: None if the endpoint has not answered a request with a schema and a seed yet.
-    """
+    """Return the accepted request parts; `habits` is None until the endpoint answers a request with a schema and a seed."""
     if protocol is None:
         return Takes()
     no_seed = protocol == "anthropic"

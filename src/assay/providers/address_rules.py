@@ -54,10 +54,7 @@ class KeyChoice:
 def choose_key(
     vendor: Vendor, origin: Origin, set_origin: Origin | None, environment: Mapping[str, str], rules: AddressRules
 ) -> KeyChoice:
-    """Return the key that may be sent to an origin.
-
-    Args:
-        set_origin: the origin in the vendor's address variable.
+    """Return the key that may be sent to an origin; `set_origin` is the one in the vendor's address variable.
 
     Raises:
         SettingsError: the key cannot be sent, or could only be sent unencrypted.

@@ -138,7 +138,7 @@ class Directory:
     def problems(
         self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()
     ) -> tuple[SettingsError, ...]:
-        """Return each problem that would prevent calls to these models once, without sending anything.
+        """Return every problem that would prevent calls to these models, each once, without sending anything.
 
         Args:
             models: every model that the run will call; judges may be left out.

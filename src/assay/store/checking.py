@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -173,18 +174,13 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
     return checked, problems
 
 
-def _events(connection: Connection) -> tuple[int, list[str]]:
-    """Check the hash chain of the review events."""
-    n = int(connection.execute(select(func.count()).select_from(schema.review_event)).scalar_one())
-    broken = first_broken(connection)
-    return n, [] if broken is None else [f"review event {broken} was changed after it was stored"]
-
-
-def _votes(connection: Connection) -> tuple[int, list[str]]:
-    """Check the hash chain of the arena's votes."""
-    n = int(connection.execute(select(func.count()).select_from(schema.vote)).scalar_one())
-    broken = first_broken_vote(connection)
-    return n, [] if broken is None else [f"vote {broken} was changed after it was stored"]
+def _chain(
+    table: Table, name: str, first: Callable[[Connection], int | None], connection: Connection
+) -> tuple[int, list[str]]:
+    """Check the hash chain of the review events or of the arena's votes."""
+    n = int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+    broken = first(connection)
+    return n, [] if broken is None else [f"{name} {broken} was changed after it was stored"]
 
 
 def _counters(connection: Connection) -> tuple[int, list[str]]:
@@ -257,8 +253,8 @@ _PARTS: Final[dict[str, Callable[[Connection], tuple[int, list[str]]]]] = {
     "database": _integrity,
     "values": _values,
     "references": _references,
-    "review events": _events,
-    "votes": _votes,
+    "review events": partial(_chain, schema.review_event, "review event", first_broken),
+    "votes": partial(_chain, schema.vote, "vote", first_broken_vote),
     "counters": _counters,
     "contents": _contents,
 }

@@ -106,7 +106,7 @@ def first_broken(connection: Connection) -> int | None:
 
 
 def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, int, int | None]:
-    """Check up to `limit` events above a number.
+    """Check the hashes of up to `limit` events above a number.
 
     Returns:
         The number of events checked, the last event whose hash follows from the previous event (`after` if none does), and the
@@ -131,7 +131,7 @@ def hash_of(values: Mapping[str, Any]) -> str:
 
 
 def event_of(row: Row[Any]) -> ReviewEvent:
-    """Return a stored row as a record."""
+    """Convert a stored row to a review event."""
     return ReviewEvent(
         id=row.id,
         decision=Decision(

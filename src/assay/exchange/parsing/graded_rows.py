@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure
-from assay.domain.import_records import Found, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
 from assay.domain.suite import Message
+from assay.exchange.parsing.input_files import InputFile
 from assay.exchange.parsing.json_values import as_messages, as_object, shorten, storable, to_text
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 
@@ -24,13 +25,21 @@ _ROLE_OF_TYPE: Final = {"human": "user", "ai": "assistant", "system": "system", 
 _ANSWER_KEYS: Final = ("output", "answer", "response", "content", "text", "result", "output_text", "generation")
 
 
-def run_without_model(run: FoundRun, *, where: str, is_named: bool) -> Iterator[Found]:
+def run_without_model(
+    form: str, source: InputFile, candidate: str | None, dataset: str | None, model_info: Mapping[str, JsonValue]
+) -> Iterator[Found]:
     """Yield the run of a file that names no model, with a note if its candidate is named after the file."""
-    yield replace(run, provenance={"candidate_from": "option" if is_named else "file name"})
-    if not is_named:
-        (candidate,) = run.candidates
-        what = f"the file names no model; the candidate {candidate.name!r} is named after the file; `--candidate` renames it."
-        yield Noted(where=where, what=what)
+    provenance: dict[str, JsonValue] = {"candidate_from": "file name" if candidate is None else "option"}
+    own = FoundCandidate(name=candidate or source.stem, metadata=model_info)
+    yield FoundRun(suite=dataset or form, format=form, candidates=(own,), provenance=provenance)
+    if candidate is None:
+        yield named_after_file(source.name, own.name)
+
+
+def named_after_file(where: str, candidate: str, lacks: str = "the file names no model") -> Noted:
+    """Return a note that a candidate is named after the file."""
+    what = f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
+    return Noted(where=where, what=what)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

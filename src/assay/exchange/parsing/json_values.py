@@ -139,7 +139,7 @@ def as_count(value: object) -> int | None:
 
 
 def as_duration(value: object) -> float | None:
-    """Return seconds or dollars if the value is a number between 0 and 1e12, so that sums stay finite."""
+    """Return a number of seconds or dollars between 0 and 1e12, so that sums stay finite; otherwise None."""
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1e12 else None
 

@@ -43,7 +43,7 @@ _OF_A_RESPONSE: Final = ("error", "model", "finish_reason", *AMOUNTS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One score of a row and how to read it.
+    """The locations and rules for reading one score from a row.
 
     Attributes:
         criterion: location of the criterion's name; None for an overall score.
@@ -268,7 +268,7 @@ class RowFilter:
         return cls(_conditions(mapping.get("where")), _conditions(mapping.get("unless")))
 
     def keeps(self, row: TableRow) -> bool:
-        """True if the row must be read."""
+        """True if the row passes the filter."""
         return all(_word(place(row)) in values for place, values in self.where) and not any(
             _word(place(row)) in values for place, values in self.unless
         )

@@ -45,11 +45,7 @@ def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
 
 
 class MetricGrades:
-    """Builds assessments; counts values without a known scale and metrics of unknown graders, for notes at the end.
-
-    Args:
-        unscaled: criteria whose values are not scores; see `outside_their_scale`.
-    """
+    """Builds assessments, and counts values without a known scale (`outside_their_scale`) and metrics of unknown graders."""
 
     def __init__(self, unscaled: Collection[str] = ()) -> None:
         self._without_scale = frozenset(unscaled)

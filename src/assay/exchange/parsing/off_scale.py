@@ -14,7 +14,7 @@ from assay.exchange.parsing.json_values import in_unit_range
 
 
 class OffScale:
-    """The metrics of a file that have values outside 0 to 1, and the number of their values for which a score was requested."""
+    """Finds a file's metrics with values outside 0 to 1, and counts those of their scores that are therefore left out."""
 
     def __init__(self) -> None:
         self._metrics: set[Hashable] = set()
@@ -33,7 +33,7 @@ class OffScale:
         return None
 
     def remarks(self, where: str) -> Iterator[Noted]:
-        """Yield a note if scores do not count."""
+        """Yield a note if there are scores that do not count."""
         if self._kept_raw:
             what = (
                 f"{self._kept_raw:,} scores belong to metrics that go beyond 0 to 1, and the file does not name their scale. "

@@ -1,4 +1,4 @@
-"""Gather rows that hold one score each into assessments, whatever the order of the rows."""
+"""Gather rows with one score each into assessments, in any order of the rows."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def cell_number(value: object) -> float | None:
 
 
 def cell_text(value: object) -> str:
-    """Return the name in a cell as text; empty for an empty cell. Spreadsheets turn `7` into 7.0, which is read as `7`."""
+    """Return a cell as text; empty for an empty cell. Spreadsheets turn `7` into 7.0, which is read as `7`."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

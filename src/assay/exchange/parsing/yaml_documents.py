@@ -1,4 +1,4 @@
-"""YAML documents that harnesses write instead of JSON."""
+"""Parse YAML documents that harnesses write instead of JSON."""
 
 from __future__ import annotations
 

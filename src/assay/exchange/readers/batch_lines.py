@@ -79,7 +79,7 @@ def first_lines(sample: FileSample) -> Sequence[JsonObject]:
 
 
 def inlined_lines(sample: FileSample) -> list[JsonObject]:
-    """Return the answers in the batch object of a Gemini batch without a file, as the lines that a file would have.
+    """Return the answers inside a Gemini batch object as lines, like those of a results file.
 
     Answers come in the order of their requests: an answer without a key gets its number.
     """
@@ -107,7 +107,7 @@ def id_of(row: JsonObject) -> str | None:
 
 
 def request_of(row: JsonObject) -> JsonObject | None:
-    """Return the request that a line repeats beside its answer, as Vertex AI and Bedrock do; BigQuery exports it as text."""
+    """Return the request that a line repeats next to its answer, as Vertex AI and Bedrock do; BigQuery exports it as text."""
     request = row.get("request", row.get("modelInput"))
     if isinstance(request, str) and "processed_time" in row:
         return _parsed(request)

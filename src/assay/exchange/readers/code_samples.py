@@ -20,6 +20,7 @@ from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.graded_rows import named_after_file
 from assay.exchange.parsing.json_rows import folder_path, read_document, read_rows
 from assay.exchange.parsing.json_values import as_list, as_messages, as_object, as_text, objects_in, pick, shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
@@ -253,8 +254,7 @@ class _SampleReader:
             what = ", ".join(f"{status} ({count:,})" for status, count in self._ungraded.most_common(10))
             yield Noted(where=self._source.name, what=f"samples whose status is not a verdict have no grade: {what}.")
         if not self._options.candidate:
-            what = f"the file names no model; the candidate {self._candidate!r} is named after the file; `--candidate` renames it."
-            yield Noted(where=self._source.name, what=what)
+            yield named_after_file(self._source.name, self._candidate)
 
 
 def _verdict(criterion: str, passed: object, *, reason: str) -> MetricValue:

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.graded_rows import GradedRow, graded_records, prompt_digest
+from assay.exchange.parsing.graded_rows import GradedRow, graded_records, named_after_file, prompt_digest
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.json_values import (
@@ -78,8 +78,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         provenance=pick(run, _SET_UP),
     )
     if not (options.candidate or model or identifier):
-        what = f"the test run names no model; the candidate {candidate!r} is named after the file; `--candidate` renames it."
-        yield Noted(where=source.name, what=what)
+        yield named_after_file(source.name, candidate, "the test run names no model")
     directions = _directions(case for case, _ in cases)
     names: dict[str, str] = {}
     rows = [_row(case, where, candidate, directions, names) for case, where in cases]

@@ -65,15 +65,11 @@ _JOB: Final[Shape] = {"trial_results": _TRIAL, **dict.fromkeys(_NAMES["job"])}
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise results and configurations of trials and jobs, and trajectories."""
-    match _kind(sample):
-        case "trial":
-            return explained_share(sample.document, _TRIAL)
-        case "job":
-            return explained_share(sample.document, _JOB)
-        case None:
-            return None
-        case _:
-            return 1.0
+    kind = _kind(sample)
+    shape = {"trial": _TRIAL, "job": _JOB}.get(kind or "")
+    if shape is not None:
+        return explained_share(sample.document, shape)
+    return None if kind is None else 1.0
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:

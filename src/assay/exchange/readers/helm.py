@@ -65,15 +65,8 @@ class _Cell(NamedTuple):
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise the states, the statistics and the set-up of a run."""
-    match _kind(sample):
-        case "state":
-            return explained_share(sample.document, _STATE)
-        case "stats":
-            return explained_share(sample.document, _STATS)
-        case "spec":
-            return explained_share(sample.document, _SPEC)
-        case _:
-            return None
+    shape = {"state": _STATE, "stats": _STATS, "spec": _SPEC}.get(_kind(sample) or "")
+    return None if shape is None else explained_share(sample.document, shape)
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:

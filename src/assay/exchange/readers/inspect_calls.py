@@ -62,7 +62,7 @@ class ScorerCalls:
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[JsonObject]) -> bool:
-        """Take the calls inside spans; return True if a call of the scorers is outside every scorer's own span."""
+        """Collect the calls inside spans; return True if one was made by the scorers but outside every single scorer's span."""
         parents: dict[str, str | None] = {}
         scorers: dict[str, str] = {}
         scoring: set[str] = set()

@@ -85,7 +85,7 @@ _FOREIGN_LIMITS: Final = ("operator", "cost")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise the members of the archive, or `eval` with a task and a model beside a `status`."""
+    """Recognise an archive by its members, or a document by its `status` and an `eval` with a task and a model."""
     names = sample.archive_members
     if names:
         fits = any(name in names for name in _HEADERS) and any(

@@ -19,12 +19,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
+from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, named_after_file, prompt_of
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path
 from assay.exchange.parsing.json_values import (
@@ -139,7 +139,7 @@ def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 
 
 class _Reading:
-    """The tables of one folder, by the ids that connect them."""
+    """The tables of one folder, connected by their ids."""
 
     def __init__(
         self, source: InputFile, options: ReadOptions, tables: Mapping[str, Sequence[tuple[TableRow, str]]]
@@ -166,7 +166,7 @@ class _Reading:
             suite = as_text(first.get("datasetName")) or as_text(first.get("experimentDatasetId")) or NAME
             yield self._run(suite, candidate, run_id, self._changed(items))
             if _run_name(first) is None and self._options.candidate is None:
-                yield self._unnamed(candidate)
+                yield named_after_file(self._source.name, candidate, "the files name no dataset run")
             rows = [self._row(row, where, candidate) for row, where in items]
             yield from graded_records(partial(iter, rows), self._source.name)
         if self._scores:
@@ -180,7 +180,7 @@ class _Reading:
         candidate = self._options.candidate or self._source.stem
         yield self._run(NAME, candidate, None, None)
         if self._options.candidate is None:
-            yield self._unnamed(candidate)
+            yield named_after_file(self._source.name, candidate, "the files name no dataset run")
         rows: list[GradedRow | Skipped] = []
         for name in dict.fromkeys([*self._traces, *self._scores]):
             where = self._scores[name][0][1] if name in self._scores else self._source.name
@@ -192,7 +192,7 @@ class _Reading:
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        """Return the time of a run's last change: of its items or of the scores of their traces."""
+        """Return when a run's items, or the scores of their traces, last changed."""
         scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
         rows = (*(item for item, _ in items), *scores)
         times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))
@@ -207,10 +207,6 @@ class _Reading:
             identity=None if run_id is None else f"langfuse run {run_id}",
             version=version,
         )
-
-    def _unnamed(self, candidate: str) -> Noted:
-        what = f"the files name no dataset run; the candidate {candidate!r} is named after the file; `--candidate` renames it."
-        return Noted(where=self._source.name, what=what)
 
     def _left_out(self) -> Iterator[Skipped]:
         if self._of_runs:

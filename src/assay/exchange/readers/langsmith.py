@@ -15,11 +15,11 @@ from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
-from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, prompt_of
+from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, named_after_file, prompt_of
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import (
     JsonObject,
@@ -76,10 +76,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         identity=None if experiment is None else f"langsmith experiment {experiment}",
     )
     if not (options.candidate or model):
-        what = (
-            f"the file names no model; the candidate {candidate!r} is named after the file; `--candidate` renames it."
-        )
-        yield Noted(where=source.name, what=what)
+        yield named_after_file(source.name, candidate)
     yield from graded_records(lambda: _rows(source, candidate, whole=whole), source.name)
 
 

@@ -159,7 +159,7 @@ def _stamp(source: InputFile) -> str | None:
 
 
 def _model_of(source: InputFile) -> str | None:
-    """Return the folders between `details` and the date: the model with its organisation."""
+    """Return the model with its organisation, from the folders between `details` and the date."""
     before, _, after = f"/{folder_path(source)}".rpartition("/details/")
     parts = after.split("/")
     if not before and not after:

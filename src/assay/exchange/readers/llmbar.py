@@ -41,7 +41,7 @@ _POINTS: Final = {"1": 1.0, "2": 0.0}
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise rows of a pair of outputs with a label and no model's name, or the figures beside a judge's verdicts."""
+    """Recognise pairs of outputs with a label but without model names, or a judge's figures."""
     if _is_figures(sample):
         return 1.0
     if b'"output_1"' not in sample.head or b'"label"' not in sample.head:
@@ -51,7 +51,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of judges on these pairs, in folders below this one, and the figures beside them."""
+    """Return the judges' results for these pairs from subfolders, and the figures next to them."""
     rows = as_list(source.sample.document)
     if not rows or "results" in as_object(rows[0]):
         return ()

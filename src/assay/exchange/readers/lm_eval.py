@@ -184,7 +184,7 @@ def _candidate(source: InputFile, results: JsonObject, options: ReadOptions) -> 
 
 
 def _finished(source: InputFile, results: JsonObject) -> str | None:
-    """Return the end of the run: the date in the file name, whose zone the results' `date` and duration show.
+    """Return when the run ended: the date in the file name, in the time zone that the results' start and duration imply.
 
     The name uses the machine's local time; `date`, the start, is in seconds since 1970. Zones are multiples of 15 minutes, so only
     one zone fits if the run took less than that; if several fit, none is used.
@@ -202,7 +202,7 @@ def _finished(source: InputFile, results: JsonObject) -> str | None:
 
 
 class _Metric(NamedTuple):
-    """A metric over the whole file: its values, those outside 0 to 1, rows without a value, and True if lower is better."""
+    """Counts for one metric over a file: values, values outside 0 to 1, and rows without a value; and its direction."""
 
     values: int = 0
     outside: int = 0
@@ -211,7 +211,7 @@ class _Metric(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """1, or 0 for a metric without a known scale: a single value outside 0 to 1 shows that no value can count."""
+        """Weight 1, or 0 for a metric without a known scale: a single value outside 0 to 1 shows that no value can count."""
         return 0.0 if self.outside else 1.0
 
     @property

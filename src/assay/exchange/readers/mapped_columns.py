@@ -34,7 +34,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run of the rows; only messages if the mapping fits no row."""
+    """Yield a run with the mapped rows, or only messages if the mapping fits no row."""
     mapping = options.mapping
     problem = problem_of(mapping)
     if mapping is None or problem is not None:
@@ -283,7 +283,7 @@ class _MappedRows:
         )
 
     def _amount(self, key: str, cell: object) -> float | None:
-        """Return the tokens, dollars or seconds in a cell; any value other than a number of at least 0 is counted for a note."""
+        """Return the tokens, dollars or seconds in a cell; anything but a number of at least 0 is None, and counted for a note."""
         number = as_duration(cell_number(cell))
         if number is None and cell_text(cell):
             self._odd[key] += 1

@@ -138,7 +138,7 @@ class _Trace:
 
     @property
     def state(self) -> str | None:
-        """OK, ERROR, IN_PROGRESS or None."""
+        """The trace's state: OK, ERROR, IN_PROGRESS or None."""
         return as_text(self.row.get("state")) or as_text(self.info.get("state")) or as_text(self.row.get("status"))
 
     @property

@@ -160,7 +160,7 @@ def _is_reference(source: InputFile) -> bool:
 
 
 def _same_bench(source: InputFile, other: InputFile) -> bool:
-    """True if a file lies in the same folder, one above, or one beside, as FastChat lays out its folders."""
+    """True if a file is in the same folder, in its parent, or in a neighbouring folder of FastChat's layout."""
     folder, other_folder = folder_path(source), folder_path(other)
     beside = parent_folder(folder) == parent_folder(other_folder) and all(
         folder_name(path) in _FOLDERS for path in (folder, other_folder)

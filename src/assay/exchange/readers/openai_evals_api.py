@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
@@ -64,7 +64,7 @@ _OWN_NAMES: Final = ("case_id", "custom_id", "id")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise objects of the kinds output item, eval and run of an eval."""
+    """Recognise output items, evals and runs of evals by their `object`."""
     if b'"eval.run' not in sample.head and b'"testing_criteria"' not in sample.head:
         return None
     if any(_is_eval_object(row) for row in sample.rows[:50]):
@@ -235,8 +235,8 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
     if about.cut:
         what = "a page has `has_more`: the eval has more items than this file. Assay keeps those that are here."
         yield Noted(where=source.name, what=what)
-    graders = about.graders(run)
-    references = _references(graders)
+    by_name = about.graders(run)
+    graders = _Graders(by_name, _references(by_name), about.scale)
     seen: set[str] = set()
     trials: dict[str, int] = {}
     for row, where in _objects(source):
@@ -252,7 +252,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
             yield Skipped(where=where, why="has neither a `datasource_item_id` nor an item with an id.")
             continue
         trial = trials[task] = trials.get(task, 0) + 1
-        yield from _item(row, task, trial, candidate, where, graders, references, about.scale)
+        yield from _item(row, task, trial, candidate, where, graders)
 
 
 def _references(graders: dict[str, JsonObject]) -> tuple[str, ...]:
@@ -275,23 +275,22 @@ def _item_of(row: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) else item
 
 
-def _item(
-    row: JsonObject,
-    task: str,
-    trial: int,
-    candidate: str,
-    where: str,
-    graders: dict[str, JsonObject],
-    references: tuple[str, ...],
-    scale: OffScale,
-) -> Iterator[Found]:
+class _Graders(NamedTuple):
+    """The graders of a run by name and id, the item keys with which they compare, and the scales of their scores."""
+
+    by_name: dict[str, JsonObject]
+    references: tuple[str, ...]
+    scale: OffScale
+
+
+def _item(row: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders) -> Iterator[Found]:
     item, sample = _item_of(row), as_object(row.get("sample"))
     if trial == 1:
         prompt = as_messages(sample.get("input"))
         yield FoundTask(
             id=task,
             prompt=prompt or as_messages(as_text(item.get("input")) or as_text(item.get("query"))),
-            expected=tuple(to_text(item[key]) for key in references if item.get(key) is not None),
+            expected=tuple(to_text(item[key]) for key in graders.references if item.get(key) is not None),
             metadata={"item": storable(item)},
         )
     texts = _texts_of(sample)
@@ -320,7 +319,7 @@ def _item(
     if failed:
         return
     for result in map(as_object, as_list(row.get("results"))):
-        yield _assessment(result, task, trial, candidate, where, graders, scale)
+        yield _assessment(result, task, trial, candidate, where, graders)
 
 
 def _texts_of(sample: JsonObject) -> list[str]:
@@ -338,17 +337,11 @@ def _given(row: JsonObject, item: JsonObject) -> str | None:
 
 
 def _assessment(
-    result: JsonObject,
-    task: str,
-    trial: int,
-    candidate: str,
-    where: str,
-    graders: dict[str, JsonObject],
-    scale: OffScale,
+    result: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
 ) -> FoundAssessment:
     full = as_text(result.get("name")) or "grader"
     name = _UUID.sub("", full)
-    grader = graders.get(full) or graders.get(name) or {}
+    grader = graders.by_name.get(full) or graders.by_name.get(name) or {}
     kind = (as_text(result.get("type")) or as_text(grader.get("type")) or "").replace("-", "_").removesuffix("_grader")
     asked = as_object(result.get("sample"))
     by_rule = kind.startswith(_BY_RULE)
@@ -356,7 +349,7 @@ def _assessment(
     raw = as_points(result.get("score"))
     low, high = _scale(grader)
     if grader.get("range") is None:
-        score = scale.score(as_text(result.get("name")), raw)
+        score = graders.scale.score(as_text(result.get("name")), raw)
     else:
         score = None if raw is None else in_unit_range((raw - low) / (high - low))
     passed = result.get("passed")

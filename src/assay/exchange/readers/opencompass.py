@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 NAME: Final = "opencompass"
 
 _PREDICTION: Final[Shape] = {"*": {"*": None}}
+_RESULTS: Final[Shape] = {"*": None}
 _DETAIL_KEYS: Final = frozenset(foreign_names(__name__)["detail_keys"])
 _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
 _OF_A_MODEL: Final = ("llm_evaluation", "llm_judge", "origin_grade_response", "grade_letter", "judge", "judgement")
@@ -60,13 +61,8 @@ class _Place(NamedTuple):
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise predictions by row number, and results with details of each row."""
-    match _kind(sample):
-        case "predictions":
-            return explained_share(sample.document, _PREDICTION)
-        case "results":
-            return explained_share(sample.document, {"*": None})
-        case _:
-            return None
+    shape = {"predictions": _PREDICTION, "results": _RESULTS}.get(_kind(sample) or "")
+    return None if shape is None else explained_share(sample.document, shape)
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
@@ -163,7 +159,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _place(source: InputFile) -> tuple[str, str, str]:
-    """Return the folder of the evaluation, the model and the data set."""
+    """Return the evaluation's folder, the model and the data set."""
     folder = folder_path(source)
     return parent_folder(parent_folder(folder)), folder_name(folder), source.stem
 

@@ -93,7 +93,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _row_shape(rows: Sequence[JsonObject]) -> Shape:
-    """Return the keys of a pair and of a verdict; annotators and judges are part of some keys."""
+    """Return the keys of pairs and verdicts; some keys contain the name of an annotator or judge."""
     named = (
         key
         for row in rows

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.domain.import_records import Found, GradedBy, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
@@ -52,12 +52,7 @@ def recognise(sample: FileSample) -> float | None:
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a response for each example and repetition, and its annotations."""
     candidate = options.candidate or source.stem
-    run = FoundRun(
-        suite=options.dataset or NAME,
-        format=NAME,
-        candidates=(FoundCandidate(name=candidate, metadata=options.model_info),),
-    )
-    yield from run_without_model(run, where=source.name, is_named=options.candidate is not None)
+    yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
     yield from graded_records(lambda: _rows(source, candidate), source.name)
 
 

@@ -251,7 +251,7 @@ class _Columns:
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the candidates of columns, each a provider and a prompt's label; the label joins the name if a provider has several."""
+    """Return a name for each column (provider, prompt's label); it has the label if the provider has several columns."""
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])
@@ -384,7 +384,7 @@ def _named(component: JsonObject) -> str:
 def _assessments(
     row: JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
 ) -> Iterator[Found]:
-    """Yield one assessment for each judge: the scores of its assertions by their weights."""
+    """Yield one assessment for each judge, with the weighted mean of its assertions' scores."""
     components = _components(row)
     by_judge: dict[tuple[str, GradedBy], list[JsonObject]] = {}
     for component in components:

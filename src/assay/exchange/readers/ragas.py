@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from assay.domain.import_records import Found, FoundCandidate, FoundRun, GradedBy, Skipped
+from assay.domain.import_records import Found, GradedBy, Skipped
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
@@ -62,12 +62,7 @@ def recognise(sample: FileSample) -> float | None:
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a response and its metrics for every sample."""
     candidate = options.candidate or source.stem
-    run = FoundRun(
-        suite=options.dataset or NAME,
-        format=NAME,
-        candidates=(FoundCandidate(name=candidate, metadata=options.model_info),),
-    )
-    yield from run_without_model(run, where=source.name, is_named=options.candidate is not None)
+    yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
     metrics = _metrics(row for row, _ in frame_rows(source) if not isinstance(row, str))
     yield from graded_records(lambda: _rows(source, candidate, metrics), source.name)
 

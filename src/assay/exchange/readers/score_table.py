@@ -272,7 +272,7 @@ class _BareScores:
 
 
 def _cell(value: object) -> object:
-    """Remove the quote that an export puts before text which a spreadsheet could take for a formula."""
+    """Remove the quote that keeps spreadsheets from reading a cell's text as a formula."""
     return unguarded(value) if isinstance(value, str) else value
 
 

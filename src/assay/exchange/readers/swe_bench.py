@@ -174,7 +174,7 @@ def _covers(report: InputFile, instance: InputFile) -> bool:
 
 
 def _model_of_instance(source: InputFile) -> str:
-    """Return the folder above the instance's; in the experiments repository that is `logs`, in the model's folder."""
+    """Return the model, named after the folder above the instance's, or above `logs` in the experiments repository."""
     folder = parent_folder(folder_path(source))
     if folder_name(folder) == "logs":
         folder = parent_folder(folder)

@@ -65,15 +65,11 @@ class _Trial(NamedTuple):
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise results of a job or a trial, and the set-up of a job."""
-    match _kind(sample):
-        case "job":
-            return explained_share(sample.document, _JOB)
-        case "trial":
-            return explained_share(sample.document, _TRIAL)
-        case None:
-            return None
-        case _:
-            return 1.0
+    kind = _kind(sample)
+    shape = {"trial": _TRIAL, "job": _JOB}.get(kind or "")
+    if shape is not None:
+        return explained_share(sample.document, shape)
+    return None if kind is None else 1.0
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:

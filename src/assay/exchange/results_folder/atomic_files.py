@@ -117,7 +117,7 @@ def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
 
 
 def _force_folder(folder: Path) -> None:
-    """Make the name itself survive a power failure, if the system can open folders."""
+    """Force a folder's entries to disk, if the system can open folders, so that new names survive a power failure."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -19,12 +19,7 @@ _SPECIAL: Final = re.compile('[,"\r\n]|^ | $')
 
 
 class CsvLines:
-    """Writes rows as CSV lines: comma, quotes where needed, `\\n` at the end.
-
-    Args:
-        write: takes each line.
-        header: names of the columns.
-    """
+    """Writes rows as CSV lines: comma, quotes if needed, `\\n` at the end. The header comes first."""
 
     def __init__(self, write: Callable[[str], object], header: Sequence[str]) -> None:
         self._write = write

@@ -90,11 +90,7 @@ class Threads:
 
 
 def callable_program(given: Callable[..., object], **settings: Any) -> Function:
-    """Return a Python callable as a program, identified by its name, source text and the plain values in its closure.
-
-    Args:
-        settings: other fields of `Function`, such as `options` and `timeout_s`.
-    """
+    """Return a Python callable as a program, identified by its name, source text and the plain values in its closure."""
     name = getattr(given, "__qualname__", None) or type(given).__qualname__
     module = getattr(given, "__module__", None) or type(given).__module__
     files = {"source": text_digest(_content(given))}

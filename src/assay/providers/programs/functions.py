@@ -310,7 +310,7 @@ class Functions:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=self._environment,
-                start_new_session=True,  # the parent handles Ctrl-C and ends the run in an orderly way
+                start_new_session=True,  # the parent handles Ctrl-C and ends the run cleanly
             )
         finally:
             theirs.close()

@@ -85,7 +85,7 @@ def _host(control: socket.socket, job: Any, target: Any) -> None:
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, _nothing)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends the run in an orderly way
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends the run cleanly
     workers: dict[int, int] = {}
     try:
         while True:

@@ -1,1 +1,1 @@
-"""Shells in which agents' commands and tests run: one shell for each trial, confined in one of several ways."""
+"""Run agents' commands and tests in shells: one confined shell for each trial."""

@@ -56,10 +56,8 @@ class SupervisedShell:
         """Start the process inside the sandbox.
 
         Args:
-            words: the command that starts the supervisor.
-            description: the settings of the shell for the supervisor.
-            workspace: the workspace as commands see it.
-            temporary: the folder on the host that commands see as their temporary one.
+            words: the command that starts the supervisor; `description` has the shell's settings for it.
+            workspace: the workspace as commands see it; `temporary` is the host's folder for their temporary files.
             path: folders to search for programs before the usual ones.
             user: the user to start as; None for the current user.
 

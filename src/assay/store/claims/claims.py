@@ -66,7 +66,7 @@ class Claims:
         self._locks.hold()
 
     def doubt_lock(self) -> None:
-        """Make the next claim or record check this process's lock first, because a connection was lost."""
+        """Check this process's lock again before the next claim or record, because a connection was lost."""
         self._locks.doubt()
 
     def owner_gone(self, owner: str) -> bool:
@@ -379,7 +379,7 @@ def _spoken(
 def _slots(
     connection: Connection, run_key: int, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]]:
-    """Return attempt and graded candidates of each slot's current assessment by trial; note the slots in the holdings.
+    """Return the attempt and graded candidates of each slot's assessment by trial, and note the slots in the holdings.
 
     The candidates are None if a judge's reply could not be read, so that the slot still has to be graded.
     """

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from assay.domain.lifecycle import AssessmentState
 
 Slot: TypeAlias = tuple[int, int | None]
-"""(grader's key, candidate's key), where the latter is None for joint assessments."""
+"""Keys of a grader and a candidate; the candidate's key is None for a joint assessment."""
 
 _UNTOUCHABLE: Final = frozenset({AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT, AssessmentState.LEFT_OUT})
 

@@ -58,14 +58,14 @@ def bytes_text(content: bytes) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a short text that a column can hold, with lone surrogates and NUL replaced by U+FFFD."""
+    """Return a text that a column can hold, with lone surrogates and NUL replaced by U+FFFD."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
 def json_bytes(value: object) -> bytes:
-    """Return JSON of plain values and dataclasses, whose fields become keys."""
+    """Serialise plain values and dataclasses as JSON; the fields of a dataclass become keys."""
     try:
         return orjson.dumps(value, default=_as_plain)
     except TypeError:  # there is a lone surrogate: the standard library escapes it
@@ -73,7 +73,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def bytes_json(content: bytes) -> Any:
-    """Return plain values from the output of `json_bytes`.
+    """Parse the output of `json_bytes`.
 
     Raises:
         DamagedValue: the bytes were changed and are no longer JSON.
@@ -164,7 +164,7 @@ WHOLE: Final = "score"
 
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
-    """Return an assessment that holds nothing but a single score of a single candidate."""
+    """Return an assessment with a single score of a single candidate."""
     grade = Grade(
         candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
     )  # fmt: skip
@@ -172,7 +172,7 @@ def bare_score(candidate: str, criterion: str, score: float | None) -> Assessmen
 
 
 def bare_score_bytes(candidate: str, criterion: str, score: float | None) -> bytes:
-    """Return the stored form of `bare_score`, which is a seventh of the size of the whole record."""
+    """Return the stored form of `bare_score`, which takes a seventh of the whole record's space."""
     return json_bytes((candidate, criterion, score))
 
 

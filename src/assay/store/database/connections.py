@@ -89,7 +89,7 @@ class Database:
         self._given_up = False
 
     def patiently(self, attempt: Callable[[], T], *, lost: Callable[[], None] | None = None) -> T:
-        """Return the result of an attempt, which is repeated for up to `WAIT_S` while the server cannot be reached.
+        """Call `attempt` again for up to `WAIT_S` while the server cannot be reached, and return its result.
 
         Args:
             attempt: opens its own transactions, and may be repeated after each of them was rolled back.
@@ -231,7 +231,7 @@ class Database:
             raise ReadOnlyStore(self.where, "may not be written: it is open for reading only.", remedy=remedy)
 
     def _check_file(self, connection: Connection) -> None:
-        """Raise `StoreError` if the file of the store or of its log was deleted or replaced while it was open."""
+        """Raise `StoreError` if the store's file or its log was deleted or replaced while the store was open."""
         # SQLite keeps writing to a deleted file, and reports every commit as a success.
         if self._path is None:
             return
@@ -268,7 +268,7 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Raise database errors as errors of Assay."""
+        """Translate database errors to Assay's own errors."""
         try:
             yield
         except DBAPIError as error:

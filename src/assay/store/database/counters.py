@@ -81,7 +81,7 @@ def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[
 
 
 def unread_among(connection: Connection, assessment_keys: Collection[int]) -> frozenset[int]:
-    """Return the assessments for which their grader gave no grade, because its reply could not be read."""
+    """Return the assessments without a grade, because their grader's reply could not be read."""
     if not assessment_keys:
         return frozenset()
     table, grade = schema.assessment, schema.grade

@@ -197,7 +197,7 @@ reservation = Table(
 )
 """Sums over the calls in flight of each process (`domain.budget`); when a process has ended, its `usd` is booked as spent.
 
-The row of the owner `job` is that of all open jobs of the run, and outlives every process."""
+The owner `job` stands for all open jobs of the run; its row outlives every process."""
 
 execution = Table(
     "execution",
@@ -433,7 +433,7 @@ score = Table(
     _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
-"""`place` is the candidate's place in the order drawn for the judge, from 1; null if it saw one candidate or none was drawn."""
+"""`place` is the candidate's position in the order drawn for the judge, from 1; null if there was one candidate or no draw."""
 
 grade = Table(
     "grade",

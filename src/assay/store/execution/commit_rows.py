@@ -34,7 +34,7 @@ class CommitRows:
     def __init__(self, connection: Connection, names: NameKeys, entries: Iterable[Entry], *, now: str) -> None:
         calls = responses = assessments = 0
         # Control items take these keys later; see `control_items._free_key`.
-        left_free: set[int] = set()  # places among the assessments' keys
+        left_free: set[int] = set()  # positions among the assessments' keys
         for entry in entries:
             calls += len(entry.calls)
             responses += len(entry.responses)

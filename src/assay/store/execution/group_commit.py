@@ -63,7 +63,7 @@ class Recorder:
         self._pairs: set[tuple[str, int, int]] = set()
 
     def record(self, connection: Connection, entries: Sequence[Entry]) -> Recorded:
-        """Write entries in the caller's transaction, which calls `committed` on the result after the commit.
+        """Write entries in the caller's transaction; the caller calls `committed` on the result after the commit.
 
         Raises:
             StoreError: this process does not hold a trial, or no longer does.
@@ -172,7 +172,7 @@ class Recorder:
     ) -> tuple[dict[int, frozenset[AssessmentState]], dict[int, str]]:
         """Return the states of each trial's current assessments, and its standing before this commit.
 
-        They are looked up only for trials that others may decide.
+        They are queried only for trials whose assessments a reviewer may have decided.
         """
         states: dict[int, frozenset[AssessmentState]] = {}
         stood: dict[int, str] = {}

@@ -303,7 +303,7 @@ def _keep(database: Database, connection: Connection, content: bytes) -> int:
 
 
 def _columns_of(database: Database, connection: Connection, plan: RunPlan) -> dict[str, object]:
-    """Return the columns that lists and filters need, so that they need not read the plan."""
+    """Return the run's columns for lists and filters, so that these need not read the plan."""
     return {
         "suite_digest": plan.copy.digest,
         "started": plan.started,

@@ -1,4 +1,4 @@
-"""Store the usual portion (batch of records) of an import: only first answers, each to a different task.
+"""Store the usual portion (batch of records) of an import, in which each record is the first answer to another task.
 
 A million lines of batch output consist of such portions; the general method costs three times as much per row.
 """

@@ -11,7 +11,7 @@ is remembered between portions, so memory use stays constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final
@@ -77,24 +77,16 @@ class Imported:
     assessments: int = 0
 
 
+@dataclass(frozen=True, slots=True)
 class StoreImports:
     """Starts imports, finds finished ones, and deletes the remains of unfinished ones."""
 
-    def __init__(
-        self,
-        database: Database,
-        writer: Writer,
-        names: NameKeys,
-        claims: Claims,
-        clock: Clock,
-        decisions: StoreDecisions,
-    ) -> None:
-        self._database = database
-        self._writer = writer
-        self._names = names
-        self._claims = claims
-        self._clock = clock
-        self._decisions = decisions
+    database: Database
+    writer: Writer
+    names: NameKeys
+    claims: Claims
+    clock: Clock
+    decisions: StoreDecisions
 
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
         """Return the runs that hold the results of an import of this digest; None if it must be imported (again).
@@ -102,7 +94,7 @@ class StoreImports:
         If a later version replaced a run, the replacing run is returned instead.
         """
         table, run = schema.imported, schema.run
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = connection.execute(
                 select(table.c.run_key, run.c.id, run.c.state)
                 .join(run, run.c.key == table.c.run_key, isouter=True)
@@ -122,7 +114,7 @@ class StoreImports:
     def suite_of_dataset(self, dataset: str, /) -> str | None:
         """Return the suite of an earlier import of a dataset, if there was one."""
         table, suite = schema.imported, schema.suite
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return connection.execute(
                 select(suite.c.name)
                 .join(table, table.c.suite_key == suite.c.key)
@@ -134,7 +126,7 @@ class StoreImports:
     def assessments_of(self, run_id: str, /) -> frozenset[int] | None:
         """Return the keys of a run's assessments; None if no run in use has this id."""
         run, assessment = schema.run, schema.assessment
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             in_use = (run.c.id == plain(run_id), run.c.state.not_in(HIDDEN_STATES))
             key = connection.execute(select(run.c.key).where(*in_use)).scalar_one_or_none()
             if key is None:
@@ -145,7 +137,7 @@ class StoreImports:
     def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
         """Return the runs that were imported from files of a format."""
         table, run = schema.imported, schema.run
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             run_ids = connection.execute(
                 select(run.c.id)
                 .join(table, table.c.run_key == run.c.key)
@@ -157,39 +149,37 @@ class StoreImports:
     def sweep(self) -> int:
         """Delete the half-written runs of importers that have ended; return the number of deleted runs."""
         table = schema.imported
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             left = connection.execute(select(table.c.owner, table.c.run_key).where(table.c.owner.is_not(None))).all()
-        others = {row.owner for row in left} - {self._claims.owner}
-        dead = {owner for owner in others if self._claims.owner_gone(owner)}
+        others = {row.owner for row in left} - {self.claims.owner}
+        dead = {owner for owner in others if self.claims.owner_gone(owner)}
         swept = 0
         for owner, run_key in left:
             if owner in dead:
-                self._sweep_run(run_key)
+                self.sweep_run(run_key)
                 swept += 1
         for owner in dead:
-            self._claims.forget_owner(owner)
+            self.claims.forget_owner(owner)
         return swept
 
     def begin(self, *, digest: str, name: str, form: str, dataset: str | None) -> StoreImport:
         """Start an import; its runs appear together when it is finished."""
         # Before the first row: without a lock another importer would take this one for dead and sweep its run.
-        self._claims.hold_lock()
+        self.claims.hold_lock()
         row: dict[str, object] = {
             "digest": digest,
             "name": plain(name),
             "format": form,
             "dataset": dataset,
-            "at": self._clock.now(),
+            "at": self.clock.now(),
         }
-        return StoreImport(
-            self._database, self._writer, self._names, self._claims, row, self._sweep_run, self._decisions
-        )
+        return StoreImport(self, row)
 
-    def _sweep_run(self, run_key: int) -> None:
+    def sweep_run(self, run_key: int) -> None:
         """Delete a half-written run in several transactions; its tasks stay in the store without a run."""
         run = schema.run
         # Staged, without foreign keys: with them, each deleted text would require a walk through whole tables.
-        while self._writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
+        while self.writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
             pass
 
         def rest(connection: Connection) -> None:
@@ -200,7 +190,7 @@ class StoreImports:
             if plan_key is not None:
                 connection.execute(delete(schema.body).where(schema.body.c.key == plan_key))
 
-        self._writer.call(rest)
+        self.writer.call(rest)
 
 
 class ImportedMeanwhile(Exception):
@@ -210,23 +200,10 @@ class ImportedMeanwhile(Exception):
 class StoreImport:
     """An import under way: its runs are opened, filled and closed one after another; `finish` shows all of them."""
 
-    def __init__(
-        self,
-        database: Database,
-        writer: Writer,
-        names: NameKeys,
-        claims: Claims,
-        row: Mapping[str, object],
-        sweep: Callable[[int], None],
-        decisions: StoreDecisions,
-    ) -> None:
-        self._database = database
-        self._writer = writer
-        self._names = names
-        self._claims = claims
+    def __init__(self, imports: StoreImports, row: Mapping[str, object]) -> None:
+        self._imports = imports
+        self._database, self._writer = imports.database, imports.writer
         self._row = row
-        self._sweep = sweep
-        self._decisions = decisions
         self._began: tuple[int, tuple[int, ...]] | None = None
         self._replaced: list[tuple[int, int]] = []
         self._carried: list[Decision] = []
@@ -243,16 +220,16 @@ class StoreImport:
         """Start the run to which the next portions are added; the previous run must be closed."""
 
         def begin(connection: Connection) -> OpenRun:
-            planning = RunPlanner(self._database, self._names, self._claims)
+            planning = RunPlanner(self._database, self._imports.names, self._imports.claims)
             planning.open(connection, plan, ())
             run, imported = schema.run, schema.imported
             if self._began is None:
                 self._began = begun_imports(connection)
             key = connection.execute(select(run.c.key).where(run.c.id == plan.id)).scalar_one()
             connection.execute(update(run).where(run.c.key == key).values(state=RunState.IMPORTING.value))
-            suite_key = self._names.suite(connection, plan.suite)
+            suite_key = self._imports.names.suite(connection, plan.suite)
             connection.execute(
-                insert(imported).values(**self._row, suite_key=suite_key, run_key=key, owner=self._claims.owner)
+                insert(imported).values(**self._row, suite_key=suite_key, run_key=key, owner=self._imports.claims.owner)
             )
             task = schema.task
             shared = connection.execute(select(task.c.key).where(task.c.suite_key == suite_key).limit(1)).first()
@@ -291,7 +268,7 @@ class StoreImport:
         before = self.settle()
 
         def write(connection: Connection) -> list[Skipped]:
-            portion = Portion(self._database, connection, self._names, open_run)
+            portion = Portion(self._database, connection, self._imports.names, open_run)
             return write_portion(portion, tasks, responses, assessments, scores)
 
         self._pending = self._writer.begin(write, staging=True)
@@ -306,7 +283,7 @@ class StoreImport:
         """Store tasks without a run, for answers that are imported later; return the number of new tasks."""
 
         def keep(connection: Connection) -> int:
-            suite_key = self._names.suite(connection, suite)
+            suite_key = self._imports.names.suite(connection, suite)
             return _keep_tasks(self._database, connection, suite_key, tasks)
 
         return self._writer.call(keep)
@@ -373,7 +350,7 @@ class StoreImport:
         return skipped
 
     def known_runs(self) -> list[KnownRun]:
-        """Return the runs in use that hold some of the results of the most recently closed run."""
+        """Return the runs in use that share results with the most recently closed run."""
         with self._database.reading() as connection:
             return known_runs(connection, self._closed, self._facts)
 
@@ -393,7 +370,7 @@ class StoreImport:
     def drop_run(self) -> None:
         """Remove the most recently closed run, because the store already has all of its results."""
         dropped = self._closed
-        self._sweep(dropped.run_key)
+        self._imports.sweep_run(dropped.run_key)
         self._runs.remove(dropped.run_key)
         self.done.runs -= 1
         self.done.tasks -= dropped.tasks
@@ -433,9 +410,9 @@ class StoreImport:
             for old_key, new_key in self._replaced:
                 note = RunNote(reviewer="", reason=f"a later version was imported from {self._row['name']}", at=at)
                 set_aside(connection, old_key, RunState.REPLACED, note, other_key=new_key)
-            self._decisions.apply(connection, self._carried, at)
+            self._imports.decisions.apply(connection, self._carried, at)
             if not self._runs and suite is not None:
-                key = self._names.suite(connection, suite)
+                key = self._imports.names.suite(connection, suite)
                 connection.execute(insert(imported).values(**self._row, suite_key=key, run_key=None, owner=None))
 
         self._writer.call(show)
@@ -448,7 +425,7 @@ class StoreImport:
             self._pending.exception()
             self._pending = None
         for run_key in self._runs:
-            self._sweep(run_key)
+            self._imports.sweep_run(run_key)
         self._runs.clear()
 
     def _open_run(self) -> OpenRun:

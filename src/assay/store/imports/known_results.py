@@ -70,7 +70,7 @@ _Cells = dict[CellKey, list[_Cell]]
 
 
 def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list[KnownRun]:
-    """Return the runs in use that hold some of the results of a run that is being imported."""
+    """Return the runs in use that share results with the run that is being imported."""
     table, imported = schema.run, schema.imported
     alike = [imported.c.run_key.in_(run.overlapping), _same_results(facts)]
     rows = connection.execute(

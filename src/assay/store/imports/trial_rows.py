@@ -38,7 +38,7 @@ Trials = dict[tuple[str, int], ImportedTrial]
 
 
 class GradedPlace(Protocol):
-    """Any record that names a task and a trial of it."""
+    """A record that names a task and the number of one of its trials."""
 
     @property
     def task(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Assessments as people see them: rows with their texts, and corrections applied to the grader's scores."""
+"""Read assessments for people: rows with their texts, and corrections applied to the grader's scores."""
 
 from __future__ import annotations
 

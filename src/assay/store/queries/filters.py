@@ -270,7 +270,7 @@ def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
 
 
 def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
-    """Return task keys by id or by Thing, among the selected runs."""
+    """Return the keys of tasks that have one of these ids or Things in the selected runs."""
     if not wanted:
         return None
     table = schema.run_task

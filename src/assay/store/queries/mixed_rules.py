@@ -1,4 +1,4 @@
-"""Tasks whose scores are pooled although runs computed them by different rules, such as `exact` and `similarity`.
+"""Find tasks whose pooled scores were computed by different rules, such as `exact` and `similarity`.
 
 The digest of a task does not cover its scoring, so that a regrade keeps the task. Two runs may therefore score one task
 differently.

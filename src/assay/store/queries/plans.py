@@ -66,7 +66,7 @@ def tasks_of(database: Database, run: RunId) -> Iterator[tuple[PlannedTask, int]
 
 
 def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
-    """Return (judge, digest of settings) for each way this run graded; runs with equal digests may be pooled without a warning.
+    """Return each judge with a digest of its settings; runs with equal digests may be pooled without a warning.
 
     Seeds are left out: they differ between runs on purpose.
     """

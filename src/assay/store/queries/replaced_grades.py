@@ -1,4 +1,4 @@
-"""Grades that counted in a run until a newer run graded the same responses."""
+"""Find grades that counted until a newer run graded the same responses."""
 
 from __future__ import annotations
 

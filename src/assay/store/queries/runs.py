@@ -146,7 +146,7 @@ def _with_suite() -> Select[Any]:
 
 
 class RunQueries(Queries):
-    """Runs of a store, newest first unless a method says otherwise."""
+    """Queries about runs, which return the newest runs first unless a method names another order."""
 
     find = snapshot(find_run)
     totals = snapshot(run_totals)

@@ -1,4 +1,4 @@
-"""Scores that count, as NumPy columns; no row becomes a record.
+"""Read the scores that count as NumPy columns, without a record for each row.
 
 NumPy is imported when the first column is read, so that commands without statistics do not pay for it.
 """

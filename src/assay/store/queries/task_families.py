@@ -1,4 +1,4 @@
-"""Families of tasks by a rule: from their tags, or from the metadata that was stored with them."""
+"""Group tasks into families by a rule, from their tags or their stored metadata."""
 
 from __future__ import annotations
 

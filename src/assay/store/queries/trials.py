@@ -122,11 +122,7 @@ class TrialQueries(Queries):
     ) -> Iterator[TrialRow]:
         """Yield trials, oldest run first, in plan order within each run; each portion is a separate read.
 
-        Args:
-            selection: the runs and tasks.
-            failed_only: only trials that failed.
-            candidate: only trials in which this candidate took part or will take part.
-            number: only the trial with this number of each task.
+        `candidate` keeps the trials in which it takes part, and `number` the trial with this number of each task.
         """
         table = schema.trial
         with self._database.reading() as connection:

@@ -50,11 +50,7 @@ class StoreLeases:
         return first
 
     def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
-        """Lease pending items to a desk until a time; return the items that it got; items on other desks are not leased.
-
-        Args:
-            now: seconds since 1970; items whose leases ended before are free.
-        """
+        """Lease pending items that no other desk holds at `now` to a desk, until a time (s since 1970); return these items."""
         if not keys:
             return frozenset()
         rows = [{"assessment_key": key, "desk": desk, "until": until, "ended_by": now} for key in keys]

@@ -1,7 +1,7 @@
 """Arena votes, which are appended and never edited, and the trials that people vote on.
 
 A vote is taken back by a further row that names it. Each row's hash covers the row and the previous hash, which reveals later
-edits. Rows name candidates by their place in the run, which a rename does not change.
+edits. Rows name candidates by their position in the run, which a rename does not change.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class StoreArena:
             return {RunId(run_id): int(n) for run_id, n in rows if n}
 
     def by_pair(self, run: RunId, /) -> dict[tuple[int, int], int]:
-        """Return the number of votes not taken back for each pair of a run's candidates, by their places in order."""
+        """Return the number of valid votes on each pair of a run's candidates, by their positions (lower first)."""
         table = schema.vote
         signed = func.sum(case((table.c.choice == UNDO, -1), else_=1))
         votes: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -145,7 +145,7 @@ class StoreArena:
         return dict(votes)
 
     def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
-        """Return the items this person has voted on as (position, k, lower place, higher place)."""
+        """Return the items this person has voted on, as (task's position, k, lower and higher candidate position)."""
         table, trial = schema.vote, schema.trial
         with self._database.reading() as connection:
             rows = connection.execute(
