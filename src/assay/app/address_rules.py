@@ -40,11 +40,8 @@ def _bound(settings: Settings) -> dict[Origin, str]:
         origin = bare_origin(str(written), where=where)
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
             # The value may be the key itself, so the message does not repeat it.
-            raise SettingsError(
-                where,
-                "does not name a variable.",
-                remedy="Write the name of the variable that holds the key, in capitals: EXAMPLE_API_KEY.",
-            )
+            remedy = "Write the name of the variable that holds the key, in capitals: EXAMPLE_API_KEY."
+            raise SettingsError(where, "does not name a variable.", remedy=remedy)
         bound[origin] = variable
     return bound
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.domain.calibration import CalibrationRecord, JudgeIdentity, Tier
 from assay.domain.errors import InputError
+from assay.domain.identifiers import RunId
 from assay.domain.suite import PERSON
 from assay.scoring.calibration import identity_of
 from assay.statistics.warnings import Caution
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
 
 # Each run read here costs one read of its plan.
@@ -23,7 +23,7 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Current calibrations of the judges of runs. Caches plans and records; `plans` holds the plans that were already read."""
+    """Cached lookup of the current calibrations of runs' judges; `plans` holds the plans that were already read."""
 
     def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
@@ -31,7 +31,7 @@ class Stamps:
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:
-        """Return the judges of a run by name, each with its current calibration; scorers and people are not included."""
+        """Return each judge's current calibration by the judge's name, without scorers and people."""
         plan = self._plans.get(run)
         if plan is None:
             plan = self._plans[run] = self._workspace.journal.plan_of(run)
@@ -69,22 +69,17 @@ def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, 
 
 
 def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
-    """Return the same warning as `uncalibrated` for the given the runs and the names of the graders."""
-    names = _without(Stamps(workspace), runs[-_RUNS_LOOKED_AT:], graded)
+    """Return the warning of `uncalibrated` for the given runs and names of graders."""
+    stamps, names = Stamps(workspace), dict[str, None]()
+    for run in runs[-_RUNS_LOOKED_AT:]:
+        judges = stamps.judges_of(RunId(run))
+        names.update((name, None) for name, record in judges.items() if record is None and name in graded)
     if not names:
         return ()
     text = (
         f"{', '.join(names)}: no current calibration for the rubric, prompt and parameters used; see `assay calibrate`."
     )
     return (Caution(code="uncalibrated_judge", text=text),)
-
-
-def _without(stamps: Stamps, runs: Collection[str], graded: Collection[str]) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for run in runs:
-        judges = stamps.judges_of(run)  # type: ignore[arg-type] # ids of runs
-        names.update((name, None) for name, record in judges.items() if record is None and name in graded)
-    return tuple(names)
 
 
 def check_demands(workspace: Workspace, plan: RunPlan) -> None:

@@ -32,7 +32,7 @@ EXTRAS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """Result of one check. `state` is `good`, `absent` (fine unless you need it) or `broken`."""
 
@@ -53,82 +53,61 @@ def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, 
 
 def _python() -> Check:
     good = sys.version_info >= (3, 11)
-    return Check(
-        what="python",
-        state="good" if good else "broken",
-        detail=platform.python_version(),
-        remedy="" if good else "Install Python 3.11 or later.",
-    )
+    remedy = "" if good else "Install Python 3.11 or later."
+    return Check("python", "good" if good else "broken", platform.python_version(), remedy)
 
 
 def _store(workspace: Workspace) -> Check:
     try:
         runs = workspace.archive.runs.totals(Selection()).runs
-        broken = workspace.event_log.first_broken()
-        vote = workspace.arena.first_broken()
+        event, vote = workspace.event_log.first_broken(), workspace.arena.first_broken()
     except AssayError as error:
-        return Check(what="store", state="broken", detail=error.problem, remedy=error.remedy)
-    if broken is not None:
-        return Check(
-            what="store",
-            state="broken",
-            detail=f"review event {broken} was changed after it was stored",
-            remedy="Decisions are only ever appended; restore the store from a copy.",
-        )
-    if vote is not None:
-        return Check(
-            what="store",
-            state="broken",
-            detail=f"vote {vote} of the arena was changed after it was stored",
-            remedy="Votes are only ever appended; restore the store from a copy.",
-        )
+        return Check("store", "broken", error.problem, error.remedy)
+    for changed, name, kind in (
+        (event, f"review event {event}", "Decisions"),
+        (vote, f"vote {vote} of the arena", "Votes"),
+    ):
+        if changed is not None:
+            remedy = f"{kind} are only ever appended; restore the store from a copy."
+            return Check("store", "broken", f"{name} was changed after it was stored", remedy)
     # The user and password of a PostgreSQL address stay out of the output.
     place = workspace.settings.store_url.rpartition("@")[2].removeprefix("sqlite:///")
-    return Check(what="store", state="good", detail=f"{place}, {runs} runs")
+    return Check("store", "good", f"{place}, {runs} runs")
 
 
 def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     try:
         parts = tuple(workspace.store.check.parts())
     except AssayError as error:
-        yield Check(what="store, every row", state="broken", detail=error.problem, remedy=error.remedy)
+        yield Check("store, every row", "broken", error.problem, error.remedy)
         return
     for part in parts:
-        yield _checked(part, remedy="Restore the store from a copy.")
+        yield _checked(part, "Restore the store from a copy.")
     if not any(part.problems for part in parts):
         remedy = "If the store is right, `assay export results RUN` writes the files again; if not, restore the store from a copy."
-        yield _checked(compare_records(workspace), remedy=remedy)
+        yield _checked(compare_records(workspace), remedy)
 
 
-def _checked(part: CheckedPart, *, remedy: str) -> Check:
-    return Check(
-        what=f"store, {part.name}",
-        state="broken" if part.problems else "good",
-        detail="; ".join(part.problems) or f"{part.checked:,} checked",
-        remedy=remedy if part.problems else "",
-    )
+def _checked(part: CheckedPart, remedy: str) -> Check:
+    if part.problems:
+        return Check(f"store, {part.name}", "broken", "; ".join(part.problems), remedy)
+    return Check(f"store, {part.name}", "good", f"{part.checked:,} checked")
 
 
 def _keys(workspace: Workspace) -> Iterator[Check]:
     for name, use in KEYS.items():
-        is_set = bool(workspace.settings.environment.get(name))
-        yield Check(
-            what=name,
-            state="good" if is_set else "absent",
-            detail="set" if is_set else "not set",
-            remedy="" if is_set else f"Only needed for {use}: set it in the environment or in .env.",
-        )
+        if workspace.settings.environment.get(name):
+            yield Check(name, "good", "set")
+        else:
+            yield Check(name, "absent", "not set", f"Only needed for {use}: set it in the environment or in .env.")
 
 
 def _extras() -> Iterator[Check]:
     for extra, (module, use) in EXTRAS.items():
-        installed = find_spec(module) is not None
-        yield Check(
-            what=f"extra {extra}",
-            state="good" if installed else "absent",
-            detail="installed" if installed else "not installed",
-            remedy="" if installed else f"For {use}: pip install 'assay-bench[{extra}]'.",
-        )
+        if find_spec(module) is not None:
+            yield Check(f"extra {extra}", "good", "installed")
+        else:
+            yield Check(f"extra {extra}", "absent", "not installed", f"For {use}: pip install 'assay-bench[{extra}]'.")
 
 
 def _chromium(workspace: Workspace) -> Check:
@@ -136,26 +115,16 @@ def _chromium(workspace: Workspace) -> Check:
     from assay.sandbox.pages import has_own_sandbox
 
     named, browser = workspace.settings.values["chromium"], browser_of(workspace.settings)
-    if browser and not has_own_sandbox():
-        return Check(
-            what="chromium",
-            state="good",
-            detail=f"{browser}, without its own sandbox, because Assay runs as root",
-            remedy="Pages that models wrote are opened with `--no-sandbox`. Run Assay as another user.",
-        )
+    if browser and has_own_sandbox():
+        return Check("chromium", "good", browser)
     if browser:
-        return Check(what="chromium", state="good", detail=browser)
+        remedy = "Pages that models wrote are opened with `--no-sandbox`. Run Assay as another user."
+        return Check("chromium", "good", f"{browser}, without its own sandbox, because Assay runs as root", remedy)
     if named:
-        return Check(
-            what="chromium",
-            state="broken",
-            detail=f"{named} is not a program",
-            remedy="Correct `chromium` in your own settings, or ASSAY_CHROMIUM.",
-        )
-    return Check(
-        what="chromium",
-        state="absent",
-        detail="not found",
-        remedy="Only needed for `score: code_arena`, whose pages are judged without a picture meanwhile: install your system's "
-        "chromium package, or set ASSAY_CHROMIUM to its path.",
+        remedy = "Correct `chromium` in your own settings, or ASSAY_CHROMIUM."
+        return Check("chromium", "broken", f"{named} is not a program", remedy)
+    remedy = (
+        "Only needed for `score: code_arena`, whose pages are judged without a picture meanwhile: install your system's "
+        "chromium package, or set ASSAY_CHROMIUM to its path."
     )
+    return Check("chromium", "absent", "not found", remedy)

@@ -86,6 +86,14 @@ class Settings:
         return self.folder, *(self.folder / str(named) for named in self.values["read_from"])
 
     @property
+    def judge_refs(self) -> tuple[str, ...]:
+        """References of the models that the setting `judge` names."""
+        judge = self.values["judge"]
+        entries = judge if isinstance(judge, list) else [judge]
+        refs = (entry.get("model") if isinstance(entry, Mapping) else entry for entry in entries)
+        return tuple(ref for ref in refs if isinstance(ref, str))
+
+    @property
     def store_url(self) -> str:
         """Address of the store; a plain path names a SQLite file, by default in the project's folder."""
         named = str(self.values["store"] or self.folder / ".assay" / "assay.db")
@@ -152,13 +160,11 @@ def read_settings(
 
 def settings_schema() -> dict[str, Any]:
     """Return the JSON Schema of `assay.yaml`, for editors."""
-    from assay.suites.rubrics import (
-        RUBRIC,  # the grammar takes a tenth of a second to build, and every command reads settings
-    )
+    # The grammar takes a tenth of a second to build, and every command reads settings.
+    from assay.suites.rubrics import RUBRIC
 
-    types: dict[str, dict[str, Any]] = {
-        kind: {"type": kind} for kind in ("string", "boolean", "integer", "number", "object")
-    }
+    kinds = ("string", "boolean", "integer", "number", "object")
+    types: dict[str, dict[str, Any]] = {kind: {"type": kind} for kind in kinds}
     types |= {"any": {}, "array": {"type": "array", "items": {"type": "string"}}}
     own: dict[str, dict[str, Any]] = {"rubric": {"anyOf": [{"type": "string"}, RUBRIC.schema]}}
     return {
@@ -277,14 +283,14 @@ def _yaml(text: str, where: str) -> Any:
 
 
 def _check(setting: Setting, value: object, where: str) -> None:
-    fits: dict[str, tuple[type, ...]] = {
-        "string": (str,),
-        "boolean": (bool,),
-        "integer": (int,),
-        "number": (int, float),
-        "object": (dict,),
-        "array": (list,),
-        "any": (object,),
+    fits = {
+        "string": str,
+        "boolean": bool,
+        "integer": int,
+        "number": int | float,
+        "object": dict,
+        "array": list,
+        "any": object,
     }
     # In Python True is an integer, but `concurrency: true` must not mean 1.
     wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}

@@ -132,11 +132,8 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
     try:
         price = Price(input_usd=float(configured["input"]), output_usd=float(configured["output"]))
     except (TypeError, KeyError, ValueError) as error:
-        raise SettingsError(
-            f"prices, {model.ref}",
-            f"is {configured!r}.",
-            remedy="Write {input: 0.15, output: 0.6}, in dollars per million tokens.",
-        ) from error
+        remedy = "Write {input: 0.15, output: 0.6}, in dollars per million tokens."
+        raise SettingsError(f"prices, {model.ref}", f"is {configured!r}.", remedy=remedy) from error
     if not (0 <= price.input_usd <= 1e6 and 0 <= price.output_usd <= 1e6):
         raise InputError(f"prices, {model.ref}", "must be between 0 and 1,000,000.")
     return replace(model, price=price)

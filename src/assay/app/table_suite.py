@@ -121,22 +121,16 @@ def propose(
     if table.suffix.lower() not in TABLES:
         raise InputError(str(table), "is not a table.", remedy=f"Name a file that ends with {', '.join(TABLES)}.")
     columns = tuple(dict.fromkeys(column for row in first_rows(table) for column in row))
-    mapping: dict[str, str] = {}
-    for key, names in _NAMES.items():
-        column = _named(columns, names)
-        if column is not None:
-            mapping[key] = column
+    mapping = {key: column for key, names in _NAMES.items() if (column := _named(columns, names)) is not None}
     answers: dict[str, str] = {}
     for column in columns:
         match = _ANSWER.fullmatch(column.strip())
         if match and _plain(column) not in _USUAL:
             answers.setdefault(match["after"] or match["before"], column)
     if "prompt" not in mapping and not answers:
-        raise InputError(
-            str(table),
-            f"has no column that looks like prompts; it has: {', '.join(columns[:12]) or 'none'}.",
-            remedy="Name the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`.",
-        )
+        problem = f"has no column that looks like prompts; it has: {', '.join(columns[:12]) or 'none'}."
+        remedy = "Name the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`."
+        raise InputError(str(table), problem, remedy=remedy)
     path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
     made = tuple(_candidates(table.parent, prompts, models))
     return TableSuite(

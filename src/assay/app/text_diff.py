@@ -27,14 +27,14 @@ _WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a text; `changed` if the other text has something different, or nothing, in its place."""
+    """A part of a text; `changed` is True if the other text lacks it or differs there."""
 
     text: str
     changed: bool = False
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """Return the text in pieces, with those that differ from the other text marked; joined together, they give the text again.
+    """Split the text into parts, and mark those that differ from the other text; joined, the parts are the text.
 
     The result is symmetric: both texts leave the same words unmarked.
     """

@@ -64,18 +64,13 @@ def check_webhook(settings: Settings) -> None:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    if (
-        host is None
-        or parts.scheme not in {"http", "https"}
-        or any(not c.isprintable() or c.isspace() for c in str(url))
-    ):
+    odd = any(not c.isprintable() or c.isspace() for c in str(url))
+    if host is None or parts.scheme not in {"http", "https"} or odd:
         raise SettingsError(where, "is not a valid address.", remedy="Write https://host/path, or leave it out.")
     if settings.values["local_only"] and not is_local(host):
-        raise SettingsError(
-            where,
-            f"sends notices to {host}, but local_only allows only this machine and network; nothing was sent.",
-            remedy="Name a local address, leave the webhook out, or set local_only: false.",
-        )
+        problem = f"sends notices to {host}, but local_only allows only this machine and network; nothing was sent."
+        remedy = "Name a local address, leave the webhook out, or set local_only: false."
+        raise SettingsError(where, problem, remedy=remedy)
 
 
 def without_secrets(url: str) -> str:

@@ -1,12 +1,12 @@
-"""The arena's ranking: strengths from people's votes, and how closely judges agree with them."""
+"""The arena's ranking: candidates' strengths from people's votes, and the judges' agreement with those votes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.analysis.votes import JudgeAgreement, VoteFindings, judge_agreement, vote_findings
+from assay.analysis.votes import JudgeAgreement, PairVotes, VoteFindings, judge_agreement, vote_findings
 from assay.app.arena.voting import ArenaVoting, judges_say
 from assay.domain.arena import Choice, Vote
 from assay.report.charts.chart import Chart
@@ -53,12 +53,12 @@ def standing(workspace: Workspace, booth: ArenaVoting, run: str) -> ArenaRanking
 
 
 def chart_of(ranking: ArenaRanking) -> Chart:
-    """Return a chart of the strengths with their ranges."""
+    """Return a chart of the candidates' strengths and their intervals."""
     return strengths(ranking.findings.strengths)
 
 
 def pairs_csv(ranking: ArenaRanking) -> str:
-    """Write votes pair by pair as CSV; names that begin like a spreadsheet formula are made harmless."""
+    """Return one CSV row per pair of candidates; names that a spreadsheet would run as a formula are escaped."""
     rows = tuple(
         {
             "a": pair.a,
@@ -78,7 +78,7 @@ def pairs_csv(ranking: ArenaRanking) -> str:
 
 
 def votes_csv(ranking: ArenaRanking) -> str:
-    """Write every valid vote as CSV, oldest first, with both sides; names that begin like a formula are made harmless."""
+    """Return one CSV row per valid vote, oldest first; names that a spreadsheet would run as a formula are escaped."""
     names = ranking.summary.candidates
     rows = tuple(
         {
@@ -104,49 +104,13 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
     findings = ranking.findings
     return {
         "run": ranking.summary.id,
-        "votes": findings.votes,
-        "compared": findings.compared,
-        "both_bad": findings.both_bad,
-        "reviewers": findings.reviewers,
-        "tasks": findings.tasks,
+        **{name: getattr(findings, name) for name in ("votes", "compared", "both_bad", "reviewers", "tasks")},
         "telling": {"votes": findings.telling, "share": findings.telling / findings.votes if findings.votes else None},
         "again": findings.again,
         "method": findings.method,
         "reason": findings.reason,
-        "candidates": [
-            {
-                "candidate": strength.candidate,
-                "strength": strength.strength,
-                "ci95": strength.ci95,
-                "preferred": strength.preferred,
-                "preferred_ci95": strength.preferred_ci95,
-                "elo": strength.elo,
-                "wins": strength.wins,
-                "ties": strength.ties,
-                "losses": strength.losses,
-                "both_bad": strength.both_bad,
-                "rank_low": strength.rank_low,
-                "rank_high": strength.rank_high,
-            }
-            for strength in findings.strengths
-        ],
-        "pairs": [
-            {
-                "a": pair.a,
-                "b": pair.b,
-                "wins": pair.wins,
-                "ties": pair.ties,
-                "losses": pair.losses,
-                "both_bad": pair.both_bad,
-                "preferred": pair.preferred,
-                "compared": pair.compared,
-                "win_probability_ci95": pair.difference_ci95,
-                "p_value": pair.p_value,
-                "p_holm": pair.p_holm,
-                "decision": pair.decision,
-            }
-            for pair in findings.pairs
-        ],
+        "candidates": [asdict(strength) for strength in findings.strengths],
+        "pairs": [_pair(pair) for pair in findings.pairs],
         "left": None if findings.left is None else {**_share(findings.left), "covers_half": findings.side_is_even},
         "diagnostics": {
             "judges": [
@@ -161,6 +125,11 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
             ]
         },
     }
+
+
+def _pair(pair: PairVotes) -> dict[str, Any]:
+    fields = asdict(pair)
+    return {"win_probability_ci95": fields.pop("difference_ci95"), "compared": pair.compared, **fields}
 
 
 def _share(proportion: Proportion) -> dict[str, Any]:

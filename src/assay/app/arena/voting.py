@@ -9,12 +9,14 @@ does. The disclosure is recorded before it happens, so that a later review of th
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache, cachedmethod
 
 from assay.app.random_order import Shuffle
 from assay.app.review import arena_disclosures
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Response
+    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
 
 LOOKED_AT: Final = 200
@@ -126,19 +129,19 @@ class Bout:
 
 
 class ArenaVoting:
-    """Hands out pairs and stores votes; thread-safe. Skips are remembered for the life of the process."""
+    """The votes on a workspace's runs, and the choice of the next pair; thread-safe. Skips last as long as the process."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()  # protects the caches below
-        self._skipped: OrderedDict[tuple[str, str], set[tuple[int, int, int, int]]] = OrderedDict()
-        self._plans: OrderedDict[tuple[str, tuple[str, ...]], RunPlan] = OrderedDict()
+        self._skipped: LRUCache[tuple[str, str], set[tuple[int, int, int, int]]] = LRUCache(_DESKS)
+        self._plans: LRUCache[tuple[str, tuple[str, ...]], RunPlan] = LRUCache(_RUNS_KNOWN)
         self._pages: dict[str, bool] = {}
-        self._disclosed: OrderedDict[tuple[str, str, int | None, str], None] = OrderedDict()
-        self._extents: OrderedDict[tuple[str, int], tuple[int, int]] = OrderedDict()
+        self._disclosed: LRUCache[tuple[object, ...], None] = LRUCache(_DISCLOSED_KNOWN)
+        self._extents: LRUCache[tuple[str, int], tuple[int, int]] = LRUCache(_RUNS_KNOWN)
 
     def offers(self, *, before: str | None, limit: int) -> tuple[tuple[VotableRun, ...], str | None]:
-        """Return runs with two or more candidates, newest first after the run `before`, and the id to continue after."""
+        """Return up to `limit` runs with two or more candidates, newest first, and the `before` of the next page."""
         arena = self._workspace.arena
         summaries: list[RunSummary] = []
         more = False
@@ -180,7 +183,7 @@ class ArenaVoting:
         return None
 
     def bout(self, run: str, task: str, k: int, pair: str, reviewer: str) -> Bout:
-        """Return the pair with an address, as this person sees it; raises `UnknownName`."""
+        """Return the pair at a web address as this person sees it; raises `UnknownName`."""
         summary = self.summary(run)
         plan, arena = self._plan(summary), self._workspace.arena
         position = arena.position_of(summary.id, task)
@@ -224,11 +227,7 @@ class ArenaVoting:
     def skip(self, bout: Bout) -> None:
         """Move a pair to the end for this person."""
         with self._lock:
-            key = (str(bout.summary.id), bout.reviewer)
-            self._skipped.setdefault(key, set()).add(bout.pairing.item)
-            self._skipped.move_to_end(key)
-            while len(self._skipped) > _DESKS:
-                self._skipped.popitem(last=False)
+            self._skipped.setdefault((bout.summary.id, bout.reviewer), set()).add(bout.pairing.item)
 
     def _offer(self, summary: RunSummary, votes: int) -> VotableRun:
         plan = self._plan(summary)
@@ -269,31 +268,15 @@ class ArenaVoting:
         """Return the store's secret. The run's seed is not suitable: it is in the run's record, where it would reveal the sides."""
         return self._workspace.store.secret.value()
 
+    @cachedmethod(attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock"))
     def _plan(self, summary: RunSummary) -> RunPlan:
-        """Return the plan of a run, cached; it is read again after candidates have been added."""
-        key = (str(summary.id), summary.candidates)
-        with self._lock:
-            plan = self._plans.get(key)
-        if plan is None:
-            plan = self._workspace.journal.plan_of(summary.id)
-            with self._lock:
-                self._plans[key] = plan
-                while len(self._plans) > _RUNS_KNOWN:
-                    self._plans.popitem(last=False)
-        return plan
+        """Return a run's plan; it is read again after candidates have been added."""
+        return self._workspace.journal.plan_of(summary.id)
 
+    @cachedmethod(attrgetter("_extents"), lambda _, run: (run.id, sum(run.trials.values())), attrgetter("_lock"))
     def _extent(self, summary: RunSummary) -> tuple[int, int]:
-        """Return (tasks, trials per task) of a run, cached; it is read again after trials have been added."""
-        key = (str(summary.id), sum(summary.trials.values()))
-        with self._lock:
-            extent = self._extents.get(key)
-        if extent is None:
-            extent = self._workspace.arena.extent(summary.id)
-            with self._lock:
-                self._extents[key] = extent
-                while len(self._extents) > _RUNS_KNOWN:
-                    self._extents.popitem(last=False)
-        return extent
+        """Return (tasks, trials per task) of a run; they are read again after trials have been added."""
+        return self._workspace.arena.extent(summary.id)
 
     def _walk(
         self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
@@ -340,33 +323,27 @@ class ArenaVoting:
         )
 
     def _reveal(self, summary: RunSummary, plan: RunPlan, contest: Contest, vote: Vote) -> Reveal:
-        left, right = contest.responses[vote.pairing.left], contest.responses[vote.pairing.right]
-        telling = tuple(telling_words(response.text, summary.candidates) for response in (left, right))
         names = summary.candidates
+        left, right = (
+            telling_words(contest.responses[place].text, names) for place in (vote.pairing.left, vote.pairing.right)
+        )
         brought = any(plan.candidates[place].model is None for place in vote.pairing.pair)
-        self._note_disclosed(summary, contest.task.id, None if brought else contest.k, vote.reviewer)
+        self._note_disclosed(summary.id, contest.task.id, None if brought else contest.k, vote.reviewer)
         return Reveal(
             vote=vote,
             names=(names[vote.pairing.left], names[vote.pairing.right]),
             judges=tuple(judges_say(contest.judged, vote)),
-            telling=(telling[0], telling[1]),
+            telling=(left, right),
         )
 
-    def _note_disclosed(self, summary: RunSummary, task: str, k: int | None, reviewer: str) -> None:
-        mark = (str(summary.id), task, k, reviewer)
-        with self._lock:
-            known = mark in self._disclosed
-        if known:
-            return
-        arena_disclosures.note(self._workspace, summary.id, task, k, reviewer=reviewer)
-        with self._lock:
-            self._disclosed[mark] = None
-            while len(self._disclosed) > _DISCLOSED_KNOWN:
-                self._disclosed.popitem(last=False)
+    @cachedmethod(attrgetter("_disclosed"), lock=attrgetter("_lock"))
+    def _note_disclosed(self, run: RunId, task: str, k: int | None, reviewer: str) -> None:
+        """Record once that the reviewer learns the authors."""
+        arena_disclosures.note(self._workspace, run, task, k, reviewer=reviewer)
 
 
 def judges_say(judged: Mapping[str, Mapping[int, Judged]], vote: Vote) -> Iterator[JudgeOpinion]:
-    """Return the opinion of each judge that scored both responses of a vote."""
+    """Yield the opinion of each judge that scored both responses of a vote."""
     for judge, scores in judged.items():
         left, right = scores.get(vote.pairing.left), scores.get(vote.pairing.right)
         if left is None or right is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,7 +65,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A calibration requested by a browser. `samples` is a file of the folder; without any samples, the built-in ones are used."""
+    """A calibration that a browser requests. `samples` is a file in the folder; without samples, the built-in ones are used."""
 
     model: str
     samples: str | None = None
@@ -99,7 +100,7 @@ class Calibrations:
         return _listed(shown, self._workspace.calibrations.newest_numbers(), self._in_use())
 
     def chart(self, number: int) -> Chart:
-        """Return the chart of given against deserved scores; each mark links to the rows of its references."""
+        """Return the chart of the judge's scores against the reference scores; each mark links to its references."""
         record = self.one(number).record
         samples: Any = record.document.get("samples", [])
         return chart_calibration([sample for sample in samples if sample["judged"] is not None])
@@ -250,14 +251,11 @@ def _kept(workspace: Workspace, text: str) -> Path:
 
 def _as_json(text: str) -> str:
     """Return pasted samples as one JSON document; lines of JSON become a list."""
-    try:
+    with suppress(ValueError):
         json.loads(text)
-    except ValueError:
-        lines = [line for line in text.splitlines() if line.strip()]
-        try:
-            return json.dumps([json.loads(line) for line in lines], ensure_ascii=False)
-        except ValueError:
-            return text
+        return text
+    with suppress(ValueError):
+        return json.dumps([json.loads(line) for line in text.splitlines() if line.strip()], ensure_ascii=False)
     return text
 
 
@@ -269,22 +267,15 @@ def _named(wanted: Wanted) -> Iterator[None]:
     except SuiteErrors as error:
         if wanted.pasted is None:
             raise
-        raise InputError(PASTED, "; ".join(_said(each_error) for each_error in error.errors[:5])) from error
-
-
-def _said(input_error: InputError) -> str:
-    _, _, place = input_error.where.rpartition(".json")
-    return " ".join(part for part in (place.strip(": "), input_error.problem, input_error.remedy) if part)
+        parts = (
+            (each.where.rpartition(".json")[2].strip(": "), each.problem, each.remedy) for each in error.errors[:5]
+        )
+        raise InputError(PASTED, "; ".join(" ".join(filter(None, texts)) for texts in parts)) from error
 
 
 def _near(root: Path) -> Iterator[Path]:
-    """Yield the files of the folder and its direct subfolders."""
-    seen = 0
-    for pattern in ("*", "*/*"):
-        for path in root.glob(pattern):
-            seen += 1
-            if seen > 2_000:
-                return
-            parts = path.relative_to(root).parts
-            if path.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in parts) and path.is_file():
-                yield path
+    """Yield sample files in the folder and its direct subfolders; only the first 2,000 paths are checked."""
+    for path in islice(chain(root.glob("*"), root.glob("*/*")), 2_000):
+        parts = path.relative_to(root).parts
+        if path.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in parts) and path.is_file():
+            yield path

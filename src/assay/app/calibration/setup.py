@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.calls import ModelRequest
-    from assay.domain.model import ModelSpec
     from assay.engine.estimate import CostEstimate
     from assay.scoring.calibration import ReferenceSample
     from assay.scoring.evaluator import Sitting
@@ -100,11 +99,9 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     for plan in _plans(workspace):
         for judge in plan.judges:
             if judge.model.ref == spec.ref:
-                return JudgeSetting(
-                    judge=replace(judge, model=_reachable(judge.model, spec)),
-                    rubric=plan.rubric,
-                    source=f"run {plan.id}",
-                )
+                # A budget cannot be enforced without a price, which an older run may lack.
+                used = replace(judge.model, price=judge.model.price or spec.price)
+                return JudgeSetting(judge=replace(judge, model=used), rubric=plan.rubric, source=f"run {plan.id}")
     return JudgeSetting(
         judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH), rubric=QUALITY, source="the defaults"
     )
@@ -136,9 +133,3 @@ def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
     if loaded is not None and any(judge.model.ref == ref for judge in loaded.judges):
         return loaded
     return preflight.load(workspace, suite, judge=model)
-
-
-def _reachable(stored: ModelSpec, asked: ModelSpec) -> ModelSpec:
-    """Return the model as the run used it; if its price is missing, the current one is added."""
-    # A budget cannot be enforced without a price, which an older run may lack.
-    return replace(stored, price=stored.price or asked.price)

@@ -125,9 +125,9 @@ class ResolvedGradeQuery:
     wanted: GradeQuery
     run: GradedRun
     other: GradedRun | None
-    judge: str
-    panes: tuple[str, ...]
-    observed: bool
+    judge: str = ""
+    panes: tuple[str, ...] = ()
+    observed: bool = False
 
     def trials(self, *, after: tuple[int, int] | None, limit: int) -> tuple[PlacedTrial, ...]:
         """Return the next trials that may have rows."""
@@ -207,15 +207,8 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
         candidate=_known("candidate", wanted.candidate, run.candidates),
         criterion=_known("criterion", wanted.criterion, run.criteria),
     )
-    resolved = ResolvedGradeQuery(
-        workspace=workspace,
-        wanted=wanted,
-        run=replace(run, judges=judges),
-        other=other,
-        judge="",
-        panes=(),
-        observed=False,
-    )
+    run = replace(run, judges=judges)
+    resolved = ResolvedGradeQuery(workspace=workspace, wanted=wanted, run=run, other=other)
     if wanted.task:
         resolved.trials(after=None, limit=1)  # raises UnknownName for an unknown task
     if wanted.by is CompareBy.JUDGES:

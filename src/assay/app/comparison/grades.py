@@ -46,7 +46,7 @@ _LONGEST_LOOK: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaneGrades:
-    """One grader's grades in a row (one pane); `who` and `said` are set only if a person decided."""
+    """One grader's grades in a row (one pane); `who` and `reason` are set only if a person decided."""
 
     assessment: AssessmentKey
     state: AssessmentState
@@ -111,7 +111,7 @@ class GradeComparison:
 
         Args:
             start: number of rows to skip, below `WIDEST`, if rows are sorted by gap.
-            after: the place after which to continue, if rows are in the order of the run.
+            after: the position after which to continue, if rows are in the order of the run.
 
         Raises:
             UnknownName: an unknown run, judge, task, candidate or criterion.
@@ -190,7 +190,7 @@ class GradeComparison:
         return replace(chunk, rows=chunk.rows.only(through)), None if ended else place, looked
 
     def _shown(self, resolved: ResolvedGradeQuery, chunk: GradeChunk) -> tuple[GradesRow, ...]:
-        """Build the shown rows with their grades and words."""
+        """Build the shown rows with their grades and reasons."""
         rows, columns = chunk.rows, chunk.columns
         keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
         details = {
@@ -231,7 +231,7 @@ def _sheet(detail: AssessmentDetail, candidate: str, criterion: str, *, final: b
     last = next((event.decision for event in reversed(detail.events) if event.decision.verb is not Verb.UNDO), None)
     grades = () if rejected else _grades(shown, candidate, criterion)
     score = next((grade.score for grade in grades), None) if criterion else shown.scores.get(candidate)
-    if final:  # the words are the judge's, and the judge's pane shows them
+    if final:  # the reasons are the judge's, and the judge's pane shows them
         grades = tuple(replace(grade, reason="", evidence=()) for grade in grades)
     return PaneGrades(
         assessment=detail.row.key,

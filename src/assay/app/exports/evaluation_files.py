@@ -26,27 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.app.exports.pseudonyms import Anonymiser
-    from assay.domain.assessment import Grade, Response
+    from assay.domain.assessment import Response
     from assay.domain.digest import JsonValue
     from assay.domain.selection import AssessmentDetail, RunSummary
     from assay.domain.suite import CandidateSpec, Message, Task
 
 COLUMNS: Final = (
-    *(
-        "run",
-        "suite",
-        "task",
-        "thing",
-        "family",
-        "language",
-        "context",
-        "prompt",
-        "expected",
-        "ideal",
-        "final_answer",
-        "candidate",
-        "model",
-    ),
+    *("run", "suite", "task", "thing", "family", "language", "context", "prompt", "expected", "ideal", "final_answer"),
+    *("candidate", "model"),
     *("trial", "attempt", "response", "truncated", "judge", "by_model", "state", "criterion", "score", "raw_score"),
     *("min_score", "max_score", "weight", "reason", "assessment"),
 )
@@ -93,7 +80,7 @@ class _Runs:
 
 
 def export_hf_lines(request: ExportRequest) -> Exported:
-    """Write one row for each candidate's score, and one for each of its criteria."""
+    """Write one row per candidate score, and one per criterion score."""
     only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     rows = unseen = 0
@@ -119,9 +106,9 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
         "family": task.family or None,
         "language": task.language or None,
         "context": names.text(task.context) or None,
-        "expected": None if task.expected is None else names.text(task.expected),
-        "ideal": None if task.ideal is None else names.text(task.ideal),
-        "final_answer": None if task.final_answer is None else names.text(task.final_answer),
+        "expected": names.texts(task.expected),
+        "ideal": names.texts(task.ideal),
+        "final_answer": names.texts(task.final_answer),
         "trial": row.k,
         "attempt": row.attempt,
         "judge": row.grader,
@@ -144,8 +131,8 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
             "response": None if response is None else names.text(response.text),
             "truncated": None if response is None else response.truncated,
         }
-        overall = [grade for grade in grades if not grade.criterion]
-        yield {**of_candidate, "score": float(score), "reason": _reason(overall, names) or None}
+        reason = "\n".join(grade.reason for grade in grades if grade.reason and not grade.criterion)
+        yield {**of_candidate, "score": float(score), "reason": names.text(reason) or None}
         for grade in grades:
             if grade.criterion and grade.score is not None:
                 yield {
@@ -159,16 +146,12 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
                 }
 
 
-def _reason(grades: list[Grade], names: Anonymiser) -> str:
-    return names.text("\n".join(grade.reason for grade in grades if grade.reason))
-
-
 # --- Inspect ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _OneLog:
-    """The log of one suite and candidate while its samples are collected."""
+    """One suite and candidate's log while its samples are collected."""
 
     log: InspectLog = field(default_factory=InspectLog)
     runs: dict[RunId, None] = field(default_factory=dict)
@@ -177,7 +160,7 @@ class _OneLog:
 
 
 def export_inspect(request: ExportRequest) -> Exported:
-    """Write one log for a suite and a candidate; several logs go to a folder, one file for each.
+    """Write one log per suite and candidate; several logs go to a folder, one file each.
 
     Raises:
         InputError: the selection holds several candidates or suites, and the output is one file.
@@ -250,7 +233,7 @@ def _samples(
                 uuid=hashlib.sha256(identity.encode()).hexdigest()[:22],
                 prompt=[replace(turn, content=names.text(turn.content)) for turn in sent],
                 context=names.text(task.context),
-                expected=None if task.reference is None else names.text(task.reference),
+                expected=names.texts(task.reference),
                 replies=[(role, names.text(text)) for role, text in _replies(task, responses)],
                 truncated=bool(responses) and responses[-1].truncated,
                 model=runs.model(row.run_id, candidate) or shown,

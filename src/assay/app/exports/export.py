@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app import results_files
 from assay.app.environment import record_document
 from assay.app.exports import reports
-from assay.app.exports.exporters import EXPORTERS, Exported, Exporter, ExportRequest, OpenOutput
+from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, OpenOutput, only_counted
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
@@ -63,33 +63,21 @@ def export(request: ExportRequest) -> Exported:
         InputError: the format is unknown, or needs a file name or a package that is missing.
         Refused: a file already exists.
     """
-    exporter = _exporter(request.format)
+    try:
+        exporter = EXPORTERS.load(request.format)
+    except UnknownName as error:
+        names = EXPORTERS.names()
+        problem = f"there is no export format {request.format!r}.{did_you_mean(request.format, names)}"
+        raise InputError("", problem, remedy=f"Known: {', '.join(names)}.") from error
     rule = (request.threshold, request.against, request.margin)
     if request.format != "junit" and any(value is not None for value in rule):
         raise InputError("", f"--threshold, --against and --margin are for junit, not for {request.format}.")
     return exporter(request)
 
 
-def _exporter(format: str) -> Exporter:  # noqa: A002
-    try:
-        return EXPORTERS.load(format)
-    except UnknownName as error:
-        names = EXPORTERS.names()
-        raise InputError(
-            "",
-            f"there is no export format {format!r}.{did_you_mean(format, names)}",
-            remedy=f"Known: {', '.join(names)}.",
-        ) from error
-
-
 def export_report(request: ExportRequest) -> Exported:
     """Write a report of the selection: html, markdown, latex or junit."""
-    if request.everything:
-        raise InputError(
-            "--all",
-            f"{request.format} shows only counted results.",
-            remedy="Use --all with csv, parquet, json or jsonl.",
-        )
+    only_counted(request)
     text = reports.written(
         request.workspace,
         request.format,
@@ -292,35 +280,10 @@ def assessment_record(
     if not names.active:
         return exported
     record = plain(exported)
-    named = {
-        "candidates",
-        "scores",
-        "judge_scores",
-        "verdicts",
-        "labels",
-        "shown",
-        "grades",
-        "judge_grades",
-        "responses",
-        "ranking",
-        "events",
-    }
-    kept = {"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"}
-    unnamed = {key: value if key in kept else names.texts(value) for key, value in record.items() if key not in named}
+    unnamed = {key: _anonymous(key, value, names) for key, value in record.items()}
     return {
         **unnamed,
         "candidates": names.candidates(record["candidates"]),
-        "scores": _renamed(record["scores"], names),
-        "judge_scores": _renamed(record["judge_scores"], names),
-        "verdicts": _renamed(record["verdicts"], names),
-        "verifications": [_of_candidate(verification, names) for verification in record["verifications"]],
-        "labels": _renamed(record["labels"], names),
-        "shown": [names.candidate(name) for name in record["shown"]],
-        "grades": [_of_candidate(grade, names) for grade in record["grades"]],
-        "judge_grades": [_of_candidate(grade, names) for grade in record["judge_grades"]],
-        "responses": [_of_candidate(response, names) for response in record["responses"]],
-        "flags": [_of_candidate(flag, names) for flag in record["flags"]],
-        "ranking": [names.candidate(name) for name in record["ranking"]],
         "call": {key: value for key, value in record["call"].items() if key not in {"model", "model_version"}},
         "events": [
             {
@@ -331,6 +294,23 @@ def assessment_record(
             for event in record["events"]
         ],
     }
+
+
+_KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"})
+"""Fields of an assessment in which no name is replaced."""
+
+
+def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:
+    """Return one field of an assessment with pseudonyms."""
+    match key:
+        case "scores" | "judge_scores" | "verdicts" | "labels":
+            return _renamed(value, names)
+        case "verifications" | "grades" | "judge_grades" | "responses" | "flags":
+            return [_of_candidate(fields, names) for fields in value]
+        case "shown" | "ranking":
+            return [names.candidate(name) for name in value]
+        case _:
+            return value if key in _KEPT else names.texts(value)
 
 
 def _renamed(by_name: dict[str, Any], names: Anonymiser) -> dict[str, Any]:

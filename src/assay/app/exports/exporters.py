@@ -1,4 +1,4 @@
-"""Exporters: the request and the result of a function that writes one export format, and the table of formats.
+"""Exporters: an exporter's request and result, and the table of export formats.
 
 An exporter takes an `ExportRequest` and returns `Exported`. It raises `InputError` for options that its format does not use.
 It writes with `open_output`, so that a file appears complete or not at all. It receives rows one by one, because a store may

@@ -1,4 +1,4 @@
-"""Reports in HTML, Markdown, LaTeX and JUnit: the findings of a selection, with everything a reader needs to assess them."""
+"""Reports of a selection in HTML, Markdown, LaTeX and JUnit, with everything that a reader needs to judge the findings."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.ranking import Ranking, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from assay.analysis.diagnostics import ScoreDiagnostics
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
@@ -120,11 +122,8 @@ def _report(
 
 
 def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
-    filters = [
-        f"{key.removesuffix('s').replace('_', ' ')} {', '.join(values)}"
-        for key, values in asdict(selection).items()
-        if values
-    ]
+    chosen = {key.removesuffix("s").replace("_", " "): values for key, values in asdict(selection).items() if values}
+    filters = [f"{key} {', '.join(values)}" for key, values in chosen.items()]
     runs = wording.count(len(summaries), "run")
     when = ""
     if summaries:
@@ -134,7 +133,7 @@ def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
 
 
 def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
-    """Return one sentence for each comparison of the leader with another candidate, best first; empty if only one has a score.
+    """Return a sentence on the leader against each other candidate, best first; empty if only one has a score.
 
     Each sentence is about its pair alone. If the correction for all pairs reverses its decision, the sentence says so.
     """
@@ -253,61 +252,40 @@ def _junit(
     return junit(title="assay", rule=rule, cases=cases, notes=notes, written=workspace.clock.now())
 
 
-def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> list[Case]:
-    name = str(estimate.candidate)
-    low = f"below {wording.number(threshold)}"
+def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> Iterator[Case]:
+    name, low = str(estimate.candidate), f"below {wording.number(threshold)}"
     by_task = {str(task.task): task for task in estimate.by_task}
-    cases = []
-    for task in _tasks(basis):
+    for task in map(str, basis.table.tasks):
         mine = by_task.get(task)
         if mine is None:
-            cases.append(Case(candidate=name, name=task, skipped="no trials of this task count"))
-        elif _reaches(mine.mean, threshold):
-            cases.append(Case(candidate=name, name=task))
+            yield _case(name, task, None, threshold, "no trials of this task count")
         else:
-            cases.append(
-                Case(candidate=name, name=task, failure=f"{wording.task_line(mine, approved=basis.approved)}; {low}")
-            )
-    whole = "as a whole"
-    if estimate.mean is None:
-        cases.append(Case(candidate=name, name=whole, skipped=wording.MISSING["no_approved_trials"]))
-    elif _reaches(estimate.mean, threshold):
-        cases.append(Case(candidate=name, name=whole))
-    else:
-        cases.append(
-            Case(
-                candidate=name, name=whole, failure=f"{wording.estimate_line(estimate, approved=basis.approved)}; {low}"
-            )
-        )
-    return cases
+            yield _case(name, task, mine.mean, threshold, f"{wording.task_line(mine, approved=basis.approved)}; {low}")
+    text = wording.MISSING["no_approved_trials"]
+    if estimate.mean is not None:
+        text = f"{wording.estimate_line(estimate, approved=basis.approved)}; {low}"
+    yield _case(name, "as a whole", estimate.mean, threshold, text)
 
 
-def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: float) -> list[Case]:
+def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: float) -> Iterator[Case]:
     name = str(estimate.candidate)
-    shared = {str(task.task): task for task in comparison.by_task}
-    cases = []
-    for task in _tasks(basis):
-        mine = shared.get(task)
-        if mine is None:
-            cases.append(Case(candidate=name, name=task, skipped="this task has no counted trials of both candidates"))
-        elif _reaches(mine.difference, -margin):
-            cases.append(Case(candidate=name, name=task))
-        else:
-            shortfall = f"{wording.signed(mine.difference)} points against {comparison.b}, allowed are {wording.signed(-margin)}"
-            cases.append(Case(candidate=name, name=task, failure=shortfall))
+    shared = {str(task.task): task.difference for task in comparison.by_task}
+    for task in map(str, basis.table.tasks):
+        difference, text = shared.get(task), "this task has no counted trials of both candidates"
+        if difference is not None:
+            text = f"{wording.signed(difference)} points against {comparison.b}, allowed are {wording.signed(-margin)}"
+        yield _case(name, task, difference, -margin, text)
     shown = shown_not_worse(comparison, margin)
     shortfall = f"{wording.not_worse(name, str(comparison.b), margin, shown=shown)} {wording.verdict(comparison)}"
-    cases.append(Case(candidate=name, name="as a whole", failure=None if shown else shortfall))
-    return cases
+    yield Case(candidate=name, name="as a whole", failure=None if shown else shortfall)
 
 
-def _reaches(value: float, limit: float) -> bool:
-    """True if the value reaches the limit; a mean may be too low by its last binary digit."""
-    return value >= limit - 1e-12
-
-
-def _tasks(basis: Basis) -> list[str]:
-    return [str(task) for task in basis.table.tasks]
+def _case(name: str, task: str, value: float | None, limit: float, text: str) -> Case:
+    """Return a test case that is skipped without a value and fails below the limit; `text` is the reason for either."""
+    if value is None:
+        return Case(candidate=name, name=task, skipped=text)
+    # A mean may be too low by its last binary digit.
+    return Case(candidate=name, name=task, failure=None if value >= limit - 1e-12 else text)
 
 
 def _other(basis: Basis, names: Anonymiser, against: str) -> str:

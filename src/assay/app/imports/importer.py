@@ -1,4 +1,4 @@
-"""Import files: find, recognise and group them, and write them to the store. Half-written runs are never visible."""
+"""Import files into the store: find, recognise and group them, and write their runs, of which none is visible half-written."""
 
 from __future__ import annotations
 
@@ -129,30 +129,18 @@ def _read_options(options: ImportOptions) -> ReadOptions:
                 raise InputError(str(path), "there is no such file.")
         if paths:
             beside[role] = tuple(input_file(path) for path in paths)
-    for option, name in (
-        ("--run-name", options.run_name),
-        ("--candidate", options.candidate),
-        ("--dataset", options.dataset),
-    ):
+    for option in ("run_name", "candidate", "dataset"):
+        name = getattr(options, option)
         if problem := name_problem(name or ""):
-            raise InputError(option, f"is {name!r}, {problem}")
-    criteria = None
-    if options.criteria is not None:
-        criteria = _text_of(options.criteria)
-    info: dict[str, JsonValue] = {}
-    if options.model_info is not None:
-        info = _mapping_of(options.model_info)
-    mapping = None
-    if options.mapping is not None:
-        mapping = _mapping_of(options.mapping)
-        problem = mapped_columns.problem_of(mapping)
-        if problem is not None:
-            raise InputError(str(options.mapping), problem, remedy="See docs/how-to/import-results.md for examples.")
+            raise InputError(f"--{option.replace('_', '-')}", f"is {name!r}, {problem}")
+    mapping = None if options.mapping is None else _mapping_of(options.mapping)
+    if mapping is not None and (problem := mapped_columns.problem_of(mapping)) is not None:
+        raise InputError(str(options.mapping), problem, remedy="See docs/how-to/import-results.md for examples.")
     return ReadOptions(
         candidate=options.candidate,
         dataset=options.dataset,
-        criteria=criteria,
-        model_info=info,
+        criteria=None if options.criteria is None else _text_of(options.criteria),
+        model_info={} if options.model_info is None else _mapping_of(options.model_info),
         mapping=mapping,
         beside=beside,
     )
@@ -180,9 +168,8 @@ def _mapping_of(path: Path) -> dict[str, JsonValue]:
     try:
         document = read_yaml(text)
     except UnreadableText as error:
-        raise InputError(
-            f"{path}:{error.line}" if error.line else str(path), error.problem, remedy=error.remedy
-        ) from error
+        where = f"{path}:{error.line}" if error.line else str(path)
+        raise InputError(where, error.problem, remedy=error.remedy) from error
     for misuse in document.misuses:
         where = f"{path}:{document.line_of(misuse.path, False)}"
         raise InputError(where, f"{'.'.join(map(str, misuse.path))} {misuse.problem}", remedy=misuse.remedy)
@@ -246,18 +233,15 @@ def _import_group(
             if writing.rows or len(result.held) > before[0]:
                 keeping.give_up()
                 return
-            result.skipped.append(
-                Skipped(where=source.name, why=f"holds nothing that can be imported as {importer.NAME}.")
-            )
+            why = f"holds nothing that can be imported as {importer.NAME}."
+            result.skipped.append(Skipped(where=source.name, why=why))
             return
         keeping.finish()
         done = target.finish()
     except PartlyKnown as error:
         start_again(without | {run.run_key for run in error.runs})
-        known_in = ", ".join(run.id for run in error.runs)
-        result.notes.append(
-            Noted(where=source.name, what=f"some of its responses are in {known_in} already and are left out.")
-        )
+        what = f"some of its responses are in {', '.join(run.id for run in error.runs)} already and are left out."
+        result.notes.append(Noted(where=source.name, what=what))
         return
     except ImportedMeanwhile:
         start_again(without)

@@ -78,26 +78,12 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
     if home is not None and (restored.renumbered or home.resolve() != folder.resolve()):
         for run in restored.runs:  # the records get the numbers that they have in the store
             workspace.results.end(RunId(run))
-    return Rebuilt(
-        runs=restored.runs,
-        there=tuple(run for run in restored.there if not workspace.store.run_removal.is_aside(run)),
-        aside=tuple(
-            sorted(
-                {
-                    *results_folder.runs_aside(folder),
-                    *(run for run in restored.there if workspace.store.run_removal.is_aside(run)),
-                }
-            )
-        ),
-        tasks=restored.tasks,
-        trials=restored.trials,
-        responses=restored.responses,
-        assessments=restored.assessments,
-        events=restored.events,
-        votes=restored.votes,
-        renumbered=restored.renumbered,
-        altered=restored.altered,
-        altered_votes=restored.altered_votes,
+    removed = {run for run in restored.there if workspace.store.run_removal.is_aside(run)}
+    return fill(
+        Rebuilt,
+        restored,
+        there=tuple(run for run in restored.there if run not in removed),
+        aside=tuple(sorted({*results_folder.runs_aside(folder), *removed})),
         skipped=tuple(skipped),
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -63,31 +63,21 @@ def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
     return replace(task, thing=read_field(text, reading.title))
 
 
+@dataclass(slots=True)
 class RunWriter:
     """Writes one group's records to the store and its messages to the result."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        group: FileGroup,
-        options: ImportOptions,
-        originals: Sequence[OriginalFile],
-        suite: str | None,
-        result: ImportResult,
-        progress: Progress,
-        reading: ExtractionSpec | None,
-        without: frozenset[int],
-    ) -> None:
-        self._reading = reading
-        self._without = without
-        self._left_out: set[tuple[str, str, int]] = set()
-        self._workspace = workspace
-        self._group = group
-        self._options = options
-        self._originals = originals
-        self._suite = suite
-        self._result = result
-        self._progress = progress
+    _workspace: Workspace
+    _group: FileGroup
+    _options: ImportOptions
+    _originals: Sequence[OriginalFile]
+    _suite: str | None
+    _result: ImportResult
+    _progress: Progress
+    _reading: ExtractionSpec | None
+    _without: frozenset[int]
+    _left_out: set[tuple[str, str, int]] = field(default_factory=set)
+    rows: int = 0
 
     def stream(self, target: StoreImport, records: Iterator[Found]) -> list[str]:
         """Write all records and return the ids of the new runs."""
@@ -285,8 +275,9 @@ class RunWriter:
         suite = self._suite or run.suite
         started, source = run.started, "file"
         if started is None:
-            modified = group.source.path.stat().st_mtime
-            started, source = _iso(modified), "file_mtime"
+            modified = datetime.fromtimestamp(group.source.path.stat().st_mtime, UTC)
+            started = modified.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            source = "file_mtime"
         parameters = _parameters(run.provenance.get("parameters"))
         imported: dict[str, JsonValue] = {
             "format": run.format,
@@ -389,26 +380,17 @@ def _laid_over(
     return laid
 
 
+_PARAMETERS: Final = {
+    **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), int | float),
+    **dict.fromkeys(("max_tokens", "seed"), int),
+}
+
+
 def _parameters(value: JsonValue) -> Parameters:
-    """Return the file's sampling parameters that Assay knows and that have the right type."""
-    given = as_object(value)
-    return Parameters(
-        temperature=_number(given.get("temperature")),
-        top_p=_number(given.get("top_p")),
-        max_tokens=_whole(given.get("max_tokens")),
-        frequency_penalty=_number(given.get("frequency_penalty")),
-        presence_penalty=_number(given.get("presence_penalty")),
-        seed=_whole(given.get("seed")),
-    )
-
-
-def _number(value: JsonValue) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _whole(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return the known sampling parameters in the file that have the right type."""
+    known: dict[str, Any] = {}
+    for name, number in as_object(value).items():
+        kind = _PARAMETERS.get(name)
+        if kind is not None and isinstance(number, kind) and not isinstance(number, bool):
+            known[name] = number
+    return Parameters(**known)

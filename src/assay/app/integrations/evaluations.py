@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4, uuid5
 
 from assay.app.runs import execution, preflight
@@ -196,15 +196,11 @@ def _document(submission: Submission) -> dict[str, JsonValue]:
     task: dict[str, JsonValue] = {
         "id": slug(submission.thing) if submission.task_id is None else submission.task_id,
         "thing": submission.thing,
-        "context": submission.context or None,
-        "language": submission.language or None,
-        "family": submission.family or None,
-        "prompt": cast("JsonValue", submission.prompt),
-        "expected": submission.expected,
-        "ideal": submission.ideal,
-        "final_answer": submission.final_answer,
-        "score": submission.score,
-        "trials": submission.trials,
+        **{name: getattr(submission, name) or None for name in ("context", "language", "family")},
+        **{
+            name: getattr(submission, name)
+            for name in ("prompt", "expected", "ideal", "final_answer", "score", "trials")
+        },
         "snippets": dict(submission.snippets),
     }
     rubric = submission.rubric
@@ -246,16 +242,10 @@ def _judge(workspace: Workspace, submission: Submission) -> Any:
         {"model": full_names.get(entry, entry)} if isinstance(entry, str) else entry
         for entry in (given if isinstance(given, list) else [given])
     ]
-    if mode is not None:
-        each = [
-            {**entry, "mode": mode} if isinstance(entry, Mapping) and "rotate" not in entry else entry for entry in each
-        ]
-    if submission.judge_prompt:
-        prompt = submission.judge_prompt if "/" in submission.judge_prompt else f"prompts/{submission.judge_prompt}"
-        each = [
-            {**entry, "prompt": prompt} if isinstance(entry, Mapping) and "rotate" not in entry else entry
-            for entry in each
-        ]
+    keys = {} if mode is None else {"mode": mode}
+    if prompt := submission.judge_prompt:
+        keys["prompt"] = prompt if "/" in prompt else f"prompts/{prompt}"
+    each = [{**entry, **keys} if isinstance(entry, Mapping) and "rotate" not in entry else entry for entry in each]
     return each[0] if len(each) == 1 else each
 
 

@@ -71,7 +71,7 @@ def receive(workspace: Workspace, content: bytes) -> Received:
 
 
 _ONE_BY_ONE: Final = Lock()
-"""Serialises imports, so that a run sent several times at once is imported once, and the other requests find it."""
+"""Allows one import at a time, so that a run sent several times at once is imported only once."""
 
 _PATIENCE_S: Final = 5.0
 

@@ -105,41 +105,33 @@ def matrix(
     if first_run and first_run >= len(of_suite):
         raise UnknownName("run", f"{first_run + 1} of {len(of_suite)}", remedy="Remove runs= from the address.")
     shown = of_suite[first_run : first_run + RUNS]
-    candidates = tuple(dict.fromkeys(name for trial_mark in shown for name in trial_mark.candidates))
+    candidates = tuple(dict.fromkeys(name for run in shown for name in run.candidates))
     if candidate and candidate not in candidates:
         raise UnknownName("candidate", candidate, candidates)
-    rows = workspace.archive.trials.matrix(
-        [trial_mark.id for trial_mark in shown], after=after, limit=TASKS + 1, trials=TRIALS
-    )
-    keys = [trial_mark.key for row in rows[:TASKS] for run_trials in row.trials.values() for trial_mark in run_trials]
-    selection = Selection(runs=tuple(trial_mark.id for trial_mark in shown))
-    scores = (
-        {trial_mark.trial: trial_mark.scores for trial_mark in workspace.archive.scores.of_trials(selection, keys)}
-        if keys
-        else {}
-    )
+    rows = workspace.archive.trials.matrix([run.id for run in shown], after=after, limit=TASKS + 1, trials=TRIALS)
+    keys = [trial.key for row in rows[:TASKS] for run_trials in row.trials.values() for trial in run_trials]
+    selection = Selection(runs=tuple(run.id for run in shown))
+    counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
+    scores = {trial.trial: trial.scores for trial in counted}
     lines = []
     for row in rows[:TASKS]:
         cells, given = {}, dict[str, list[float]]()
         for run, run_trials in row.trials.items():
             line = []
             for trial in run_trials:
-                its_scores = scores.get(int(trial.key), {})
-                for name, score in its_scores.items():
+                by_name = scores.get(int(trial.key), {})
+                for name, score in by_name.items():
                     given.setdefault(name, []).append(score)
-                meant = [score for name, score in its_scores.items() if candidate in ("", name)]
+                meant = [score for name, score in by_name.items() if candidate in ("", name)]
                 line.append(MatrixCell(trial=trial, score=sum(meant) / len(meant) if meant else None))
             cells[run] = tuple(line)
         means = {name: (sum(values) / len(values), len(values)) for name, values in given.items()}
         lines.append(Line(task=row.task, thing=row.thing, cells=cells, means=means))
-    width = {
-        trial_mark.id: max((len(line.cells.get(trial_mark.id, ())) for line in lines), default=0)
-        for trial_mark in shown
-    }
+    width = {run.id: max((len(line.cells.get(run.id, ())) for line in lines), default=0) for run in shown}
     return Matrix(
         suite=suite,
         suites=suites,
-        runs=tuple((trial_mark, width[trial_mark.id]) for trial_mark in shown),
+        runs=tuple((run, width[run.id]) for run in shown),
         candidates=candidates,
         lines=tuple(lines),
         after=rows[TASKS - 1].place if len(rows) > TASKS else None,

@@ -1,21 +1,13 @@
-"""A candidate's approved mean in each suite."""
+"""Candidates: their means by suite, and corrections of their names."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from assay.app.wire import document, fill, source
-from assay.domain.errors import InputError
-
-if TYPE_CHECKING:
-    from assay.app.workspace import Workspace
-    from assay.domain.renaming import CandidateRow, NameEvent
-
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
+from assay.app.wire import document, fill, source
+from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
 from assay.domain.names import name_problem
 from assay.domain.selection import Selection
@@ -25,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.workspace import Workspace
+    from assay.domain.renaming import CandidateRow, NameEvent
 
 MOST_ASSESSMENTS: Final = 20_000
 """Above this number of assessments, a suite is not read here; the statistics page caches its figures."""
@@ -46,7 +39,7 @@ class CandidateInSuite:
 
 
 def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tuple[CandidateInSuite, ...]:
-    """Return the candidate's score in each of the first `MOST_SUITES` suites over all their runs, as `assay stats --suite` does."""
+    """Return the candidate's score over all runs of a suite, for each of the first `MOST_SUITES` suites."""
     return tuple(each for suite in suites[:MOST_SUITES] for each in _standing(workspace, candidate, suite))
 
 
@@ -69,7 +62,7 @@ def _standing(workspace: Workspace, candidate: str, suite: str) -> list[Candidat
 
 
 def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
-    """Return every candidate of every run."""
+    """Return the candidates of all runs."""
     return workspace.store.renaming.candidates()
 
 

@@ -23,6 +23,7 @@ from assay.app.wire import Json, document, fill, source
 from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
+    from assay.app.provenance import Provenance
     from assay.app.registry.run_origin import Source
     from assay.app.registry.run_record import Dossier
     from assay.app.registry.runs import RunInFull
@@ -130,15 +131,11 @@ class DossierDocument(RunSummaryDocument):
 
 def run_document(full: RunInFull) -> RunDocument:
     """Return the document of `show RUN`."""
-    plan, provenance = full.plan, full.provenance
-    rate = provenance.calls_per_s
+    plan = full.plan
     return fill(
         RunDocument,
         run_summary(full.summary),
-        seconds=provenance.seconds,
-        calls=provenance.calls,
-        calls_per_second=None if rate is None else round(rate, 4),
-        answered=answered(provenance),
+        **_calls(full.provenance),
         **record_document(plan),
         seed=plan.seed,
         parameters=plan.parameters.as_json(),
@@ -162,30 +159,20 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
     """Return the registry record of a run."""
     provenance, record = dossier.provenance, dossier.record
     plan, summary = provenance.plan, provenance.summary
-    rate = provenance.calls_per_s
+    named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
     return fill(
         DossierDocument,
         run_summary(summary),
-        seconds=provenance.seconds,
-        calls=provenance.calls,
-        calls_per_second=None if rate is None else round(rate, 4),
-        answered=answered(provenance),
-        asked_with=record["asked_with"],
-        judged_with=record["judged_with"],
-        candidates=summary.candidates,
-        judges=summary.judges,
+        **_calls(provenance),
+        **{name: record[name] for name in named},
         judge_prompts={judge.name: judge.prompt for judge in plan.judges},
         environment=plan.environment,
-        seeds=record["seeds"],
         parameters=plan.parameters.as_json(),
         config_digest=dossier.config,
         code_version=dossier.code,
         source=source_document(dossier.source),
         system_prompt=plan.system_prompt,
-        prompt_version=record["prompt_version"],
-        rubric_digest=record["rubric_digest"],
         rubric=criteria(plan.rubric),
-        suite_digest=record["suite_digest"],
         review=str(plan.policy),
         protocols=tuple(
             {**version.protocol.as_json(), "at": version.at or None, "reviewer": version.reviewer or None}
@@ -193,6 +180,16 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
         ),
         files=dossier.files,
     )
+
+
+def _calls(provenance: Provenance) -> dict[str, object]:
+    rate = provenance.calls_per_s
+    return {
+        "seconds": provenance.seconds,
+        "calls": provenance.calls,
+        "calls_per_second": None if rate is None else round(rate, 4),
+        "answered": answered(provenance),
+    }
 
 
 def source_document(origin: Source) -> SourceDocument:

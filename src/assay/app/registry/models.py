@@ -1,4 +1,4 @@
-"""Models: which ones were called, their usage and failures, and a test call that checks if a model answers.
+"""Models that were called or can be: their usage and failures, and a test call to each.
 
 Theory. Usage is summed once; later reads add only new calls (`Archive.call_groups`), so the page takes the same time
 however many calls are stored. Price, address and parameters of a model come from the newest plans.
@@ -18,6 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from cachetools import FIFOCache
 
 from assay.app.calibration_status import words
 from assay.app.runs.cost_estimate import Tally
@@ -195,22 +196,12 @@ class _Sum:
             self.failed += call_group.calls
             self.last_failed = max(self.last_failed, call_group.last_call)
             n, last = self.failures.get((call_group.kind, call_group.fault or ""), (0, 0))
-            self.failures[call_group.kind, call_group.fault or ""] = (
-                n + call_group.calls,
-                max(last, call_group.last_call),
-            )
+            newest = max(last, call_group.last_call)
+            self.failures[call_group.kind, call_group.fault or ""] = (n + call_group.calls, newest)
 
     def used(self, unanswered: int = 0) -> Used:
-        return Used(
-            unanswered=unanswered,
-            calls=self.calls,
-            failed=self.failed,
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cost_usd=self.cost_usd,
-            unpriced=self.unpriced,
-            runs=len(self.runs),
-        )
+        same = ("calls", "failed", "input_tokens", "output_tokens", "cost_usd", "unpriced")
+        return Used(unanswered=unanswered, runs=len(self.runs), **{name: getattr(self, name) for name in same})
 
 
 class Models:
@@ -224,7 +215,7 @@ class Models:
         self._sums: dict[tuple[str, str], _Sum] = {}
         self._runs: dict[int, RunId] = {}
         self._missing: dict[int, int] = {}
-        self._checks: dict[str, Checked] = {}
+        self._checks: FIFOCache[str, Checked] = FIFOCache(_CHECKS_KEPT)
         self._checking: set[str] = set()
 
     def all(self) -> tuple[Model, ...]:
@@ -272,7 +263,7 @@ class Models:
             more_runs=max(0, len(runs) - RUNS_SHOWN),
             failures=tuple(
                 Failing(kind=kind, fault=fault, role=role, calls=n, last=facts.get(last))
-                for role, kind, fault, n, last in sorted(failures, key=lambda latency: -latency[3])
+                for role, kind, fault, n, last in sorted(failures, key=lambda failure: -failure[3])
             ),
             latencies=latencies,
             calibrations=tuple(self._workspace.calibrations.records(model=ref)),
@@ -307,11 +298,7 @@ class Models:
             with self._lock:
                 self._checking.discard(ref)
         with self._lock:
-            # Removed first, so that the newest check is the last in the dictionary and the last to be dropped.
-            self._checks.pop(ref, None)
             self._checks[ref] = outcome
-            while len(self._checks) > _CHECKS_KEPT:
-                del self._checks[next(iter(self._checks))]
         return outcome
 
     # --- internal, called under the lock
@@ -345,14 +332,12 @@ class Models:
         specs: dict[tuple[str, str], ModelSpec] = {}
         for plan in self._plans.newest():
             self._note(specs, plan)
-        judge: Any = self._workspace.settings.values["judge"]
-        for entry in judge if isinstance(judge, list) else [judge]:
-            ref = entry.get("model") if isinstance(entry, Mapping) else entry
-            if isinstance(ref, str) and (spec := self._said(ref)) is not None:
+        for ref in self._workspace.settings.judge_refs:
+            if (spec := self._named(ref)) is not None:
                 specs.setdefault((Role.JUDGE.value, spec.ref), spec)
         named = {ref for _, ref in (*specs, *self._sums)}
         for ref in self._workspace.settings.values["prices"]:
-            if str(ref) not in named and (spec := self._said(str(ref))) is not None:
+            if str(ref) not in named and (spec := self._named(str(ref))) is not None:
                 specs.setdefault((Role.CANDIDATE.value, spec.ref), spec)
         for role, ref in self._sums:
             if (role, ref) not in specs and (spec := self._of_older_run(role, ref)) is not None:
@@ -378,9 +363,9 @@ class Models:
             self._note(specs, plan)
             if "imported" in plan.environment and role == Role.CANDIDATE:
                 specs.setdefault((role, ref), replace(self._bare(ref), parameters=plan.parameters))
-        return specs.get((role, ref)) or self._said(ref)
+        return specs.get((role, ref)) or self._named(ref)
 
-    def _said(self, ref: str) -> ModelSpec | None:
+    def _named(self, ref: str) -> ModelSpec | None:
         """Return the model with this reference and without parameters; None for an invalid reference."""
         try:
             return model_candidate(self._workspace, ref).model
@@ -389,7 +374,7 @@ class Models:
 
     def _bare(self, ref: str) -> ModelSpec:
         """Return the model behind a bare name; an imported name without one of our providers cannot be called."""
-        return self._said(ref) or ModelSpec(provider=ref, name="")
+        return self._named(ref) or ModelSpec(provider=ref, name="")
 
     def _model(
         self, role: str, ref: str, specs: Mapping[tuple[str, str], ModelSpec], tiers: Mapping[str, Sequence[str]]
@@ -424,7 +409,7 @@ class Models:
 
     def _price(self, spec: ModelSpec) -> Priced:
         if spec.price is not None:
-            configured = self._said(spec.ref)
+            configured = self._named(spec.ref)
             source = "assay.yaml" if configured is not None and configured.price == spec.price else "suite"
             return Priced(input_usd=spec.price.input_usd, output_usd=spec.price.output_usd, source=source)
         if spec.provider in _FREE:
@@ -507,14 +492,8 @@ async def _ask(workspace: Workspace, spec: ModelSpec) -> Checked:
     try:
         reply = await asyncio.wait_for(beside.directory.provider(spec).complete(request), CHECK_S)
     except CallFailed as error:
-        return Checked(
-            at=at,
-            ok=False,
-            latency_s=workspace.clock.monotonic() - began,
-            kind=error.kind,
-            detail=error.detail,
-            cost_usd=error.cost_usd,
-        )
+        took, cost_usd = workspace.clock.monotonic() - began, error.cost_usd
+        return Checked(at=at, ok=False, latency_s=took, kind=error.kind, detail=error.detail, cost_usd=cost_usd)
     except TimeoutError:
         return Checked(at=at, ok=False, kind="timeout", detail=f"No answer came within {CHECK_S:.0f} seconds.")
     finally:

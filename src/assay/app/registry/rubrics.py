@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from cachetools import FIFOCache
 
 from assay.analysis.criteria import CriterionReport, analyse_criterion
 from assay.app.text_diff import Part, marked
@@ -133,7 +134,8 @@ class Criteria:
         self._newest = self._aside = 0
         self._uses: dict[int, RubricUse] = {}
         self._digests: dict[int, str] = {}
-        self._read: dict[str, _Read] = {}
+        # First in, first out: unlike an LRU cache, it may be read without a lock.
+        self._read: FIFOCache[str, _Read] = FIFOCache(RUBRICS_KEPT)
 
     def all(self) -> tuple[RubricInUse, ...]:
         """Return every rubric, the most recently used first."""
@@ -239,10 +241,7 @@ class Criteria:
             read = _Read(
                 version=version, event=event, criteria=reports, took=ended - began, ended=ended, at=clock.now()
             )
-            self._read.pop(use.digest, None)
             self._read[use.digest] = read
-            while len(self._read) > RUBRICS_KEPT:
-                del self._read[next(iter(self._read))]
             return read
 
     def _is_good(self, known: _Read, version: object) -> bool:
@@ -261,15 +260,12 @@ class Criteria:
 
     def _still_counting(self, criterion_in_full: CriterionInFull) -> CriterionInFull:
         """Drop examples whose decision was undone since they were read: they no longer count."""
-        kept = {}
-        for place in ("highest", "lowest"):
-            example: Example | None = getattr(criterion_in_full, place)
-            counts = (
-                example is not None
-                and self._workspace.archive.assessments.detail(example.assessment).row.state in COUNTS
-            )
-            kept[place] = example if counts else None
-        return replace(criterion_in_full, highest=kept["highest"], lowest=kept["lowest"])
+        detail = self._workspace.archive.assessments.detail
+        kept = [
+            example if example and detail(example.assessment).row.state in COUNTS else None
+            for example in (criterion_in_full.highest, criterion_in_full.lowest)
+        ]
+        return replace(criterion_in_full, highest=kept[0], lowest=kept[1])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
         """Return the grade at a place, with its reason; if there are several candidates, use the one with that grade."""

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
-    from assay.domain.suite import CandidateSpec, JudgeSpec, Task
+    from assay.domain.suite import CandidateSpec, Task
 
 MOST_TASKS: Final = 500
 """Maximum number of tasks for which each change gets an interval; with more tasks, only the differences are given."""
 
+_KINDS: Final = (
+    "suite", "parameters", "prompt", "criterion", "candidate", "judge", "task", "endpoint", "version", "answered",
+)  # fmt: skip
 # Fixed, so that the same two runs always give the same intervals.
 _SEED: Final = 20240607
 
@@ -118,7 +121,7 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
         before=before_run.id,
         after=other.id,
         set_up=set_up,
-        same=_same(set_up),
+        same=tuple(kind for kind in _KINDS if kind not in {change.kind for change in set_up}),
         changes=tuple(_changes(workspace, before_run.id, other.id)),
         shared_tasks=len(shared),
     )
@@ -126,11 +129,8 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
 
 def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     a, b = before.plan, after.plan
-    yield from _differing(
-        "suite",
-        {"name": a.suite, "file": a.copy.path, "digest": a.copy.digest},
-        {"name": b.suite, "file": b.copy.path, "digest": b.copy.digest},
-    )
+    suites = ({"name": plan.suite, "file": plan.copy.path, "digest": plan.copy.digest} for plan in (a, b))
+    yield from _differing("suite", *suites)
     yield from _differing("parameters", a.parameters.as_json(), b.parameters.as_json())
     yield from _differing("prompt", {"version": a.prompt_version or None}, {"version": b.prompt_version or None})
     yield from _text("prompt", "system prompt", a.system_prompt, b.system_prompt)
@@ -157,7 +157,7 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     yield from _differing("judge", records[0]["judged_with"], records[1]["judged_with"])
     prompts = [{j.name: j for j in plan.judges} for plan in (a, b)]
     for name in prompts[0].keys() & prompts[1].keys():
-        yield from _text("prompt", f"judge {name}", _prompt(prompts[0][name]), _prompt(prompts[1][name]))
+        yield from _text("prompt", f"judge {name}", *(of[name].prompt or "" for of in prompts))
 
 
 def _asked(asked_with: JsonValue, name: str) -> JsonValue:
@@ -175,29 +175,22 @@ def _own_prompts(candidate: CandidateSpec) -> str:
     return "\n".join([*system, *prompt, *(f"[{message.role}]\n{message.content}" for message in candidate.messages)])
 
 
-def _prompt(judge: JudgeSpec) -> str:
-    return judge.prompt or ""
-
-
 def _tasks(before: dict[str, tuple[Task, int]], after: dict[str, tuple[Task, int]]) -> Iterator[SetUp]:
     for name in before.keys() - after.keys():
         yield SetUp(kind="task", name=name, before="there", after=None)
     for name in after.keys() - before.keys():
         yield SetUp(kind="task", name=name, before=None, after="there")
-    for name, (a, trials) in before.items():
-        if name not in after:
-            continue
-        b, trials_after = after[name]
+    plain = ("thing", "weight", "tags", "language", "family")
+    for name in (name for name in before if name in after):
+        (a, _), (b, _) = sides = (before[name], after[name])
         if a.digest != b.digest:
             yield from _text("task", name, _told(a), _told(b))
-        plain = ("thing", "weight", "tags", "language", "family")
-        yield from _differing(
-            "task",
-            {f"{name}, {key}": getattr(a, key) for key in plain}
-            | {f"{name}, scoring": a.scoring.rule, f"{name}, trials": trials},
-            {f"{name}, {key}": getattr(b, key) for key in plain}
-            | {f"{name}, scoring": b.scoring.rule, f"{name}, trials": trials_after},
+        settings = (
+            {f"{name}, {key}": getattr(task, key) for key in plain}
+            | {f"{name}, scoring": task.scoring.rule, f"{name}, trials": trials}
+            for task, trials in sides
         )
+        yield from _differing("task", *settings)
 
 
 def _told(task: Task) -> str:
@@ -249,26 +242,6 @@ def _text(kind: str, name: str, before: str, after: str) -> Iterator[SetUp]:
     if before != after:
         lines = tuple(unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2))
         yield SetUp(kind=kind, name=name, before=before, after=after, lines=lines)
-
-
-_KINDS: Final = (
-    "suite",
-    "parameters",
-    "prompt",
-    "criterion",
-    "candidate",
-    "judge",
-    "task",
-    "endpoint",
-    "version",
-    "answered",
-)
-
-
-def _same(set_up: tuple[SetUp, ...]) -> tuple[str, ...]:
-    """Return the kinds of settings that are equal in both runs."""
-    differing = {change.kind for change in set_up}
-    return tuple(kind for kind in _KINDS if kind not in differing)
 
 
 def _changes(workspace: Workspace, before: str, after: str) -> Iterator[CandidateChange]:

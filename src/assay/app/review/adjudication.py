@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 DISAGREEMENTS: Final = ("fact", "overlooked", "rubric", "weight", "scale", "task", "slip", "other")
-"""Subjects of a dispute. A dispute about the rubric or the scale needs a better rubric or scale, not a different verdict."""
+"""Subjects of a dispute. A dispute on the rubric or its scale calls for a better rubric, not for a different verdict."""
 
 
 CONFIDENCES: Final = ("sure", "fairly", "unsure")

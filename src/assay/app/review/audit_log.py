@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from time import monotonic
@@ -31,25 +32,9 @@ CHECK_S: Final = 0.8
 _EXPORTED_AT_ONCE: Final = 500
 
 COLUMNS: Final = (
-    "event",
-    "at",
-    "reviewer",
-    "decision",
-    "before",
-    "after",
-    "run",
-    "suite",
-    "task",
-    "thing",
-    "trial",
-    "assessment",
-    "via",
-    "displayed",
-    "active_s",
-    "reason",
-    "note",
-    "corrections",
-)
+    "event", "at", "reviewer", "decision", "before", "after", "run", "suite", "task", "thing", "trial", "assessment", "via",
+    "displayed", "active_s", "reason", "note", "corrections",
+)  # fmt: skip
 
 
 @document
@@ -144,13 +129,9 @@ def log_filter(
 
 def _is_day(text: str) -> bool:
     """True if the text is a valid date in the form 2026-01-31."""
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text))
+    return False
 
 
 def page(

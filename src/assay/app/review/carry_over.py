@@ -1,4 +1,4 @@
-"""Carry reviews over to a regrade: if an assessment has not changed, its earlier decision is repeated as a new event."""
+"""Carry over reviews to a regrade by repeating, as a new event, each decision on an unchanged assessment."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ if TYPE_CHECKING:
 
 
 def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
-    """Repeat the earlier decision on every regraded assessment that has not changed; return the number of repeated decisions.
+    """Repeat the earlier decisions on unchanged assessments of a regrade; return how many were repeated.
 
     Unchanged means the same scores and grades for the same candidate and grader, and no new flag. A second call has no effect.
     """
     if plan.regrade_of is None:
         return 0
+    origin, states = Selection(runs=(plan.regrade_of,)), frozenset(DECIDED.values())
     decided = {
         (row.task, row.k, row.candidate, row.grader): row
-        for row in workspace.archive.assessments.matching(
-            Selection(runs=(plan.regrade_of,)), states=frozenset(DECIDED.values())
-        )
+        for row in workspace.archive.assessments.matching(origin, states=states)
     }
     if not decided:
         return 0
@@ -44,9 +43,8 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
         if was is None:
             continue
         detail = workspace.archive.assessments.detail(was.key)
-        if _came_out_alike(detail.judged, row.assessment):
-            decision = _as_before(detail, row, plan)
-            decisions.extend([] if decision is None else [decision])
+        if _came_out_alike(detail.judged, row.assessment) and (decision := _as_before(detail, row, plan)) is not None:
+            decisions.append(decision)
     kept = 0
     for decision in decisions:
         try:

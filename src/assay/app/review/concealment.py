@@ -1,4 +1,4 @@
-"""Hide which items of a run are control items: by totals that every decision changes equally, and by opaque names.
+"""Concealment of control items: totals that every decision changes equally, and opaque names of items.
 
 Theory. A planted check is a copy of a decided assessment, and a reviewer could recognise it by a total that changes only with
 real items. Therefore, while items of such a run are pending, the review page counts every decision equally: T decisions are
@@ -41,7 +41,7 @@ LOOK_S: Final = 1.0
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _HALF: Final = 20  # bits in each half; eight letters of five bits hold both halves
 _ROUNDS: Final = 6
-_STATES: Final = (*DECIDED.values(),)
+_STATES: Final = tuple(DECIDED.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,11 @@ class Concealment:
         switches = switches_by_run(self._workspace)
         covered: dict[RunId, _Covered] = {}
         for run in waiting:
-            if run.id not in switches:
-                protocol, decided, made = protocol_of(run.protocol), 0, 0
-            else:
+            protocol, decided, made = protocol_of(run.protocol), 0, 0
+            if run.id in switches:
                 last, switch = switches[run.id][-1]
-                protocol, decided, made = (
-                    switch.protocol,
-                    switch.decided_before,
-                    self._made_before(last, switch.protocol),
-                )
+                protocol, decided = switch.protocol, switch.decided_before
+                made = self._made_before(last, protocol)
             if protocol.control_share or run.has_control_items:
                 covered[run.id] = _Covered(protocol, decided, made)
         return covered

@@ -80,9 +80,8 @@ class ControlItemFactory:
         row = decisions.assessment(self._workspace, detail.row.key).row
         if row.state not in _COUNTED:
             return
-        waiting = self._workspace.control_items.read(
-            reviewer=decision.reviewer, source=row.key, states={AssessmentState.PENDING}
-        )
+        pending = {AssessmentState.PENDING}
+        waiting = self._workspace.control_items.read(reviewer=decision.reviewer, source=row.key, states=pending)
         if any(isinstance(item.origin, RepeatOrigin) for item in waiting):
             return
         origin = RepeatOrigin(
@@ -96,11 +95,8 @@ class ControlItemFactory:
 
     def _altered_share(self, run: RunId, reviewer: str, *, share: float) -> float:
         """Return the share of altered checks, raised if the reviewer meets too few problems to stay attentive."""
-        verbs = [
-            taken.verb
-            for _, taken in self._taken(run, reviewer=reviewer, newest=_LOOKED_AT)
-            if taken.verb is not Verb.UNDO
-        ]
+        newest = self._taken(run, reviewer=reviewer, newest=_LOOKED_AT)
+        verbs = [taken.verb for _, taken in newest if taken.verb is not Verb.UNDO]
         if len(verbs) < _ENOUGH:
             return share
         problems = sum(verb is not Verb.APPROVE for verb in verbs) / len(verbs)
@@ -139,7 +135,7 @@ class ControlItemFactory:
                 return
 
     def _vouched(self, run: RunId, reviewer: str) -> dict[AssessmentKey, str]:
-        """Yield decided items from which to make checks, each with who vouched for it: `blind`, `other`, `own`, or empty."""
+        """Return decided items to make checks from, and who vouched for each: `blind`, `other`, `own`, or empty."""
         taken = self._taken(run, newest=_SOURCES)
         recent = [observation.assessment for observation, _ in reversed(taken) if observation.reviewer == reviewer]
         left_out = set([*dict.fromkeys(recent)][:RECENT])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache
 
 from assay.domain.protocol import chance
 
@@ -25,7 +26,7 @@ class ControlItemPlacement:
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects _skipped
-        self._skipped: OrderedDict[str, set[int]] = OrderedDict()
+        self._skipped: LRUCache[str, set[int]] = LRUCache(_DESKS)
 
     def chosen(
         self,
@@ -48,9 +49,9 @@ class ControlItemPlacement:
         with self._lock:
             skipped = self._skipped.get(desk, set())
         fresh = [key for key in waiting if key not in held]
-        if not any_left:
-            return [key for key in fresh if int(key) not in skipped] or fresh
         unskipped = [key for key in fresh if int(key) not in skipped]
+        if not any_left:
+            return unskipped or fresh
         return unskipped if secrets.randbelow(USUAL) < limit else []
 
     def mixed(
@@ -70,6 +71,3 @@ class ControlItemPlacement:
         """Remember that this desk skipped the item."""
         with self._lock:
             self._skipped.setdefault(desk, set()).add(int(key))
-            self._skipped.move_to_end(desk)
-            while len(self._skipped) > _DESKS:
-                self._skipped.popitem(last=False)

@@ -145,9 +145,8 @@ def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | N
     """
     name, equals, value = text.rpartition("=")
     if not equals:
-        raise InputError(
-            "--score", f"{text!r} has no '='.", remedy="Write NAME/CRITERION=VALUE, as in 'alice/integrity=7/10'."
-        )
+        remedy = "Write NAME/CRITERION=VALUE, as in 'alice/integrity=7/10'."
+        raise InputError("--score", f"{text!r} has no '='.", remedy=remedy)
     targets: dict[str, tuple[str, str | None]] = {candidate: (candidate, None) for candidate in row.candidates}
     for grade in row.assessment.grades:
         # A candidate called `a/b` is a longer name than `a` with its criterion `b`, and is left unchanged.
@@ -166,11 +165,8 @@ def _value(value: str, text: str) -> float:
     except (ValueError, ZeroDivisionError):
         score = -1.0
     if not 0 <= score <= 1:
-        raise InputError(
-            "--score",
-            f"{text!r} gives {value.strip()!r}, but a score must be between 0 and 1.",
-            remedy="Write 0.7, or 7/10.",
-        )
+        problem = f"{text!r} gives {value.strip()!r}, but a score must be between 0 and 1."
+        raise InputError("--score", problem, remedy="Write 0.7, or 7/10.")
     return score
 
 
@@ -181,9 +177,8 @@ def check_words(verb: Verb, *, reason: str, corrections: Mapping[tuple[str, str 
     if verb is Verb.CORRECT:
         require_reason(reason, "a correction")
         if not corrections:
-            raise InputError(
-                "--score", "no score is given.", remedy="Give at least one, as in --score 'alice/integrity=7/10'."
-            )
+            remedy = "Give at least one, as in --score 'alice/integrity=7/10'."
+            raise InputError("--score", "no score is given.", remedy=remedy)
 
 
 def require_reason(reason: str, what: str) -> None:
@@ -223,7 +218,6 @@ def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:
     rows = workspace.archive.assessments.matching(Selection(), trial=key)
     details = tuple(workspace.archive.assessments.detail(row.key) for row in rows)
     if not details:
-        raise UnknownName(
-            "assessment of a trial", text, remedy="`assay show RUN` lists the trials and why any of them failed."
-        )
+        remedy = "`assay show RUN` lists the trials and why any of them failed."
+        raise UnknownName("assessment of a trial", text, remedy=remedy)
     return details

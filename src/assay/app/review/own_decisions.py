@@ -1,4 +1,4 @@
-"""Decisions of one reviewer, newest first.
+"""One reviewer's decisions, newest first.
 
 House rule. Real assessments and control items come from the same reads, have the same fields, and are counted together, so that
 neither a gap nor a number tells which item was a planted check.
@@ -63,7 +63,7 @@ def own_decisions(
     as_id: Callable[[AssessmentKey], str],
     before: int | None = None,
 ) -> tuple[list[OwnDecision], int | None]:
-    """Return up to `PORTION` decisions that were made on the review page or in a terminal, and where the next page begins.
+    """Return up to `PORTION` decisions made on the review page or in a terminal, and the `before` of the next page.
 
     `before` counts decisions from the oldest one. It is no number of the store, because gaps between those tell of checks.
     """
@@ -76,18 +76,11 @@ def own_decisions(
     details = control_items.details(keys)
     opinions = read(kinds=(ObservationKind.OPINION,), assessments=keys, reviewer=reviewer)
     given = {_name(opinion): body for opinion, body in with_body(opinions, OpinionGiven)}
-    rows = [
-        _own_decision(
-            as_id(observation.assessment),
-            detail,
-            observation,
-            body.verb,
-            given.get(_name(observation)),
-            showcase.labels(detail.row),
-        )
-        for observation, body in shown
-        if (detail := details.get(observation.assessment)) is not None
-    ]
+    rows = []
+    for observation, body in shown:
+        if (detail := details.get(observation.assessment)) is not None:
+            item, labels = as_id(observation.assessment), showcase.labels(detail.row)
+            rows.append(_own_decision(item, detail, observation, body.verb, given.get(_name(observation)), labels))
     return rows, start or None
 
 

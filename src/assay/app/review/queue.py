@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
+
+from cachetools import LRUCache
 
 from assay.app.random_order import Shuffle
 from assay.domain.identifiers import AssessmentKey
@@ -91,7 +93,7 @@ class _Desk:
     """One browser tab: the items leased to it, and those it skipped."""
 
     leases: dict[int, float] = field(default_factory=dict)
-    skipped: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    skipped: dict[int, None] = field(default_factory=dict)
 
 
 class ReviewQueue:
@@ -116,7 +118,7 @@ class ReviewQueue:
         self._assessments = assessments
         self._clock = clock
         self._lock = Lock()  # protects everything below
-        self._walks: OrderedDict[Selection, _Walk] = OrderedDict()
+        self._walks: LRUCache[Selection, _Walk] = LRUCache(_WALKS)
         self._desks: dict[str, _Desk] = {}
         self._elsewhere: dict[int, float] = {}
         self._soon: deque[int] = deque(maxlen=_SOON)
@@ -266,8 +268,7 @@ class ReviewQueue:
         while len(given) < limit and misses < _MISSES and walk.high:
             point = walk.point()
             key = walk.first(point)
-            if key is None:
-                key = walk.first(walk.low - 1)
+            key = walk.first(walk.low - 1) if key is None else key
             if key is None:
                 return
             if key in given or key in mine.skipped or self._is_held(key):
@@ -321,9 +322,6 @@ class ReviewQueue:
             walk = self._walks[selection] = _Walk(
                 start=int.from_bytes(drawn, "big") / 2**48, first=self._leases.seeker(selection)
             )
-            while len(self._walks) > _WALKS:
-                self._walks.popitem(last=False)
-        self._walks.move_to_end(selection)
         if now - walk.looked >= _LOOK_S:
             if walk.looked > float("-inf"):
                 walk.first = self._leases.seeker(selection)

@@ -75,7 +75,7 @@ async def rerun(
             judged = True
             slot = Slot(grader=row.grader, candidate=row.candidate, by_model=row.by_model)
             failure = await grade_again(bench, claimed, slot)
-        return (_current_attempt(workspace, key), None) if failure is None else (None, failure)
+        return (None, failure) if failure else (workspace.archive.assessments.detail(key).attempts[-1], None)
     except StoreError:
         # A PostgreSQL session may end after the commit but before its reply.
         detail = workspace.archive.assessments.detail(key)
@@ -185,12 +185,5 @@ def check_rerun(row: AssessmentRow, *, force: bool = False) -> None:
             shown, "is graded by people, so there is no judge to rerun.", remedy="Undo the decision to grade it again."
         )
     if row.attempt >= MAX_ATTEMPTS and not force:
-        raise Refused(
-            shown,
-            f"is attempt {row.attempt} of at most {MAX_ATTEMPTS}.",
-            remedy="Reject or correct it, or add --force with a reason.",
-        )
-
-
-def _current_attempt(workspace: Workspace, key: AssessmentKey) -> AssessmentKey:
-    return workspace.archive.assessments.detail(key).attempts[-1]
+        problem = f"is attempt {row.attempt} of at most {MAX_ATTEMPTS}."
+        raise Refused(shown, problem, remedy="Reject or correct it, or add --force with a reason.")

@@ -1,4 +1,4 @@
-"""Reviewer metrics: decisions of each reviewer, agreement with themselves and others, and responses to planted checks."""
+"""Metrics of each reviewer: decisions, agreement with themselves and others, and responses to planted checks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SESSION_S: Final = 1800.0
 def reviewers(
     workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()
 ) -> dict[str, Reviewer]:
-    """Return the metrics of everybody who decided an item in the web app, by name.
+    """Return the metrics of each reviewer who decided an item in the web app, by name.
 
     The control items of `covered` runs are concealed, so a session with them is included only as a whole, once it is over. A
     figure that changes, or does not change, after one decision would reveal whether the item was real. An opinion is included
@@ -57,12 +57,8 @@ def reviewers(
         observations = _of_sessions_over(workspace, observations, names, covered)
     rng = np.random.default_rng(_DRAWS_SEED)
     pairs = _opinion_pairs(observations)
-    paces = [
-        _reviewer_decision(taken, None).pace
-        for _, taken in _real_decisions(observations)
-        if taken.verb is not Verb.UNDO
-    ]
-    limit = quickest([pace for pace in paces if pace is not None])
+    real = [taken for _, taken in _real_decisions(observations) if taken.verb is not Verb.UNDO]
+    limit = quickest([pace for taken in real if (pace := _reviewer_decision(taken, None).pace) is not None])
     return {
         name: reviewer_of(replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng)
         for name in names
@@ -78,7 +74,7 @@ def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, cover
 
 
 def _without_open_opinions(observations: Sequence[Observation]) -> list[Observation]:
-    """Return the observations without those on items that have an opinion of only one person."""
+    """Leave out observations on items that only one person has given an opinion on."""
     opinions = [observation for observation in observations if observation.kind is ObservationKind.OPINION]
     alone = {key for key, standing in standing_by_item(opinions).items() if len(standing) == 1}
     return [observation for observation in observations if observation.assessment not in alone]
@@ -88,10 +84,8 @@ def _of_sessions_over(
     workspace: Workspace, observations: Sequence[Observation], names: Sequence[str], covered: Collection[RunId]
 ) -> list[Observation]:
     now = workspace.clock.now()
-    until = {
-        name: _over_until([observation for observation in observations if observation.reviewer == name], now=now)
-        for name in names
-    }
+    by_name = {name: [each for each in observations if each.reviewer == name] for name in names}
+    until = {name: _over_until(own, now=now) for name, own in by_name.items()}
     return [
         observation
         for observation in observations
@@ -217,13 +211,11 @@ def shown_answers(
     which item was a check.
     """
     opinions = standing_by_item(observation for observation in own if observation.kind is ObservationKind.OPINION)
+    pending = {key for key, item in control.items() if item.state is AssessmentState.PENDING and not opinions.get(key)}
     last = {
         observation.assessment: (observation, result)
         for observation, result in with_body(own, CheckAnswered)
-        if observation.assessment in control
-        and (
-            control[observation.assessment].state is not AssessmentState.PENDING or opinions.get(observation.assessment)
-        )
+        if observation.assessment in control.keys() - pending
     }
     if not last:
         return []

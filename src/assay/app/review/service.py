@@ -1,4 +1,4 @@
-"""The review service: the page uses it to show items, store blind verdicts and make decisions.
+"""The review service behind the page, which shows items, stores blind verdicts and makes decisions.
 
 House rules. A browser gets items only from `item`, so that one function withholds grades. The same functions handle control
 items (planted checks and repeats) and real ones. Observations record how a review was done and do not affect any result.
@@ -238,11 +238,8 @@ class ReviewService:
             overall = candidate_scores(detail, given)
             missing = [name for name in detail.row.candidates if overall.get(name) is None]
             if missing:
-                raise InputError(
-                    where,
-                    f"your verdict has no score for {len(missing)} of {len(detail.row.candidates)} candidates.",
-                    remedy="Score each criterion, or give the candidate an overall score.",
-                )
+                problem = f"your verdict has no score for {len(missing)} of {len(detail.row.candidates)} candidates."
+                raise InputError(where, problem, remedy="Score each criterion, or give the candidate an overall score.")
             verdict = BlindVerdict(scores=given, overall=overall)
             note(self._workspace, detail, reviewer, f"verdict:{key}:{reviewer}", verdict)
         return self.item(key, reviewer=reviewer)
@@ -265,11 +262,8 @@ class ReviewService:
         protocol = self._plans.protocol(detail.row.run_id)
         arm = self._arm(detail, submitted.reviewer, protocol)
         if submitted.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
-            raise Refused(
-                shown_assessment(key),
-                "is blind: give your own verdict first.",
-                remedy="Score it to see the judge's scores.",
-            )
+            problem = "is blind: give your own verdict first."
+            raise Refused(shown_assessment(key), problem, remedy="Score it to see the judge's scores.")
         resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row))
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row], reviewer=submitted.reviewer)
         taken = decision_taken(
@@ -414,9 +408,8 @@ class ReviewService:
         return DecisionTaken(verb=Verb.RERUN, arm=Arm.BLIND if past.verdict is not None or unseen else Arm.ASSISTED)
 
     def _verdict(self, key: AssessmentKey, reviewer: str) -> BlindVerdict | None:
-        observations = self._workspace.observations.read(
-            kinds=(ObservationKind.VERDICT,), assessments=(key,), reviewer=reviewer
-        )
+        kinds = (ObservationKind.VERDICT,)
+        observations = self._workspace.observations.read(kinds=kinds, assessments=(key,), reviewer=reviewer)
         verdicts = with_body(observations, BlindVerdict)
         return verdicts[-1][1] if verdicts else None
 

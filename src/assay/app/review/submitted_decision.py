@@ -1,4 +1,4 @@
-"""A decision submitted by a page: convert it to candidates and scores, and compare it with the judge's grades."""
+"""Decisions that a page submits, converted to candidates and scores and compared with the judge's grades."""
 
 from __future__ import annotations
 
@@ -123,15 +123,13 @@ def decision_taken(
 
 
 def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) -> dict[str, float | None]:
-    """Return each candidate's score between 0 and 1: the overall score if given, otherwise the weighted criterion mean, or None."""
+    """Return each candidate's score from 0 to 1: the overall score, otherwise the weighted mean of its criteria, or None."""
     criteria = [criterion for _, criterion in scores if criterion is not None]
     weights = dict(detail.judged.weights) or dict.fromkeys(criteria, 1.0)
     overall: dict[str, float | None] = {}
     for name in detail.row.candidates:
         given = scores.get((name, None))
-        graded = {
-            criterion: value for (candidate, criterion), value in scores.items() if candidate == name and criterion
-        }
+        graded = {criterion: score for (of, criterion), score in scores.items() if of == name and criterion}
         overall[name] = weighted_score(graded, weights) if given is None else given
     return overall
 
@@ -139,9 +137,8 @@ def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) ->
 def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int, str | None, float], ...]:
     """Return the scores of a verdict by pane (one candidate's response), as the page shows them."""
     order = panes_of(detail.row)
-    return tuple(
-        (order.index(name), criterion, value) for (name, criterion), value in verdict.scores.items() if name in order
-    )
+    scores = verdict.scores.items()
+    return tuple((order.index(name), criterion, value) for (name, criterion), value in scores if name in order)
 
 
 def _result(detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]) -> dict[str, float]:

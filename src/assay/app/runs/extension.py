@@ -20,7 +20,7 @@ from assay.domain.review_sample import ReviewSample, parsed_rule, sample_of
 from assay.domain.run import PlannedTask, RunPlan, check_number_of_trials, within_bounds
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec
-from assay.engine.estimate import CostEstimate as CostEstimate
+from assay.engine.estimate import CostEstimate
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -54,11 +54,8 @@ def extend(
         Refused: reviews would be discarded, and `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
-        raise Refused(
-            run_id,
-            discarding(replaced),
-            remedy="Pass discard_reviews=True to accept this; on the command line, add --yes.",
-        )
+        remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
+        raise Refused(run_id, discarding(replaced), remedy=remedy)
     plan = add_to(
         workspace,
         run_id,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Final
+
+from cachetools import FIFOCache, cachedmethod
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -22,22 +25,14 @@ class Plans:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()
-        self._kept: dict[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = {}
+        self._kept: FIFOCache[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = FIFOCache(_KEPT)
 
     def newest(self) -> tuple[RunPlan, ...]:
         """Return the plans of the newest runs, newest first."""
         return tuple(self.of(summary) for summary in self._workspace.archive.runs.newest(limit=NEWEST))
 
+    # A new candidate or judge changes the plan. The summary shows that without another query.
+    @cachedmethod(attrgetter("_kept"), lambda _, run: (run.id, run.candidates, run.judges), attrgetter("_lock"))
     def of(self, summary: RunSummary) -> RunPlan:
         """Return the plan of a run."""
-        # A new candidate or judge changes the plan. The summary shows that without another query.
-        key = (str(summary.id), summary.candidates, summary.judges)
-        with self._lock:
-            plan = self._kept.get(key)
-        if plan is None:
-            plan = self._workspace.journal.plan_of(summary.id)
-            with self._lock:
-                self._kept[key] = plan
-                while len(self._kept) > _KEPT:
-                    del self._kept[next(iter(self._kept))]
-        return plan
+        return self._workspace.journal.plan_of(summary.id)

@@ -26,7 +26,7 @@ from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, RunPlan
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Suite, Task
 from assay.engine.conversation import Conversation
-from assay.engine.estimate import CostEstimate as CostEstimate, likely_tokens
+from assay.engine.estimate import CostEstimate, likely_tokens
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
 from assay.engine.trial import sitting_of
 from assay.scoring.evaluators import evaluators_for
@@ -34,8 +34,6 @@ from assay.scoring.structuring import foreseen_structuring
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from assay.domain.model import ModelSpec
 
 
 Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
@@ -227,17 +225,16 @@ def estimate_of_judging(
         held: the stored responses: task, trial number, and answers by candidate. Their actual lengths count.
     """
     tally = Tally(workspace)
-    for planned_task, k, responses in held or ():
+    groups: Iterable[tuple[PlannedTask, int, Mapping[str, Response] | None, int]] = (
+        ((task, k, responses, 1) for task, k, responses in held)
+        if held is not None
+        else ((task, alike[0], None, len(alike)) for task in planned for alike in _trials_alike(plan, task.trials))
+    )
+    for planned_task, k, responses, times in groups:
         for request in _requests(plan, planned_task, k=k, held=responses):
             if request.purpose.role in _GRADING:
-                tally.add(request, times=1)
+                tally.add(request, times=times)
                 _check_context(workspace, request)
-    for planned_task in planned if held is None else ():
-        for alike in _trials_alike(plan, planned_task.trials):
-            for request in _requests(plan, planned_task, k=alike[0]):
-                if request.purpose.role in _GRADING:
-                    tally.add(request, times=len(alike))
-                    _check_context(workspace, request)
     return tally.estimate()
 
 
@@ -257,15 +254,10 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
     candidates += [plan.user.model] if plan.user is not None and candidates else []
-    problems = workspace.directory.problems(
-        candidates, judges=[*(judge.model for judge in plan.judges), *_structurers(plan)]
-    )
-    if problems:
+    judges = [judge.model for judge in plan.judges]
+    judges += [] if plan.rubric.structuring is None else [plan.rubric.structuring.model]
+    if problems := workspace.directory.problems(candidates, judges=judges):
         raise problems[0]
-
-
-def _structurers(plan: RunPlan) -> tuple[ModelSpec, ...]:
-    return () if plan.rubric.structuring is None else (plan.rubric.structuring.model,)
 
 
 def _requests(

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.runs import execution, preflight
-from assay.app.runs.suite_files import _placed
+from assay.app.runs.suite_files import suite_place
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.identifiers import folded
 from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.engine.planning import planned_tasks
-from assay.providers.prices import (
-    priced_models as priced_models,
-)  # re-exported, because surfaces may not import `providers`
+from assay.providers.prices import priced_models as priced_models  # re-exported for surfaces
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_json, read_yaml
 from assay.suites.problems import SuiteErrors
@@ -75,13 +73,8 @@ class KnownModel:
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
     """Return the models that the form offers: from the settings and newest runs, recordings, and `echo`."""
     models: dict[str, str] = {}
-    judge: Any = workspace.settings.values["judge"]
-    for entry in judge if isinstance(judge, list) else [judge]:
-        ref = entry.get("model") if isinstance(entry, Mapping) else entry
-        if isinstance(ref, str):
-            models.setdefault(ref, "assay.yaml")
-    for ref in workspace.settings.values["prices"]:
-        models.setdefault(str(ref), "assay.yaml")
+    for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
+        models.setdefault(ref, "assay.yaml")
     for summary in workspace.archive.runs.newest(limit=_RUNS_LOOKED_AT):
         plan = workspace.journal.plan_of(summary.id)
         for model in (*(c.model for c in plan.candidates), *(j.model for j in plan.judges)):
@@ -98,7 +91,7 @@ def model_names(workspace: Workspace) -> tuple[str, ...]:
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
     """Read a suite, or return its problems. If only the judge is missing, `echo` takes its place."""
-    where = _placed(workspace, path)
+    where = suite_place(workspace, path)
     wrong = problems(workspace, where)
     if wrong:
         return None, wrong
@@ -110,7 +103,7 @@ def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteErro
 
 def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead]:
     """Return a requested run's suite, options and preview; raises `InputError` as `assay run --dry-run` does."""
-    where = _placed(workspace, wish.path)
+    where = suite_place(workspace, wish.path)
     text = _changed(where, wish.changes) if wish.changes else None
     suite = read_suite(workspace, where, judge=_judges(wish), text=text)
     values = workspace.settings.values
@@ -166,9 +159,8 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
         raise SuiteError(str(path), error.problem, remedy=error.remedy) from error
     value: Any = plain(document.value)
     if path.suffix.lower() == ".jsonl":
-        raise InputError(
-            str(path), "is a batch file, which always has the default rubric, parameters, policy and protocol."
-        )
+        problem = "is a batch file, which always has the default rubric, parameters, policy and protocol."
+        raise InputError(str(path), problem)
     if is_set(document.value):
         value = _as_suite(path.stem, value)
     if not isinstance(value, dict):
@@ -178,10 +170,9 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
 
 def _as_suite(stem: str, value: Any) -> dict[str, Any]:
     """Convert a set to a suite."""
-    name, some = None, value
-    if isinstance(value, dict) and "things" in value:
-        name, some = value.get("name"), value["things"]
-    return {"name": name or stem, "tasks": [_as_task(thing) for thing in (some if isinstance(some, list) else [some])]}
+    named = value if isinstance(value, dict) and "things" in value else {"things": value}
+    things = named["things"] if isinstance(named["things"], list) else [named["things"]]
+    return {"name": named.get("name") or stem, "tasks": [_as_task(thing) for thing in things]}
 
 
 def _as_task(thing: Any) -> Any:

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from assay.engine.estimate import CostEstimate as CostEstimate
-
-if TYPE_CHECKING:
-    pass
 
 
 class Stopper:

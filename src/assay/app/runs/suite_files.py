@@ -153,7 +153,7 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
 
 def text_of_set(workspace: Workspace, path: str) -> str:
     """Return the text of a set that the browser can edit; raises `InputError` for another file."""
-    where = _placed(workspace, path)
+    where = suite_place(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
         raise InputError(path, "is not a set that contains all of its texts.", remedy="Edit it with a text editor.")
@@ -213,37 +213,25 @@ def _titled(text: str, title: str) -> str:
     return json.dumps({"name": title, "things": plain(document.value)}, ensure_ascii=False, indent=2) + "\n"
 
 
-def _placed(workspace: Workspace, path: str) -> Path:
-    """Return the path of a file named by a browser, as the checks read it; raises `UnknownName` for one outside the folder."""
+def suite_place(workspace: Workspace, path: str) -> Path:
+    """Return the path of a suite or set file named by a browser; raises `UnknownName` for one outside the folder."""
     root = workspace.folder.resolve()
     try:
         whole = (root / path).resolve()
         inside = whole.is_relative_to(root) and not Path(path).is_absolute() and whole.is_file()
     except (OSError, ValueError):
         inside = False
-    if not inside or whole.suffix.lower() not in SUFFIXES or _hidden(whole.relative_to(root)):
-        raise UnknownName(
-            "suite",
-            path,
-            suite_files(workspace),
-            remedy="Suites must be in the folder where `assay serve` was started.",
-        )
+    hidden = inside and any(part.startswith(".") for part in whole.relative_to(root).parts)
+    if not inside or hidden or whole.suffix.lower() not in SUFFIXES:
+        remedy = "Suites must be in the folder where `assay serve` was started."
+        raise UnknownName("suite", path, suite_files(workspace), remedy=remedy)
     return _relative_to_here(workspace, whole.relative_to(root))
-
-
-def suite_place(workspace: Workspace, path: str) -> Path:
-    """Return the path of a suite or set file named by a browser; raises `UnknownName` for one outside the folder."""
-    return _placed(workspace, path)
 
 
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:
     """Return the path relative to the current directory, which may differ from the server's folder."""
     root = workspace.folder.resolve()
     return path if root == Path.cwd() else root / path
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _walked(root: Path) -> Iterator[Path]:

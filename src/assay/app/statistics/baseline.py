@@ -83,9 +83,8 @@ def gate_baseline(
 
 def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:
     """Return the runs under test: the named ones, otherwise the newest run outside the baseline that has the candidate."""
-    runs = workspace.archive.runs.matching(
-        Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
-    )
+    wanted = Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
+    runs = workspace.archive.runs.matching(wanted)
     if selection.runs:
         return runs
     old = () if baseline.startswith(_LATEST) else {run.id for run in _named(workspace, baseline)}
@@ -106,11 +105,9 @@ def _baseline_runs(
     for run in workspace.archive.runs.matching(Selection(batch_ids=(batch,))):
         if run.suite in suites and run.id not in tested and run.state not in GOING_ON and _has(run, candidate):
             return (run,)
-    raise InputError(
-        "--baseline",
-        f"batch {batch!r} has no other finished run of {few_names([*sorted(suites)], shown=3)} with the candidate {candidate!r}.",
-        remedy=f"Create one with: assay run SUITE --batch-id {batch}",
-    )
+    names = few_names([*sorted(suites)], shown=3)
+    problem = f"batch {batch!r} has no other finished run of {names} with the candidate {candidate!r}."
+    raise InputError("--baseline", problem, remedy=f"Create one with: assay run SUITE --batch-id {batch}")
 
 
 def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:

@@ -100,16 +100,12 @@ def basis_of(workspace: Workspace, selection: Selection) -> Basis:
 def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
     """Build the basis of a result from score columns that were already read."""
     rules = shared_settings(workspace, columns.runs, selection.criteria)
+    warnings = (*cautions(columns), *regraded(workspace, selection))
     return Basis(
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.scores.excluded(selection),
-        cautions=(
-            *cautions(columns),
-            *regraded(workspace, selection),
-            *rules.cautions,
-            *uncalibrated(workspace, columns),
-        ),
+        cautions=(*warnings, *rules.cautions, *uncalibrated(workspace, columns)),
         margin=rules.margin,
         running=workspace.archive.runs.totals(selection).going_on,
         looks=rules.looks,
@@ -120,10 +116,8 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
     """Return a warning for each run whose grades are replaced by those of a regrade in the selection."""
-    return tuple(
-        Caution(code="regraded", text=wording.regraded(replaced))
-        for replaced in workspace.archive.scores.replaced(selection)
-    )
+    runs = workspace.archive.scores.replaced(selection)
+    return tuple(Caution(code="regraded", text=wording.regraded(replaced)) for replaced in runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +155,13 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
     mixed, shared = _mixed_metrics(plans, frozenset(map(folded, criteria)))
     if mixed:
         warnings = (*warnings, Caution(code="mixed_metrics", text=wording.mixed_metrics(mixed, shared)))
+    identities = {frozenset((c.name, identity_of(plan, c)) for c in plan.candidates) for plan in plans}
     return SharedSettings(
         cautions=warnings,
         margin=margins.pop() if len(margins) == 1 else None,
         looks=looks.pop() if len(looks) == 1 else None,
         protocols=in_use,
-        same_candidates=len({frozenset((c.name, identity_of(plan, c)) for c in plan.candidates) for plan in plans})
-        <= 1,
+        same_candidates=len(identities) <= 1,
         all_asked=not any(plan.imported or plan.regrade_of is not None for plan in plans),
     )
 

@@ -1,4 +1,4 @@
-"""Cell cache: sums for each task and candidate, so that a decision in a large suite updates the statistics page quickly.
+"""Cache of sums by task and candidate, so that a decision in a large suite updates the statistics page quickly.
 
 Theory. A report needs a few moments per task and candidate (`statistics.cells`), not the rows. They are computed once.
 After that each decision concerns one trial, whose counted scores are read by index: its previous scores are withdrawn
@@ -140,13 +140,8 @@ class KeptCells:
         totals = self._archive.runs.totals(self._selection)
         current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
         aside = self._archive.runs.newest_run_event()  # a replaced run may have the same totals
-        return (
-            aside,
-            totals.runs,
-            totals.trials,
-            current,
-            sum(totals.assessments.get(state, 0) for state in _UNREVIEWED),
-        )
+        unreviewed = sum(totals.assessments.get(state, 0) for state in _UNREVIEWED)
+        return aside, totals.runs, totals.trials, current, unreviewed
 
     def _take(self, trials: tuple[TrialKey, ...]) -> None:
         for trial in self._archive.scores.of_trials(self._selection, trials):

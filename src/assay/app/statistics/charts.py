@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay.app.statistics import results
 from assay.report.charts import kinds, output
-from assay.report.charts.chart import (
-    Chart as Chart,  # re-exported for surfaces
-    with_links as with_links,
-)
+from assay.report.charts.chart import Chart as Chart, with_links as with_links  # re-exported for surfaces
 from assay.report.charts.kinds import KINDS as KINDS
 from assay.report.charts.output import FORMATS as FORMATS, can_draw as can_draw
 from assay.report.charts.svg.cells import IntervalCell as IntervalCell, interval_cells as interval_cells
@@ -48,7 +45,7 @@ def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
 
 
 def drawn(chart: Chart) -> str:
-    """Return the chart as HTML for a page; it is drawn once for as long as nothing in it changes."""
+    """Return the chart as HTML for a page; an unchanged chart is not drawn again."""
     text = json.dumps([chart.kind, chart.title, chart.about, chart.rows], default=str, sort_keys=True)
     return _drawn(_ByKey(blake2b(text.encode(), digest_size=12).hexdigest(), chart))
 

@@ -22,37 +22,35 @@ and as 1."""
 _SPLIT: Final = ("candidate", "mean", "ci95_low", "ci95_high", "trials", "tasks")
 
 
+_DECISIONS: Final = {"judged": "n_judged", "decided": "n_decided"} | {
+    **{name: name for name in ("approved", "corrected", "rejected", "rerun")},
+    "graded_by_person": "by_person",
+}
+"""Columns of the table `fairness`, and the fields that they show."""
+
+
 def needs_every_row(name: str) -> bool:
     """True if a table needs every row of the selection, not only cached cells."""
     return name != "tasks"
 
 
 def tasks_csv(overview: StatisticsOverview) -> str:
-    """Write each task's mean and number of trials by candidate; without trials, the mean is empty."""
+    """Return each task's mean and number of trials by candidate as CSV; without trials, the mean is empty."""
     rows: list[Row] = []
     by_name = {
         str(estimate.candidate): {str(task.task): task for task in estimate.by_task}
         for estimate in overview.report.estimates
     }
     for name, label in overview.tasks.items():
-        for candidate in (str(candidate.candidate) for candidate in overview.report.ranking.candidates):
+        for candidate in (str(ranked.candidate) for ranked in overview.report.ranking.candidates):
             cell = by_name[candidate].get(name)
-            rows.append(
-                (
-                    label.suite,
-                    name,
-                    label.thing,
-                    label.weight,
-                    candidate,
-                    None if cell is None else cell.mean,
-                    0 if cell is None else cell.n_trials,
-                )
-            )
+            mean, trials = (None, 0) if cell is None else (cell.mean, cell.n_trials)
+            rows.append((label.suite, name, label.thing, label.weight, candidate, mean, trials))
     return _csv(("suite", "task", "thing", "weight", "candidate", "mean", "trials"), rows)
 
 
 def details_csv(name: str, details: StatisticsDetails) -> str:
-    """Write one of the tables that need every row: any table in `TABLES` except `tasks`."""
+    """Return a table that needs every row as CSV: any name in `TABLES` except `tasks`."""
     diagnostics = details.standing.diagnostics
     assert diagnostics is not None  # details are always read with diagnostics
     match name:
@@ -63,31 +61,10 @@ def details_csv(name: str, details: StatisticsDetails) -> str:
         case "trials":
             return _splits("trial", diagnostics.by_trial)
         case "fairness":
-            header = (
-                "candidate",
-                "judged",
-                "decided",
-                "approved",
-                "corrected",
-                "rejected",
-                "rerun",
-                "graded_by_person",
-            )
+            header = ("candidate", *_DECISIONS)
+            rates = diagnostics.fair_play.rates
             return _csv(
-                header,
-                [
-                    (
-                        rates.candidate,
-                        rates.n_judged,
-                        rates.n_decided,
-                        rates.approved,
-                        rates.corrected,
-                        rates.rejected,
-                        rates.rerun,
-                        rates.by_person,
-                    )
-                    for rates in diagnostics.fair_play.rates
-                ],
+                header, [(each.candidate, *(getattr(each, name) for name in _DECISIONS.values())) for each in rates]
             )
         case _:
             return _attempts(diagnostics)

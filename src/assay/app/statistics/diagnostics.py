@@ -53,25 +53,17 @@ def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[
     """Summarise the diagnostics of `compare` in a few lines."""
     lines = []
     if diagnostics.n_put_back:
-        then = diagnostics.with_rejected.difference
+        n, then = diagnostics.n_put_back, diagnostics.with_rejected.difference
+        lines.append(wording.put_back_sentence(n, now.difference, then, changes=diagnostics.changes))
+    first, final = diagnostics.first_attempts.difference, diagnostics.final_attempts.difference
+    if diagnostics.n_rerun and first is not None and final is not None:
         lines.append(
-            wording.put_back_sentence(diagnostics.n_put_back, now.difference, then, changes=diagnostics.changes)
-        )
-    if (
-        diagnostics.n_rerun
-        and diagnostics.first_attempts.difference is not None
-        and diagnostics.final_attempts.difference is not None
-    ):
-        lines.append(
-            f"On first attempts the difference is {wording.signed(diagnostics.first_attempts.difference)} points; with the "
-            f"attempts that count now it is {wording.signed(diagnostics.final_attempts.difference)}."
+            f"On first attempts the difference is {wording.signed(first)} points; with the attempts that count now it is "
+            f"{wording.signed(final)}."
         )
     lines += [wording.judge_bias(judge) for judge in diagnostics.against_people]
     return lines if diagnostics.calibrated is None else [*lines, wording.calibrated_pair(diagnostics.calibrated)]
 
 
 def _means(estimates: Sequence[Estimate]) -> str:
-    return ", ".join(
-        f"{estimate.candidate} {'–' if estimate.mean is None else wording.number(estimate.mean)}"
-        for estimate in estimates
-    )
+    return ", ".join(f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates)

@@ -484,19 +484,12 @@ def _strengths_document(strengths: BradleyTerry) -> StrengthsDocument:
 
 def _pair_plan_document(pair: PairPlan) -> PairPlanDocument:
     plan, ranked = pair.plan, pair.pair
-    names = (
-        "n_trials",
-        "mde",
-        "floor_mde",
-        "more_trials_can_decide",
-        "tasks_needed",
-        "families_needed",
-        "trials_needed",
-    )
+    needs = ("tasks_needed", "families_needed", "trials_needed")
+    names = ("n_trials", "mde", "floor_mde", "more_trials_can_decide", *needs)
     return fill(
         PairPlanDocument,
         ranked,
-        **{name: None if plan is None else getattr(plan, name) for name in names},
+        **{name: getattr(plan, name, None) for name in names},
         more_tasks=pair.more_tasks,
         more_trials=pair.more_trials,
         more_reviews=pair.more_reviews,

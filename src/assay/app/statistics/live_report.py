@@ -1,4 +1,4 @@
-"""Records of the statistics page: an overview that follows every decision, details, and single trials.
+"""The statistics page's figures: an overview that follows every decision, details, and single trials.
 
 Theory. The page has two speeds. Scores, comparison, ranks and the matrix of tasks come from cached cells (`cell_cache`),
 so that they follow each decision at a cost that does not depend on the number of scores. Diagnostics and single
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from cachetools import FIFOCache, LRUCache
@@ -222,18 +222,23 @@ class _Kept:
         if a is not None and b is not None:
             met, kept = self._runs_of_pair(cells, a, b)
             own = None if kept is None else kept.overview(a=a, b=b, scope=scope, margin=asked_margin)
-            contrast = (
-                own.contrast if own else compared(cells.cells, a, b, scope, margin, rng=np.random.default_rng(_SEED))
-            )
+            rng = np.random.default_rng(_SEED)
+            contrast = own.contrast if own else compared(cells.cells, a, b, scope, margin, rng=rng)
         shows_open = still_open.any and met
-        p_value = contrast is not None and contrast.p_value is not None
-        unfinished = (
-            wording.unfinished(running=running, pending=still_open.waiting, p_value=p_value) if shows_open else None
+        unfinished = looks = anytime = None
+        if shows_open:
+            p_value = contrast is not None and contrast.p_value is not None
+            unfinished = wording.unfinished(running=running, pending=still_open.waiting, p_value=p_value)
+            looks = basis_.looks_now(rules.looks, cells.n_trials, excluded)
+            if contrast is not None and contrast.scope == TASKS_LIKE_THESE:
+                anytime = anytime_over_tasks(contrast)
+        warnings = (
+            *cells.cautions,
+            *basis_.regraded(self._workspace, self._selection),
+            *cautions,
+            *report.ranking.warnings,
+            *(contrast.warnings if contrast else ()),
         )
-        looks = basis_.looks_now(rules.looks, cells.n_trials, excluded) if shows_open else None
-        anytime = None
-        if shows_open and contrast is not None and contrast.scope == TASKS_LIKE_THESE:
-            anytime = anytime_over_tasks(contrast)
         verdict = None if contrast is None else results.verdict_of(self._workspace, contrast, cells.runs)
         return StatisticsOverview(
             selection=self._selection,
@@ -247,15 +252,7 @@ class _Kept:
             excluded=excluded,
             n_trials=cells.n_trials,
             incomplete=self._incomplete(report, cells.n_trials, rules) if rules.same_candidates else {},
-            cautions=_once(
-                (
-                    *cells.cautions,
-                    *basis_.regraded(self._workspace, self._selection),
-                    *cautions,
-                    *report.ranking.warnings,
-                    *(contrast.warnings if contrast else ()),
-                )
-            ),
+            cautions=tuple({(caution.code, caution.text): caution for caution in warnings}.values()),
             margin=margin,
             approved=cells.approved,
             running=running,
@@ -326,16 +323,8 @@ class _Kept:
         reviews = workspace.archive.scores.review_columns(selection)
         contrast = None
         if a is not None and b is not None:
-            contrast = results.compare(
-                workspace,
-                selection,
-                a,
-                b,
-                scope=scope,
-                margin=margin,
-                basis=None if apart else basis,
-                reviews=None if apart else reviews,
-            )
+            known: dict[str, Any] = {} if apart else {"basis": basis, "reviews": reviews}
+            contrast = results.compare(workspace, selection, a, b, scope=scope, margin=margin, **known)
         codes, n_codes = places(columns.trial)
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
@@ -374,14 +363,10 @@ class _Kept:
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
             if name is not None and name.lower() not in by_name:
-                raise UnknownName(
-                    "candidate", name, tuple(ranked), remedy=f"Known here: {', '.join(ranked) or 'none'}."
-                )
-        first = (
-            by_name[a.lower()]
-            if a is not None
-            else next((name for name in ranked if name.lower() != (b or "").lower()), None)
-        )
+                known = f"Known here: {', '.join(ranked) or 'none'}."
+                raise UnknownName("candidate", name, tuple(ranked), remedy=known)
+        others = (name for name in ranked if name.lower() != (b or "").lower())
+        first = next(others, None) if a is None else by_name[a.lower()]
         second = by_name[b.lower()] if b is not None else next((name for name in ranked if name != first), None)
         if first is not None and first == second:
             raise InputError("a, b", f"{first!r} is compared with itself.", remedy="Name two candidates.")
@@ -405,15 +390,10 @@ def trials_behind(
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]
     keys: tuple[TrialKey, ...] = tuple(row.key for row in shown)
-    scores = (
-        {trial.trial: trial.scores for trial in workspace.archive.scores.of_trials(selection, keys)} if keys else {}
-    )
+    counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
+    scores = {trial.trial: trial.scores for trial in counted}
     # If a candidate shares its name with others, its scores are stored under that name.
     shared = None if candidate is None else workspace.archive.scores.candidates(selection).get(candidate)
     if candidate is not None and shared not in (None, candidate):
         scores = {key: {candidate: own[shared]} for key, own in scores.items() if shared in own}
     return tuple(CountedTrial(row=row, scores=scores.get(int(row.key), {})) for row in shown), len(rows) > limit
-
-
-def _once(cautions: tuple[Caution, ...]) -> tuple[Caution, ...]:
-    return tuple({(caution.code, caution.text): caution for caution in cautions}.values())

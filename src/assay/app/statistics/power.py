@@ -113,9 +113,8 @@ def plan(
         raise InputError("--power", f"{power} is not a share between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
     ranks = results.rank(workspace, selection, scope=scope)
     if len(ranks.ranking.candidates) < 2:
-        raise InputError(
-            "", "the selected runs have fewer than two candidates.", remedy="Select runs with at least two."
-        )
+        problem = "the selected runs have fewer than two candidates."
+        raise InputError("", problem, remedy="Select runs with at least two.")
     basis = ranks.basis
     runs = workspace.archive.runs.matching(selection)
     cost = trial_cost(runs, basis.excluded, counted=basis.n_trials)

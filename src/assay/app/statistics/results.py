@@ -306,8 +306,7 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
     if len(ranked_ones) < 2:
         return "".join(wording.estimate_sentence(only.estimate, approved=basis.approved) for only in ranked_ones)
     a, b = (candidate.candidate for candidate in ranked_ones[:2])
-    rng = np.random.default_rng(DRAWS_SEED)
-    comparison = compared(basis.table, a, b, None, basis.margin, rng=rng)
+    comparison = compared(basis.table, a, b, None, basis.margin, rng=np.random.default_rng(DRAWS_SEED))
     pair = next(pair for pair in ranking.pairs if {pair.a, pair.b} == {a, b})
     n = len(ranking.candidates)
     undecided = wording.undecided_among(comparison, pair, n_candidates=n, n_pairs=ranking.n_tested)

@@ -75,13 +75,10 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
         return f"{_LABELS + span * (min(max(value, low), high) - low) / (high - low):.1f}"
 
     bottom = _HEIGHT * len(shown)
-    lines = [
-        f'<line x1="{x(v)}" x2="{x(v)}" y1="0" y2="{bottom}" {ink} stroke-opacity="0.25"/>' for v in {low, 0.0, high}
-    ]
-    lines += [
-        f'<text x="{x(v)}" y="{bottom + 14}" text-anchor="middle">{wording.number(v)}</text>'
-        for v in sorted({low, 0.0, high})
-    ]
+    lines = []
+    for v in sorted({low, 0.0, high}):
+        lines.append(f'<line x1="{x(v)}" x2="{x(v)}" y1="0" y2="{bottom}" {ink} stroke-opacity="0.25"/>')
+        lines.append(f'<text x="{x(v)}" y="{bottom + 14}" text-anchor="middle">{wording.number(v)}</text>')
     for place, mark in enumerate(shown):
         y = _HEIGHT * place + _HEIGHT // 2
         label = mark.label if len(mark.label) <= 28 else f"{mark.label[:27]}…"
@@ -132,12 +129,8 @@ def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     """Return a row for each candidate."""
     plain = ("mean", "sd", "min", "max", "n_trials", "n_tasks", "scope", "method", "reason")
     return [
-        {
-            "candidate": str(estimate.candidate),
-            **{name: getattr(estimate, name) for name in plain},
-            **_ends(estimate.ci95),
-        }
-        for estimate in estimates
+        {"candidate": str(e.candidate), **{name: getattr(e, name) for name in plain}, **_ends(e.ci95)}
+        for e in estimates
     ]
 
 
