@@ -1,1 +1,1 @@
-"""The product's use cases, called by the command line, the web app and Python; and the wiring of their parts."""
+"""The use cases behind the command line, the web app and the Python API."""

@@ -1,4 +1,4 @@
-"""Calibration status of judges: labels beside grades, warnings beside numbers, and tiers that suites require."""
+"""The calibration status of judges in labels, in warnings and in the tiers that suites require."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Stamps:
         return words(judges[grader]) if grader in judges else None
 
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
-        """Return the newest calibration of exactly this judge; None if there is none."""
+        """Return the newest calibration with exactly this judge's settings; None if there is none."""
         if self._records is None:
             newest = self._workspace.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}

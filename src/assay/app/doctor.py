@@ -43,7 +43,7 @@ class Check:
 
 
 def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, ...]:
-    """Check Python, store, keys, extras and helpers, in that order; no key is ever shown.
+    """Check Python, the store, keys, extras and the browser, in that order; never shows a key.
 
     With `whole_store`, every row of the store is read and compared, see `StoreCheck`.
     """

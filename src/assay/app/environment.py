@@ -117,7 +117,7 @@ def _version(library: str) -> str | None:
 
 
 def _git(folder: Path) -> JsonValue:
-    """Return the commit of the folder, and true if tracked files differ from it; None outside a repository."""
+    """Return the folder's commit, and whether tracked files differ from it; None outside a repository."""
     commit = _said(folder, "rev-parse", "HEAD")
     if not commit:
         return None

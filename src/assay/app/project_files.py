@@ -1,4 +1,4 @@
-"""Find and read the files of a project (`assay.yaml`, `.env`), and refuse those that another user could have written.
+"""Find and read a project's `assay.yaml` and `.env`, and refuse files that another user could have written.
 
 The search goes up from the working folder. It ends at the root of the repository (the folder with `.git`), at the home folder,
 and below the first folder that another user can write to, such as `/tmp`.

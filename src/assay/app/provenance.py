@@ -1,4 +1,4 @@
-"""Provenance of a run: models, settings, grading, machine, speed and cost."""
+"""A run's provenance: its plan, its model calls, their speed and their cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Provenance:
 
     @property
     def calls_per_s(self) -> float | None:
-        """Calls per second over the run's whole time; None if there are no calls or the run has not ended."""
+        """Calls per second over the run's duration; None without calls or before the run's end."""
         return self.calls / self.seconds if self.calls and self.seconds else None
 
 
@@ -62,12 +62,12 @@ class RunCalls:
     stated_per_s: float | None
 
     def per_s(self, calls: int) -> float | None:
-        """Return requests per second of one candidate with this number of calls; None if unknown."""
+        """Return the requests per second of a candidate that made this number of calls; None if unknown."""
         return self.stated_per_s or (calls / self.seconds if self.seconds and calls else None)
 
 
 def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
-    """Return a run's calls; for an imported run, the duration in its files, if any, is used."""
+    """Return a run's calls; an imported run's duration comes from its files if they state it."""
     seconds = None if summary.finished is None else between(summary.started, summary.finished)
     environment = rooms.journal.plan_of(summary.id).environment if summary.imported else {}
     took, per_s = environment.get("duration_s"), environment.get("requests_per_s")

@@ -58,7 +58,7 @@ class Shuffle:
 
 
 def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
-    """Return a function that gives the seed of a selection's review order; None if no run asks for random order.
+    """Return a function that returns the seed of a selection's review order, or None if no run uses random order.
 
     A single run that asks for it is enough, because random order does not harm the other runs.
     """

@@ -1,4 +1,4 @@
-"""The files of a run in the results folder: its record, and each candidate's answers, log and description."""
+"""A run's files in the results folder: its record, and each candidate's answers, log and description."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
 
 
 def register_all(folder: Path) -> int:
-    """Rebuild the registry from the descriptions in the folder, keeping entries of other programs; return the number of Assay's."""
+    """Rebuild the registry from the folder's descriptions, keep other programs' entries, and return the number of Assay's."""
     with results_folder.locked(folder):
         documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)
@@ -115,7 +115,7 @@ def forget_aside(folder: Path, run: RunId) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A task with the data its answers need; `several` is true for several trials, `brought` lists candidates with a snippet."""
+    """A task as its answer lines need it; `several` is True for several trials, `brought` lists candidates with a snippet."""
 
     task: str
     several: bool
@@ -124,7 +124,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Sheet:
-    """The output files of one candidate of a run; `names` are its name in the run and its current name."""
+    """One candidate's output files for a run; `names` has its name in the run and its current name."""
 
     candidate: CandidateSpec
     described: tuple[Path, dict[str, Any]]
@@ -149,7 +149,7 @@ class _Sheet:
             self.file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
     def snippet(self, task: str, text: str) -> None:
-        """Write a snippet of the suite: one line for its task, because it serves every trial."""
+        """Write one line for a suite's snippet, which serves every trial of its task."""
         self.total += 1
         self.success += 1
         self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
@@ -198,7 +198,7 @@ class _Sheet:
         )
 
     def structures(self, line: Mapping[str, Any], place: _Place, *, of_ideal: bool) -> None:
-        """Write how a model structured the candidate's answer in one trial; with `of_ideal`, also the model solution."""
+        """Write the structure that a model gave the candidate's answer in one trial; with `of_ideal`, also the model solution's."""
         for call in line["calls"]:
             of_candidate = call["candidate"] is not None and folded(call["candidate"]) in self.names
             wanted = of_candidate or (of_ideal and call["candidate"] is None)
@@ -359,7 +359,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
 
 
 def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts about the run's execution that the imported files state; unknown facts are left out."""
+    """Return the execution facts that the imported files state, without unknown ones."""
     plan, environment = origin.plan, origin.plan.environment
     seconds = environment.get("duration_s", origin.seconds if source.get("finished_known") else None)
     known = {

@@ -1,4 +1,4 @@
-"""Keep the results folder up to date: register each run when it starts, and write it when it ends and after decisions.
+"""Updates of the results folder when a run starts, when it ends, and after decisions.
 
 The store is authoritative. Other programs read the folder, and a store can be rebuilt from it. Writing the folder never
 delays other work: the start of a run writes a few small files, decisions are queued and written when the process ends or a server
@@ -47,7 +47,7 @@ def folder_of(setting: object, project: Path) -> Path | None:
 
 
 class Projector:
-    """Keeps one results folder up to date.
+    """Updates of one results folder.
 
     Args:
         rooms: stores from which the runs are read.
@@ -73,7 +73,7 @@ class Projector:
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
-        """Write an imported run; a very large one is only registered, and written when the user requests it."""
+        """Write an imported run. A very large one is only registered; it is written when the user requests it."""
         if self.folder is None:
             return
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
@@ -83,7 +83,7 @@ class Projector:
             self.begin(run)
 
     def set_aside(self, event: RunEvent) -> None:
-        """Move the files of a run that was deleted or replaced out of the way, with the event as the reason."""
+        """Move a deleted or replaced run's files to the folder of deleted runs, with the event as the reason."""
         self.flush()  # otherwise its record would lack the queued decisions
         self._quietly(lambda folder: set_aside(folder, event))
 
@@ -93,7 +93,7 @@ class Projector:
         self.adopt(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
-        """Queue these decisions for the next write; fast. Control items leave no trace in the folder."""
+        """Queue these decisions for the next write without waiting. Decisions on control items are not written."""
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
         if numbers:
             before = min(numbers) - 1
@@ -102,7 +102,7 @@ class Projector:
             self._soon()
 
     def touch(self, run: RunId, trial: TrialKey) -> None:
-        """Queue the run for the next write because a trial was executed again; fast."""
+        """Queue the run for the next write, without waiting, because a trial was executed again."""
         with self._lock:
             self._trials.setdefault(run, set()).add(trial)
         self._soon()
@@ -151,7 +151,7 @@ class Projector:
                     recount(folder, summary, self._rooms.journal.plan_of(run))
 
     def _describe(self, folder: Path, run: RunId) -> None:
-        """Register a run. The run waits for this, so it must not take long."""
+        """Register a run quickly, because its start waits for this."""
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
         origin = provenance(self._rooms, summary)
         with results_folder.locked(folder, patience_s=BEGIN_PATIENCE_S):
@@ -172,7 +172,7 @@ class Projector:
 
 
 class ProjectingDecisions:
-    """Applies decisions, and also queues them for the results folder."""
+    """The store's decisions, which are also queued for the results folder."""
 
     def __init__(self, decisions: StoreDecisions, projector: Projector) -> None:
         self._decisions = decisions

@@ -1,4 +1,4 @@
-"""Settings and their origins: defaults, overridden by `assay.yaml`, by ASSAY_* variables, and by options.
+"""Settings and their origins: defaults, which `assay.yaml`, ASSAY_* variables and options override in this order.
 
 A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They cannot name a program
 to run, and cannot decide where keys go: such settings come from the user's own file, the environment or the command line.
@@ -269,7 +269,7 @@ def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _yaml(text: str, where: str) -> Any:
-    """Parse YAML like a suite: bounded in depth and size, with unique keys."""
+    """Parse YAML with the limits of a suite: bounded depth and size, and unique keys."""
     from assay.suites.located_yaml import UnreadableText, plain, read_yaml  # only where there is something to read
 
     try:

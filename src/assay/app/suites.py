@@ -67,7 +67,7 @@ def read_suite(
 
 
 def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
-    """Return the rubric of a file, with the address and prices of its structuring model; raises `SuiteErrors`."""
+    """Return a file's rubric, with the price of its structuring model; raises `SuiteErrors`."""
     return _rubric(workspace, load_rubric(path, checks()))
 
 
@@ -99,7 +99,7 @@ def json_schema(kind: str) -> dict[str, JsonValue]:
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
-    """Return the model of a reference as a candidate of that name; raises InputError for an invalid reference."""
+    """Return a candidate that is the referenced model; raises InputError for an invalid reference."""
     return CandidateSpec(name=ref, model=_priced(workspace, _model(ref)))
 
 
@@ -114,7 +114,7 @@ def _model(ref: str) -> ModelSpec:
 
 
 def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
-    """Return a model whose program's folder is relative to the working folder if it is inside, so that a project can be moved."""
+    """Make the folder of a model's program relative to the working folder if possible, so that a project can be moved."""
     if model.program is None:
         return model
     folder, root = Path(model.program.folder), workspace.folder.resolve()

@@ -1,4 +1,4 @@
-"""Propose a suite for a table: identify its columns by name, and write the suite beside the table."""
+"""Proposal of a suite for a table, whose columns are identified by name."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _pieces(text: str, *, by_line: bool) -> list[str]:
 
 
 def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
-    """Merge neighbouring pieces with the same mark; a space between two changed words counts as changed."""
+    """Merge adjacent parts with the same mark; a space between two changed words counts as changed."""
     marks = list(changed)
     for place in range(1, len(pieces) - 1):
         if pieces[place].isspace() and marks[place - 1] and marks[place + 1]:
@@ -82,7 +82,7 @@ def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
 
 
 def document_of(text: str) -> JsonValue:
-    """Return the JSON object in an answer: the whole text, its last code fence, or its end; None if there is none.
+    """Return the JSON object that is an answer's whole text, its last code fence or its end; None if there is none.
 
     Invalid JSON is not repaired, because code often looks like JSON.
     """
@@ -111,7 +111,7 @@ class FieldRow:
 
 
 def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
-    """Return every field of the documents, in order of first appearance; at most `MOST_FIELDS`.
+    """Return the documents' first `MOST_FIELDS` fields, in order of first appearance.
 
     `answered` holds the positions of candidates that answered; a failed candidate has no fields, which does not count as a
     difference. None means all.

@@ -1,4 +1,4 @@
-"""Webhooks: notify another program that a run ended or that items are pending, without delaying the run.
+"""Webhooks, which notify another program of a run's end or pending items without delaying the run.
 
 House rules. A notice contains the run, its progress and an address, but never a response, a candidate's or judge's name, or a
 score. It is sent directly to the address in the settings, without redirects or proxies; with `local_only`, an address on another
@@ -74,7 +74,7 @@ def check_webhook(settings: Settings) -> None:
 
 
 def without_secrets(url: str) -> str:
-    """Return a webhook's address as it may be shown: only host and port, since path and query often contain the key."""
+    """Return a webhook's address with host and port only, because path and query often contain the key."""
     try:
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]
@@ -95,7 +95,7 @@ class WebhookSource(Protocol):
 
 
 class Notices:
-    """The notices of one workspace; without a webhook it does nothing. Thread-safe.
+    """The notices that one workspace sends; without a webhook, none are sent. Thread-safe.
 
     Attributes:
         base: the address of the server that shows the runs, without a trailing slash; None if no server runs.

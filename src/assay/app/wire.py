@@ -138,7 +138,7 @@ def schema(cls: type[object]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
-    """Functions that fill a document class: one getter per field, one for all fields, and converters of values."""
+    """The functions that fill a document class: a getter for each field, one for all fields, and value converters."""
 
     getters: dict[str, _Get]
     get_all: _Get

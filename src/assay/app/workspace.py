@@ -1,4 +1,4 @@
-"""The workspace: a folder with its settings, its store and its providers, opened when needed."""
+"""The workspace, a folder with its settings and with a store and providers that are opened when needed."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """Applies decisions, and queues them for the results folder."""
+        """The store's decisions, which are also queued for the results folder."""
         from assay.app.results_folder import ProjectingDecisions
 
         return ProjectingDecisions(self.store.decisions, self.results)
 
     @cached_property
     def results(self) -> Projector:
-        """Keeps the results folder up to date; does nothing with the setting `results: off`."""
+        """The updater of the results folder; does nothing with the setting `results: off`."""
         from assay.app.results_folder import Projector, folder_of
 
         folder = folder_of(self.settings.values["results"], self.settings.folder)
@@ -128,7 +128,7 @@ class Workspace:
 
     @cached_property
     def notices(self) -> Notices:
-        """Sends notices to the webhook in the settings; does nothing without one."""
+        """The sender of notices to the webhook in the settings; does nothing without one."""
         from assay.app.webhooks import Notices
 
         return Notices(self)

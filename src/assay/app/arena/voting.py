@@ -124,7 +124,7 @@ class Bout:
         return masked(self.sides[side].text, self.hides) != self.sides[side].text
 
     def page(self, side: int) -> str | None:
-        """Return the web page in the response on a side, 0 or 1; None if it contains none."""
+        """Return the web page in the response on a side, 0 or 1; None if the response contains no page."""
         return page_of(self.sides[side].text)
 
 
@@ -157,7 +157,7 @@ class ArenaVoting:
         return offers, summaries[-1].id if more else None
 
     def summary(self, run: str) -> RunSummary:
-        """Return the summary of a run; raises `UnknownName` if the run does not exist or has only one candidate."""
+        """Return a run's summary; raises `UnknownName` for an unknown run or one with a single candidate."""
         (summary,) = self._workspace.archive.runs.matching(Selection(runs=(run,)))
         if len(summary.candidates) < 2:
             raise UnknownName("pair", run, remedy="The arena needs a run with at least two candidates.")
@@ -265,7 +265,7 @@ class ArenaVoting:
         return int.from_bytes(drawn, "big") >> 1
 
     def _key(self) -> bytes:
-        """Return the store's secret. The run's seed is not suitable: it is in the run's record, where it would reveal the sides."""
+        """Return the store's secret. The run's seed would reveal the sides, because the run's record contains it."""
         return self._workspace.store.secret.value()
 
     @cachedmethod(attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock"))
@@ -281,7 +281,7 @@ class ArenaVoting:
     def _walk(
         self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
     ) -> Iterator[tuple[Pairing, Contest]]:
-        """Yield items to vote on: the pair with the fewest votes first, each pair in an order drawn for this person."""
+        """Yield items to vote on. The pair with the fewest votes comes first; its items have a random order for each person."""
         arena = self._workspace.arena
         tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)

@@ -94,7 +94,7 @@ class _Bench:
             await self.workspace.directory.close()
 
     def by_criterion(self, samples: Sequence[ReferenceSample]) -> dict[str, list[float]]:
-        """Return the judge's bias on each criterion as one number per reference: the mean over its repeats."""
+        """Return the judge's biases by criterion, one per reference, each a mean over the repeats."""
         biases: dict[str, list[float]] = {}
         for sample in samples:
             given: dict[str, list[float]] = {}
@@ -150,7 +150,7 @@ class _Bench:
             self.versions.add(reply.model_version)
 
     async def record(self, entry: Entry, /) -> None:
-        """Add a failed try to the record; `_ask` records the failure that ends the attempts."""
+        """Add a failed attempt to the record; `_ask` records the last failure."""
         for call in entry.calls:
             if call.failure is None:
                 continue

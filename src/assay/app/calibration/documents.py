@@ -18,7 +18,7 @@ Range: TypeAlias = tuple[float, float]
 
 @document
 class FigureDocument:
-    """A figure: value, interval, count, and the reason if the value is missing."""
+    """A figure with its interval and count, or the reason that it is missing."""
 
     value: float | None
     ci95: Range | None
@@ -28,7 +28,7 @@ class FigureDocument:
 
 @document
 class TrustDocument:
-    """The trust tier of a judge, and the figures behind it."""
+    """A judge's trust tier, and the figures that it follows from."""
 
     tier: str
     tier_at_face_value: str
@@ -69,7 +69,7 @@ class PassedDocument:
 
 @document
 class CorrectionsDocument:
-    """People's decisions on grades, which the figures also use."""
+    """The number of human decisions on grades that the figures include."""
 
     n: int
     from_other_settings: int
@@ -161,7 +161,7 @@ def calibration_document(calibrated: Calibrated) -> dict[str, JsonValue]:
 
 
 def record_document(record: CalibrationRecord) -> dict[str, JsonValue]:
-    """Return a stored calibration; one of an earlier version may have fewer fields than `MeasuredDocument`."""
+    """Return a stored calibration as JSON; an older one may lack fields of `MeasuredDocument`."""
     return {
         **record.document,
         "model": record.identity.model,

@@ -225,7 +225,7 @@ def _unanswered(
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
-    """Return the result of the work, which the stopper may cancel."""
+    """Await the work, which the stopper may cancel, and return its result."""
     if stopper is None:
         return await work
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
@@ -295,7 +295,7 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 
 
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
-    """Return the candidates whose score, or a weighted grade of it, was changed by a person."""
+    """Return the candidates whose score or weighted grade a person changed."""
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
     changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}
@@ -321,7 +321,7 @@ def _references(workspace: Workspace, path: Path | None, *, with_built_in: bool)
 
 
 def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
-    """Return the responses of an imported run that people had graded; if several people did, the score is their median."""
+    """Return an imported run's responses with the median of the human grades that came with them."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     people = workspace.archive.scores.reference_graders(summary.id)
     if not people:

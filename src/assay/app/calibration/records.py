@@ -77,7 +77,7 @@ class Wanted:
 
 
 class Calibrations:
-    """Stored calibrations as pages show them."""
+    """The stored calibrations as the web pages show them."""
 
     def __init__(self, workspace: Workspace, plans: Plans) -> None:
         self._workspace = workspace
@@ -91,7 +91,7 @@ class Calibrations:
         return tuple(_listed(_without_names(record, waiting), newest, in_use) for record in records)
 
     def one(self, number: int) -> Listed:
-        """Return the record with a number; raises `UnknownName`."""
+        """Return the record with this number and its state; raises `UnknownName`."""
         # The database driver raises its own error for a number beyond 64-bit integers.
         record = self._workspace.calibrations.record(number) if 0 < number < _NUMBERS else None
         if record is None:
@@ -261,7 +261,7 @@ def _as_json(text: str) -> str:
 
 @contextmanager
 def _named(wanted: Wanted) -> Iterator[None]:
-    """Let errors about pasted samples name them instead of their temporary file."""
+    """Replace the temporary file's name in errors about pasted samples."""
     try:
         yield
     except SuiteErrors as error:

@@ -42,7 +42,7 @@ MOST_OF_A_TEXT = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSetting:
-    """The judge to calibrate, with its rubric; `source` names where rubric and prompt come from."""
+    """The judge to calibrate with its rubric; `source` names the suite or run that defines both."""
 
     judge: JudgeSpec
     rubric: Rubric
@@ -51,7 +51,7 @@ class JudgeSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A calibration: the figures, their references, and the stored record.
+    """A finished calibration with its figures, its references and the stored record.
 
     `calls` counts all paid answers, of which `taken_over` were made by an interrupted attempt.
     """
@@ -118,7 +118,7 @@ def _evaluator(setting: JudgeSetting, sitting: Sitting) -> EachJudge | JointJudg
 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
-    """Yield the plans of stored runs with judges, newest first; `having` selects runs with assessments in that state."""
+    """Yield the plans of runs with judges, newest first; `having` keeps only runs with an assessment in that state."""
     for summary in workspace.archive.runs.newest_first():
         if summary.judges and (having is None or summary.assessments.get(having)):
             yield workspace.journal.plan_of(summary.id)

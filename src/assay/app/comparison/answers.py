@@ -1,4 +1,4 @@
-"""Answers of several candidates in columns: pages of rows, with the agreement in each row and between candidates."""
+"""Several candidates' answers in columns, with the agreement in each row and between candidates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AnswerFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerQuery:
-    """Query of answers: the candidates in columns, the filter, and the fields to extract.
+    """A query for answers, with the candidates to show in columns, the filter and the fields to extract.
 
     Attributes:
         fields: fields to extract from answers. Two answers agree if their first fields are equal; without fields, if the texts are

@@ -1,4 +1,4 @@
-"""Queries of a run's grades: resolve their names in the store, and read the rows in chunks."""
+"""Queries for a run's grades, whose names are looked up in the store and whose rows are read in chunks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class GradeFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeQuery:
-    """Query of a run's grades.
+    """A query for a run's grades.
 
     Attributes:
         run: the run with the grades.
@@ -100,7 +100,7 @@ class OwnScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradeChunk:
-    """Rows of some trials in the order of the run, with the labels of their codes and reviewers' own scores.
+    """The rows of some trials in the run's order, with the names behind their codes and reviewers' own scores.
 
     `own` has the scores by (pane, assessment); a pane is one grader's column.
     """
@@ -242,7 +242,7 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
 
 
 def own_scores(workspace: Workspace, *, assessments: Iterable[int]) -> dict[tuple[str, int], OwnScores]:
-    """Return reviewers' own scores by (pane, assessment): blind verdicts, and opinions in a double review."""
+    """Return reviewers' own scores, from blind verdicts and double reviews, by (pane, assessment)."""
     by_pane: dict[tuple[str, int], OwnScores] = {}
     shown: set[tuple[str, int]] = set()
     opinions: list[Observation] = []

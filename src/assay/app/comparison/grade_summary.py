@@ -1,4 +1,4 @@
-"""Summary of all of a run's grades, and the rows with the widest gaps; both are read in chunks and cached.
+"""Cached summary of a run's grades and its rows with the widest gaps, both read in chunks.
 
 Theory. A page of rows costs only its own rows, but agreement and the widest gaps need every grade of the run. They are
 read once in a separate thread, in chunks, so that memory does not grow with the run. Only sums, the `WIDEST` rows of each
@@ -147,7 +147,7 @@ class GradeFiguresCache:
         self._closed = threading.Event()
 
     def of(self, resolved: ResolvedGradeQuery) -> GradeFigures | None:
-        """Return the figures, from the cache if they are recent; None while a long run is read for the first time."""
+        """Return recent figures from the cache, or read them; None while a long run is read for the first time."""
         key = _key_of(resolved)
         newest, tally = self._now(resolved)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Grades in columns: pages of rows by judge, by attempt, or by judge and person, with their summary.
+"""Pages of grades in columns by judge, by attempt, or by judge and person, with a summary.
 
 Theory. A page reads only the trials that it shows. It continues in the order of the run after the last page, or it shows
 the widest gaps first, from the cached figures of the run (`grade_summary`). While the figures of a long run are read for the
@@ -162,7 +162,7 @@ class GradeComparison:
     def _next(
         self, resolved: ResolvedGradeQuery, own: tuple[str, ...], after: tuple[int, int] | None, limit: int
     ) -> tuple[GradeChunk, tuple[int, int] | None, int]:
-        """Search for `limit` matching rows within `SCAN_S` seconds; return them, the place reached, and the trials read."""
+        """Search up to `SCAN_S` seconds for matching rows; return them, the position reached and the number of trials read."""
         began, size, looked, place, ended = self._clock(), _FIRST_LOOK, 0, after, False
         keys = []
         while True:

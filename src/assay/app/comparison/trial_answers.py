@@ -1,4 +1,4 @@
-"""One trial's complete answers: the input, each candidate's answer, and the failures.
+"""One trial's input with each candidate's complete answer or failure.
 
 House rule. While any item of the run awaits review, neither answers nor candidates are returned.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialAnswers:
-    """A trial with its input; `answers` has the candidates with their answers.
+    """A trial's input and answers; `answers` pairs each candidate with its answer.
 
     `sent` has the messages that each of these candidates got; for a snippet, there are none. `logs` has what programs
     among them printed, with tracebacks.

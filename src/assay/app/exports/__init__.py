@@ -1,1 +1,1 @@
-"""Write results for other programs and readers: tables, reports, pseudonyms."""
+"""Export results as tables, reports and files for other programs, with pseudonyms on request."""

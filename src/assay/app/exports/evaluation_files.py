@@ -1,4 +1,4 @@
-"""Exports for other evaluation programs: logs of Inspect, and JSON Lines for Hugging Face datasets.
+"""Exports for other programs: Inspect logs, and JSON Lines for Hugging Face datasets.
 
 Both contain only counted results.
 """
@@ -204,7 +204,7 @@ def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[Assessmen
 def _samples(
     details: list[AssessmentDetail], names: Anonymiser, runs: _Runs, logs: dict[tuple[str, str], _OneLog]
 ) -> Iterator[tuple[str, str, LogSample]]:
-    """Yield the samples of one trial: one for each candidate that has a counted score."""
+    """Yield one sample of a trial for each candidate with a counted score."""
     row, task = details[0].row, details[0].task
     for candidate in dict.fromkeys(name for detail in details for name in detail.row.assessment.scores):
         scores = {
@@ -251,7 +251,7 @@ def _samples(
 
 
 def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ...]:
-    """Return the (role, text) after the prompt: the response, or the rest of the conversation."""
+    """Return the messages after the prompt as (role, text): the response, or the rest of the conversation."""
     if not responses:
         return ()
     # The first message of a transcript is the user's, which the prompt ends with.

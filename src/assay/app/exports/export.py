@@ -1,4 +1,4 @@
-"""The `export` command: write counted results to a file; with `everything`, write the others to a separate file."""
+"""The `export` command, which writes counted results to a file and, with `everything`, the others to a second file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def export(request: ExportRequest) -> Exported:
 
 
 def export_report(request: ExportRequest) -> Exported:
-    """Write a report of the selection: html, markdown, latex or junit."""
+    """Write a report of the selection as html, markdown, latex or junit."""
     only_counted(request)
     text = reports.written(
         request.workspace,
@@ -93,12 +93,12 @@ def export_report(request: ExportRequest) -> Exported:
 
 
 def export_scores(request: ExportRequest) -> Exported:
-    """Write the score table: csv or parquet."""
+    """Write the score table as csv or parquet."""
     return _export_rows(request, _write_tables)
 
 
 def export_assessments(request: ExportRequest) -> Exported:
-    """Write whole assessments: jsonl, or json with the provenance of their runs."""
+    """Write whole assessments as jsonl, or as json with their runs' provenance."""
     return _export_rows(request, _write_records)
 
 
@@ -187,7 +187,7 @@ def exported_document(exported: Exported, *, text: str | None = None) -> ExportD
 
 
 def _write_tables(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write score rows; return how many count, how many of those nobody has seen, and how many do not count."""
+    """Write score rows; return the numbers of counted rows, of counted rows that nobody has seen, and of other rows."""
     counted = unseen = apart = 0
     with ExitStack() as writers:
         lines = [
@@ -238,7 +238,7 @@ def _cells(row: ScoreRow, names: Anonymiser) -> list[Any]:
 
 
 def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write assessments as lines, or for json as a list that ends the document; return the same counts as `_write_tables`."""
+    """Write assessments as lines, or for json as the document's last list; return counts as `_write_tables` does."""
     workspace, selection = request.workspace, request.selection
     plans = list(plans_of(workspace, selection)) if request.format == "json" else []
     head = _head(workspace, selection, plans, names) if request.format == "json" else None
@@ -272,7 +272,7 @@ class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
 def assessment_record(
     detail: AssessmentDetail, why: NotCounted | None, names: Anonymiser
 ) -> ExportedAssessmentDocument | dict[str, Any]:
-    """Return one assessment with its grades, reasons, responses and reviews; names are replaced."""
+    """Return one assessment with its grades, reasons, responses and reviews, under pseudonyms if there are any."""
     shown = review_documents.assessment_detail(detail)
     exported = fill(
         ExportedAssessmentDocument, shown, counts=why is None, not_counted=None if why is None else str(why)
@@ -327,7 +327,7 @@ def _of_candidate(fields: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
 
 
 def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
-    """Replace the name in the key of a correction, NAME or NAME/CRITERION; a name may contain slashes."""
+    """Replace the name in a correction's key, which is NAME or NAME/CRITERION; names may contain slashes."""
     # Longest first, because `a/b` and `a` may both be candidates.
     for name in sorted(detail.row.candidates, key=len, reverse=True):
         if key == name or key.startswith(f"{name}/"):

@@ -91,7 +91,7 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenOutput:
-    """An open output: a text stream with its file, or standard output, which has no file."""
+    """An open text stream with its file, or standard output without a file."""
 
     file: AtomicFile | None
     write: Write
@@ -174,7 +174,7 @@ def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | No
 
 
 def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> bytes:
-    """Return what an export writes to its file; raises `InputError` as the exporter does."""
+    """Return the bytes that an export writes to its file; raises `InputError` as the exporter does."""
     with TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "export"
         EXPORTERS.load(form)(ExportRequest(workspace=workspace, format=form, selection=selection, output=file))

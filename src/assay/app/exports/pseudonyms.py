@@ -23,7 +23,7 @@ _SHORTEST_IN_TEXT: Final = 3
 
 
 class Anonymiser:
-    """Replaces names with pseudonyms; without plans it changes nothing.
+    """Replacement of names with pseudonyms; without plans it changes nothing.
 
     Args:
         plans: runs whose candidates (with their models) are hidden.
@@ -73,7 +73,7 @@ class Anonymiser:
         return self._candidates.get(folded(name)) or self._variant(name)
 
     def _variant(self, label: str) -> str:
-        """Return the pseudonym of one of several candidates that share a name, whose label ends with its model in brackets."""
+        """Return the pseudonym for a label such as `name (model)`, which tells candidates with the same name apart."""
         hidden = self._candidates.get(folded(label.partition(" (")[0]), "candidate")
         labels = self._variants.setdefault(hidden, {})
         return f"{hidden}, variant {labels.setdefault(folded(label), len(labels) + 1)}"

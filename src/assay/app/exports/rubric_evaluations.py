@@ -1,4 +1,4 @@
-"""Exports of rubric evaluations: one line for each evaluation, and one document with the tasks and totals.
+"""Exports of rubric evaluations as one line each, and as one document with tasks and totals.
 
 Both contain only counted grades of judges and scorers; people's grades that came with the data are listed separately.
 `aggregated_score` follows a person's correction, and `parsed_rubric_scores` has the judge's own scores. Each call is counted
@@ -58,7 +58,7 @@ def export_evaluations(request: ExportRequest) -> Exported:
 
 
 def export_final_results(request: ExportRequest) -> Exported:
-    """Write one document with a summary and each task's evaluations; if the output is a folder, write its source files too."""
+    """Write a document with a summary and each task's evaluations; a folder also gets the files that it is built from."""
     if (folder := output_folder(request, one_file=False)) is not None:
         return _export_folder(request, folder)
     only_counted(request)
@@ -95,7 +95,7 @@ def _json(value: JsonValue, *, indent: int | None = None) -> str:
 
 @dataclass(slots=True)
 class _GradedRun:
-    """A run of the export: its calls that are not yet counted with an evaluation, and people's grades that came with its data."""
+    """An exported run, with the calls not yet counted with an evaluation and the human grades that came with its data."""
 
     summary: RunSummary
     plan: RunPlan
@@ -105,7 +105,7 @@ class _GradedRun:
     references: dict[tuple[str, int, str], Line]
 
     def take_calls(self, detail: AssessmentDetail, candidate: str) -> Line:
-        """Return the number and seconds of the calls behind an evaluation, by stage, and mark them as counted."""
+        """Return the number and duration of an evaluation's calls by stage, and mark the calls as counted."""
         calls: dict[str, int] = dict.fromkeys(_STAGES.values(), 0)
         seconds: dict[str, float] = dict.fromkeys(_STAGES.values(), 0.0)
         for role, stage in _STAGES.items():
@@ -150,7 +150,7 @@ def _graded_runs(request: ExportRequest) -> Iterator[_GradedRun]:
 
 
 def _human_grade(grade: Grade) -> Line:
-    """Return a person's grade under the name of its criterion; 0 and 1 of a yes-or-no question as booleans."""
+    """Return a person's grade by its criterion's name; 0 and 1 become booleans if the scale is 0 to 1."""
     yes_or_no = (grade.min_score, grade.max_score) == (0.0, 1.0) and grade.raw_score in (0.0, 1.0)
     value = bool(grade.raw_score) if yes_or_no else grade.raw_score
     return {_key(grade.criterion or "score"): value, **({"failure_comments": grade.reason} if grade.reason else {})}
@@ -224,7 +224,7 @@ def _line(
 
 
 def _named(text: str, label: str | None, model: str) -> str:
-    """Return the text of a flag in which the candidate's name replaces the label that the judge saw."""
+    """Replace the label that the judge saw with the candidate's name in a flag's text."""
     return text if label is None else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
 
 
@@ -233,7 +233,7 @@ def _task_id(task: str) -> str | int:
 
 
 def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anonymiser) -> Line:
-    """Return score and justification by criterion; the score is given as the rubric's word for it, if there is one."""
+    """Return score and justification by criterion; a score becomes the rubric's label for it, if there is one."""
     words = {c.name: {value: word for word, value in c.labels} for c in plan.rubric.criteria}
     return {
         grade.criterion: {
@@ -253,7 +253,7 @@ def _structured(
     candidate: str | None,
     names: Anonymiser,
 ) -> Line | None:
-    """Return the structure of a response or, without a candidate, of the model solution; None if it was not structured."""
+    """Return the stored structure of a response, or of the model solution if `candidate` is None; None if there is none."""
     structuring = run.plan.rubric.structuring
     if structuring is None:
         return None

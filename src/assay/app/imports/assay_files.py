@@ -1,4 +1,4 @@
-"""Detect files that Assay wrote itself: results folders, and exported tables of runs that are in the store."""
+"""Detection of files that Assay wrote: results folders, and exported tables of runs in the store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def without_own_files(
 
 
 class StoredAssessments:
-    """Tells whether the store holds an assessment, from its own runs or earlier imports; None for unknown runs."""
+    """Lookup of an assessment in the store's own runs and earlier imports; None for unknown runs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""Leave out the records of an importer whose names are invalid, or whose texts would fill the memory."""
+"""Check of imported records, which leaves out those with invalid names or with texts too large for memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORT: Final = 100_000  # a text of fewer characters cannot reach the limit
 
 
 def checked(records: Iterable[Found], *, source: str, suite: str | None = None) -> Iterator[Found]:
-    """Yield the records that can be kept, and a message for each of the others.
+    """Yield valid records, and a `Skipped` for each of the others.
 
     Args:
         source: name of the file, for messages on records without a place.
@@ -104,7 +104,7 @@ def _size_problem(texts: Iterable[str]) -> str | None:
 
 
 def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
-    """Yield the run without the candidates and criteria whose names are invalid, and a message for each of those."""
+    """Yield the run without candidates and criteria with invalid names, and a `Skipped` for each of these."""
     problems = {
         part.name: problem
         for what, parts in (("candidate", run.candidates), ("criterion", run.rubric))
@@ -122,7 +122,7 @@ def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
 
 
 def _with_usable_rows(scores: FoundScores, source: str) -> Iterator[Found]:
-    """Yield the scores without the rows whose names are invalid, and a message for each of those rows."""
+    """Yield the scores without rows with invalid names, and a `Skipped` for each of these rows."""
     tasks, candidates = {row[0] for row in scores.rows}, {row[1] for row in scores.rows}
     if (problem := _first_problem([("judge", scores.judge)])) is not None:
         yield Skipped(where=source, why=f"{problem} {len(scores.rows):,} scores are left out.")

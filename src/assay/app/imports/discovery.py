@@ -31,7 +31,7 @@ def find_sources(
     paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
-        """True if an archive is a single file of some format, like a log of Inspect, which its reader reads as a whole."""
+        """True if a reader reads this archive as a whole, such as an Inspect log."""
         known = recognise_format(source.sample, None if importer is None else (importer,))
         return known is not None and source.sample.archive_members != ()
 
@@ -108,7 +108,7 @@ def _unknown(source: InputFile) -> str:
 
 
 def _ends_too_early(source: InputFile) -> bool:
-    """True if a document longer than its sample is JSON up to its truncated end; raises `UnreadableFile` if it is too large."""
+    """True if a long document is valid JSON that ends too early; raises `UnreadableFile` if it is too large."""
     try:
         orjson.loads(source.read())
     except orjson.JSONDecodeError as error:
@@ -132,5 +132,5 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
 
 
 def _lies_in(name: str, folder: str) -> bool:
-    """True if a file's name in messages places it in a folder; an empty folder name means the working folder."""
+    """True if a file is in a folder, judged by its name in messages; an empty folder means the working folder."""
     return name.replace("#", "/").startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))

@@ -1,4 +1,4 @@
-"""Import files into the store: find, recognise and group them, and write their runs, of which none is visible half-written."""
+"""The import: find, recognise and group files, and store their runs, none of which is ever visible half-written."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def import_paths(
     progress: Progress = ignore_progress,
     called: Mapping[Path, str] | None = None,
 ) -> ImportResult:
-    """Import files and folders; the result names what could not be imported.
+    """Import files and folders; the result lists the files and rows that were left out.
 
     `called` has the file names that the user knows, for messages and provenance.
 
@@ -108,7 +108,7 @@ def import_paths(
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Switch garbage collection off: rows contain no cycles, and searching for them takes a tenth of the time."""
+    """Switch garbage collection off, because rows contain no cycles and looking for them takes a tenth of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -192,7 +192,7 @@ def _import_group(
     reading: ExtractionSpec | None,
     without: frozenset[int] = frozenset(),
 ) -> None:
-    """Import one group; `without` has the keys of runs whose responses are left out, because they are already stored."""
+    """Import one group without the responses of the runs with the keys `without`, because the store has them."""
     source, importer = group.source, group.importer
     imports = workspace.store.imports
     keeping = OriginalCopies(_files_of(group), _folder(workspace), copy=options.copy or options.move)
@@ -365,7 +365,7 @@ def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
 
 
 def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names: dict[str, str]) -> str | None:
-    """Return the suite's name, or None if the importer decides it: a dataset has the same name in every import."""
+    """Return the suite's name, which is the same in every import of a dataset; None if the importer chooses it."""
     if options.dataset is not None or group.dataset is None:
         return options.dataset
     known = workspace.store.imports.suite_of_dataset(group.dataset) or names.get(group.dataset)
@@ -375,7 +375,7 @@ def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names
 
 
 def _folder(workspace: Workspace) -> Path:
-    """Return the folder of original files: beside the store if it is a file, otherwise in the working folder's `.assay`."""
+    """Return the folder for original files, beside a store that is a file, otherwise in the working folder's `.assay`."""
     url = workspace.settings.store_url
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///")).parent / "imports"

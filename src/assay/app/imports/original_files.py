@@ -1,4 +1,4 @@
-"""Original files of imports, stored beside the store under their checksum."""
+"""The originals of imported files, copied to a folder beside the store under names with their checksum."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OriginalFile:
 
 
 class OriginalCopies:
-    """Copies original files during the import; `finish` waits for the copies and verifies them."""
+    """Copies of original files, made during the import; `finish` waits for them and verifies them."""
 
     def __init__(self, paths: Sequence[Path], folder: Path, *, copy: bool) -> None:
         self.originals: list[OriginalFile] = []
@@ -63,7 +63,7 @@ class OriginalCopies:
         self._threads.shutdown()
 
     def give_up(self) -> None:
-        """Cancel the copies that have not started; none is left incomplete."""
+        """Cancel the copies that have not started. No incomplete copy remains."""
         self._threads.shutdown(cancel_futures=True)
 
 

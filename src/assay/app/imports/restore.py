@@ -1,4 +1,4 @@
-"""Rebuild a store from a results folder: runs, grades, reviews and their numbers, for example after losing the database."""
+"""Rebuild a store from a results folder, for example after losing the database."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Rebuilt:
 
 
 def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
-    """Restore every run of a results folder that is missing from the store; repeating it changes nothing.
+    """Restore the results folder's runs that the store lacks; a second call changes nothing.
 
     Raises:
         InputError: not a results folder of Assay.

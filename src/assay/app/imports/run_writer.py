@@ -197,7 +197,7 @@ class RunWriter:
         return ids
 
     def _needed(self, target: StoreImport, new: RunId) -> bool:
-        """Compare the closed run with stored ones; False if it was dropped because the store already has all of it.
+        """Compare the new run with stored ones; False if it was dropped because the store has all of it.
 
         Raises:
             PartlyKnown: stored runs hold some of its responses, and the file must be read again without those.
@@ -270,7 +270,7 @@ class RunWriter:
         assessments[:] = kept
 
     def _plan(self, run: FoundRun) -> RunPlan:
-        """Return the plan of an imported run; the set-up in its file becomes its environment."""
+        """Return an imported run's plan; the set-up stated in its file becomes its environment."""
         options, group = self._options, self._group
         suite = self._suite or run.suite
         started, source = run.started, "file"

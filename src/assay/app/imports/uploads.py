@@ -1,4 +1,4 @@
-"""Files from a browser: recognised as on the command line, previewed before anything is kept, then imported or saved.
+"""Files uploaded by a browser, which are recognised as on the command line, previewed, and then imported or saved.
 
 Results are previewed by importing them into a temporary store, which is deleted afterwards. Preview and import therefore share
 their code, and the same limits for archives and documents apply as on the command line. In addition, each upload has a limit of
@@ -60,7 +60,7 @@ class UploadedRun:
 
 @document
 class UploadedSuite:
-    """A suite or set that would be saved, or its problems; `exists`: its name is taken, so it becomes a new version."""
+    """A suite or set that would be saved, or its problems. If `exists`, its name is taken and it becomes a new version."""
 
     file: str
     path: str
@@ -122,7 +122,7 @@ def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str
 
 @contextmanager
 def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
-    """Write files to a separate folder; yield it with the results and the suites, each by path with its name."""
+    """Write files to a temporary folder; yield the folder, and the names of results and of suites by path."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise Refused("files", "have to wait until another upload has been read.", remedy="Try again in a moment.")
     try:
@@ -151,7 +151,7 @@ def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict
 
 
 def _format(path: Path) -> str | None:
-    """Return the name of the format of results in a file; None if there is none, empty if it is ambiguous."""
+    """Return the name of a results file's format; None for no results, empty if the format is ambiguous."""
     try:
         reader = recognise_format(input_file(path).sample)
     except (AssayError, OSError, ValueError):
@@ -175,7 +175,7 @@ def _is_suite(path: Path) -> bool:
 
 
 def _text_of(path: Path) -> tuple[Path | None, str]:
-    """Return the text of a suite; for a table, the proposed suite, with its path beside the table."""
+    """Return a suite's text; for a table, return the path and the text of the proposed suite."""
     if not _reads_as_suite(path):
         proposal = propose(path)
         return proposal.path, proposal.text()

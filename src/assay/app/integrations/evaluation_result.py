@@ -37,7 +37,7 @@ Scores: TypeAlias = Mapping[str, float | None]
 
 @document
 class EvaluatedTrialDocument:
-    """One assessment; judge, scores, grades and report are null unless it counts."""
+    """One assessment. Judge, scores, grades and report are null unless it counts."""
 
     id: str
     trial_id: str
@@ -61,7 +61,7 @@ class CriterionScoreDocument:
 
 @document
 class EvaluationDocument:
-    """The state and results of an evaluation; its last fields have names that clients with a single judged response use."""
+    """An evaluation's state and results; the last fields are for clients that submit a single response."""
 
     evaluation_id: str
     run_id: str
@@ -153,7 +153,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
 
 
 def _state(summary: RunSummary) -> str:
-    """Return the state of the evaluation: the state of the run until it ends, then a summary of its trials."""
+    """Return the run's state until it ends, then a summary of its trials' states."""
     if summary.state is RunState.PLANNED:
         return str(TrialState.PENDING)
     if summary.state is not RunState.FINISHED:

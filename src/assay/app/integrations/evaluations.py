@@ -1,4 +1,4 @@
-"""Evaluations submitted by other programs: turn a request into a stored run; `evaluation_result` returns the result.
+"""Evaluations that other programs submit, each stored as a run; `evaluation_result` returns the results.
 
 Theory. An evaluation is a run of one task with the same id, so no other state is stored. The id follows from the
 client's idempotency key. A repeated request, even to another process or after a crash, finds the existing run, because
@@ -128,7 +128,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
 
 
 def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted | None:
-    """Return the run with this key, if any; raises `InputError` if the key was sent with other content."""
+    """Return the run of an earlier request with this key; raises `InputError` if its content was different."""
     summary = run_of_evaluation(workspace, known)
     if summary is None:
         return None
@@ -148,7 +148,7 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
 
 
 def left_over(workspace: Workspace) -> Iterator[RunPlan]:
-    """Yield the plan of each accepted evaluation that no process executes, oldest first, such as those of a killed server."""
+    """Yield the plans of accepted evaluations that no process executes, oldest first, for example after a server was killed."""
     for run in workspace.archive.runs.begun_evaluations():
         if _ID.fullmatch(run) and not workspace.journal.is_carried_out(run):
             plan = workspace.journal.plan_of(run)

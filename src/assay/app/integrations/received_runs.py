@@ -1,4 +1,4 @@
-"""Import one finished run sent by another program: check it, store the original, and import it like a file."""
+"""Import of a finished run that another program sends, which is checked and then imported like a file."""
 
 from __future__ import annotations
 

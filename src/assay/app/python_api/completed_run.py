@@ -123,7 +123,7 @@ def gate_of(
     baseline: str | None,
     margin: float | None,
 ) -> results.GateResult:
-    """Apply the gate against another candidate, or against earlier runs; exactly one of the two is named."""
+    """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is named."""
     if (against is None) == (baseline is None):
         raise TypeError("name either the other candidate or a baseline")
     if baseline is not None:

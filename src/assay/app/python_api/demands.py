@@ -1,4 +1,4 @@
-"""Thresholds for a run in a test: means, gates, and how many trials may fail."""
+"""Thresholds that a test sets for a run: lowest means, a gate, and the number of trials that may fail."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Demands:
 
 @dataclass(frozen=True, slots=True)
 class DemandVerdict:
-    """The answer to the demands: the first line of `text` is the verdict, further lines are details."""
+    """The verdict on a run's demands; the first line of `text` is the verdict, the others are details."""
 
     passed: bool
     text: str

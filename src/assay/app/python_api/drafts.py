@@ -56,7 +56,7 @@ def scorer(function: Callable[..., object], /) -> ScorerDraft: ...
 @overload
 def scorer(*, name: str = "", **options: object) -> Callable[[Callable[..., object]], ScorerDraft]: ...
 def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", **options: object) -> Any:
-    """Make a function a scorer, for the `score` of a suite or a task: `@assay.scorer`, or with a name and options.
+    """Make a function a scorer for a suite's or task's `score`: `@assay.scorer`, or with a name and options.
 
     The function takes `(response)`, `(response, reference)` or `(response, reference, options)` and returns a number between 0 and
     1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process with
@@ -200,7 +200,7 @@ def checked_candidate(workspace: Workspace, candidate: CandidateDraft | Mapping[
 
 
 class _Reading:
-    """Turns drafts into documents, and keeps the functions that a document cannot hold."""
+    """Conversion of drafts to suite documents; keeps the functions that a document cannot hold."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.files: dict[str, str] = {}
@@ -225,7 +225,7 @@ class _Reading:
         return row
 
     def _columns_of(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row that candidates' prompts refer to; without a map, the keys of a task are left out."""
+        """Return the row's columns that candidates' prompts refer to; without a map, task keys are left out."""
         named = [name for name in self.templates if self._columns or name not in TaskKeys.table.keys]
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
@@ -308,14 +308,14 @@ def _text_or_file(text: str, folder: Path) -> str:
 
 
 def _function_of(value: object) -> tuple[Callable[..., object] | None, dict[str, Any]]:
-    """Return the function of a candidate's `python`, alone or as `{function: ..., options: ...}`, with its options."""
+    """Return a candidate's function and its options from `python`, which is a function or `{function: ..., options: ...}`."""
     options = dict(_mapping(value).get("options") or {})
     function = _mapping(value).get("function", value)
     return (function, options) if callable(function) else (None, {})
 
 
 def _place_of(function: Callable[..., object]) -> str:
-    """Return where a function is defined, as a suite file names it; a lambda has no name there."""
+    """Return a function's location as a suite file writes it, such as `module:name`."""
     name = getattr(function, "__name__", type(function).__name__)
     module = re.sub(r"[^\w.]", "_", str(getattr(function, "__module__", None) or "python"))
     return f"{module}:{name if name.isidentifier() else 'function'}"
@@ -365,7 +365,7 @@ def _missing(value: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; numbers of NumPy become Python's."""
+    """Return a value as JSON can hold it; NumPy numbers become Python numbers."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def outside_loop(work: Callable[[Stopper | None], T]) -> T:
-    """Do the work in this thread, or in a new one if this thread has a running event loop, which forbids a second loop.
+    """Do the work in this thread, or in a new thread if this one already runs an event loop.
 
     Ctrl-C stops the work as cleanly as without a loop.
     """
@@ -41,7 +41,7 @@ def _has_running_loop() -> bool:
 
 
 async def in_thread(work: Callable[[Stopper | None], T]) -> T:
-    """Await the work, which is done in a thread; cancelling the task stops it cleanly."""
+    """Do the work in a thread and await it; cancelling the task stops the work cleanly."""
     stopper = Stopper()
     ended = asyncio.wrap_future(_in_thread(work, stopper))
     try:

@@ -19,7 +19,7 @@ _EVERY_S: Final = 0.2
 
 @contextmanager
 def progress(listener: Listener | None) -> Iterator[Listener]:
-    """Yield the listener; without one, yield one that shows the progress if this is a notebook, otherwise one that does nothing."""
+    """Yield the given listener; without one, yield a listener that shows progress in a notebook and does nothing elsewhere."""
     if listener is not None:
         yield listener
     elif not in_notebook():
@@ -36,7 +36,7 @@ def in_notebook() -> bool:
 
 
 class _Line:
-    """Shows the number of ended trials, the total, and the number of failed ones."""
+    """A progress line with the number of ended trials, of all trials and of failed trials."""
 
     def __init__(self) -> None:
         from IPython import display

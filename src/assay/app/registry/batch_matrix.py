@@ -1,4 +1,4 @@
-"""The matrix of a batch: tasks as rows, trials of its runs or candidates as columns, one page at a time.
+"""A batch's matrix, page by page, with tasks as rows and trials or candidates as columns.
 
 House rules. For a run with pending items, neither scores nor candidate names are returned. A page has at most `TASKS` tasks,
 `RUNS` runs and `TRIALS` trials of each, however large the batch is.
@@ -86,7 +86,7 @@ def matrix(
     first_run: int = 0,
     after: tuple[int, int] | None = None,
 ) -> Matrix:
-    """Return a page of the matrix of runs, which are given newest first.
+    """Return a page of the matrix of these runs; `summaries` has the newest run first.
 
     Args:
         suite: the suite whose tasks are shown; empty for the suite of the newest run.

@@ -74,7 +74,7 @@ def events(workspace: Workspace) -> tuple[NameEvent, ...]:
 def rename(
     workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
 ) -> NameEvent:
-    """Change a candidate's name in statistics and exports; the records of its runs keep the old name."""
+    """Change a candidate's name in statistics and exports; its runs' records keep the old name."""
     if not target.strip():
         raise InputError("", "a candidate needs a name.")
     if problem := name_problem(target.strip()):
@@ -112,7 +112,7 @@ def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
 
 @document
 class NamedCandidateDocument:
-    """A candidate by its current name; `written` lists other spellings in the records of its runs."""
+    """A candidate by its current name; `written` lists the other spellings in its runs' records."""
 
     candidate: str = source("name")
     written: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""JSON of stored runs: the document of `show`, and the registry record."""
+"""JSON documents of a stored run: the output of `show`, and the registry record."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class StoredFileDocument:
 
 @document
 class DossierDocument(RunSummaryDocument):
-    """The registry record of a run: its row of `runs` with further details."""
+    """A run's registry record, which extends its row in `runs`."""
 
     seconds: float | None
     calls: int

@@ -80,7 +80,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A test call to a model. `kind` and `detail` describe a failure; `text` is the reply."""
+    """The result of a test call to a model. `kind` and `detail` describe a failure; `text` is the reply."""
 
     at: str
     ok: bool
@@ -134,7 +134,7 @@ class RunOfModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Calls that failed in the same way; `last` is the newest. Requests without an answer are `missing` and have no call."""
+    """Calls that failed with the same kind and fault; `last` is the newest. Requests without an answer have the kind `missing`."""
 
     kind: str
     fault: str
@@ -373,7 +373,7 @@ class Models:
             return None
 
     def _bare(self, ref: str) -> ModelSpec:
-        """Return the model behind a bare name; an imported name without one of our providers cannot be called."""
+        """Return the model with this reference; an imported name without a known provider cannot be called."""
         return self._named(ref) or ModelSpec(provider=ref, name="")
 
     def _model(
@@ -512,7 +512,7 @@ async def _ask(workspace: Workspace, spec: ModelSpec) -> Checked:
 
 
 def _word(text: str) -> str:
-    """Return the word in a reply, or the reply cut short."""
+    """Return the reply's `word`, or the beginning of the reply if it has none."""
     try:
         reply = json.loads(text)
     except ValueError:

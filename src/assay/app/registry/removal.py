@@ -1,4 +1,4 @@
-"""Delete or archive runs and restore them. Each is a recorded event: no result and no decision is removed from the store."""
+"""Deletion, archiving and restoring of runs as recorded events; no result or decision leaves the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @document
 class RunEventDocument:
-    """JSON of one event by which a run was taken out of use or brought back; see `RunEvent`."""
+    """JSON of one deletion, archiving, replacement or restoration of a run; see `RunEvent`."""
 
     id: int
     run_id: str
@@ -44,7 +44,7 @@ def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSumm
 def take_out(
     workspace: Workspace, runs: Sequence[str], *, reason: str = "", reviewer: str | None = None, archived: bool = False
 ) -> tuple[RunEvent, ...]:
-    """Take runs out of lists and statistics and move their files aside; raises `UnknownName` or `Refused`.
+    """Remove runs from lists and statistics and set their files aside; raises `UnknownName` or `Refused`.
 
     With `archived`, the runs stay readable by id; without it, they count as deleted.
     """

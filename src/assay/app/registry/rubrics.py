@@ -1,4 +1,4 @@
-"""Rubrics and criteria: which runs used each rubric, how it changed between versions, and statistics of its criteria.
+"""Rubrics with the runs that used them, the changes between versions, and statistics of their criteria.
 
 Theory. A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its versions. Statistics
 of a criterion need every grade of the rubric's runs, so they are cached and read again after a new decision or grade.
@@ -268,7 +268,7 @@ class Criteria:
         return replace(criterion_in_full, highest=kept[0], lowest=kept[1])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
-        """Return the grade at a place, with its reason; if there are several candidates, use the one with that grade."""
+        """Return the grade at (assessment, score) with its reason; with several candidates, the grade closest to the score."""
         if place is None:
             return None
         row = self._workspace.archive.assessments.detail(AssessmentKey(place[0])).row
@@ -325,7 +325,7 @@ def _change(before: Criterion | None, after: Criterion) -> Change:
 
 
 def scale_of(criterion: Criterion) -> str:
-    """Describe a scale in words: its ends, and the labels of its values."""
+    """Describe a scale by its ends and its labels, such as `0 to 2: bad = 0, good = 2`."""
     ends = scale_in_words(criterion.low, criterion.high)
     if not criterion.labels:
         return ends

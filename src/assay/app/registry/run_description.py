@@ -1,4 +1,4 @@
-"""Describe a run in words: name and value pairs, and a row for each model that was called."""
+"""Descriptions of a run as pairs of name and value, and as a row for each model that it called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
-    """Describe a run as pairs of a name and a value in words; unknown values are left out."""
+    """Describe a run as pairs of name and value, both texts; unknown values are left out."""
     summary, plan = provenance.summary, provenance.plan
     record = record_document(plan)
     environment = dict(plan.environment)
@@ -65,7 +65,7 @@ def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words: `0.8 s`, `42 s`, `24 min 35 s`, `3 h 5 min`."""
+    """Format a duration, such as `0.8 s`, `42 s`, `24 min 35 s` or `3 h 5 min`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)

@@ -1,4 +1,4 @@
-"""Compare two runs: differences in set-up and results."""
+"""Differences between two runs, in set-up and results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateChange:
-    """A candidate in both runs, over the tasks that are unchanged; `comparison` compares after with before."""
+    """A candidate's change between two runs over unchanged tasks; `comparison` is after against before."""
 
     candidate: str
     comparison: Comparison
@@ -161,7 +161,7 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
 
 
 def _asked(asked_with: JsonValue, name: str) -> JsonValue:
-    """Return the settings with which a candidate was called, without its prompts, which are compared line by line."""
+    """Return a candidate's call settings without its prompts, which are compared line by line."""
     asked = asked_with.get(name) if isinstance(asked_with, dict) else None
     if not isinstance(asked, dict):
         return asked

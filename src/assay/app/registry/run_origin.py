@@ -1,4 +1,4 @@
-"""The origin of a run: its source, the version of the code, and a digest of its set-up."""
+"""A run's origin: its source, its code version and a digest of its set-up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Source:
 
 
 def config_digest(plan: RunPlan) -> str:
-    """Return a digest of a run's set-up without its seed: equal set-ups have equal digests."""
+    """Return a digest of a run's set-up; equal set-ups have equal digests, whatever their seeds."""
     settings = {name: value for name, value in record_document(plan).items() if name not in ("regrade_of", "seeds")}
     candidates: list[JsonValue] = [*sorted(candidate.name for candidate in plan.candidates)]
     return digest(

@@ -100,7 +100,7 @@ def _versions(workspace: Workspace, origin: Provenance) -> Iterator[ProtocolVers
 
 
 def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
-    """List the existing files of a run: its record, and two per candidate."""
+    """Yield the run's files that exist: its record, and two per candidate."""
     folder, summary = workspace.results.folder, origin.summary
     if folder is None:
         return

@@ -83,7 +83,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
 def passed_unseen(
     workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
 ) -> dict[TrialKey, AssessmentState]:
-    """Return the trials that count without approval, each with its state: graded by rule, or `exempt` if any grade is exempt."""
+    """Return the state of each trial that counts without approval: `exempt` if any grade is, otherwise graded by rule."""
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}

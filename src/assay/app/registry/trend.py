@@ -1,4 +1,4 @@
-"""The trend of a suite: each candidate's score in each of its runs."""
+"""A suite's trend, which is each candidate's score in each run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
 
 
 def trend_chart(history: Trend) -> Chart:
-    """Return the trend as a chart: time on the x-axis, score on the y-axis, and a line with an interval band for each candidate."""
+    """Return the trend as a chart of scores over time, with a line and an interval band for each candidate."""
     rows = tuple(
         {
             "started": point.started,

@@ -1,4 +1,4 @@
-"""Adjudication: find items on which two reviewers disagree, and settle the disputes."""
+"""Adjudication of items on which two reviewers disagree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement of two reviewers on one item: their latest opinions, whether these agree, and refusal of disputed items."""
+"""Two reviewers' latest opinions on an item, their agreement, and the refusal of disputed items."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StandingOpinion:
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
-    """Return each reviewer's last opinion that was not withdrawn, in the order in which they were given.
+    """Return each reviewer's last opinion that was not withdrawn, oldest first.
 
     `ann` and `Ann` are the same person; the first spelling is kept.
     """
@@ -49,7 +49,7 @@ def standing_opinions(observations: Iterable[Observation]) -> dict[str, Standing
 
 
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
-    """True if both reject, or if both let scores count and these differ by at most `TOLERANCE`."""
+    """True if both reject, or if neither does and their scores differ by at most `TOLERANCE`."""
     if Verb.REJECT in (first.verb, second.verb):
         return first.verb is second.verb
     names = first.result.keys() | second.result.keys()

@@ -1,4 +1,4 @@
-"""Records of which reviewers learned a trial's authors in the arena, and so can no longer review that trial blind.
+"""Records of reviewers who learned a trial's authors in the arena and can no longer review that trial blind.
 
 House rule. A disclosure is recorded before the names are sent. It applies to the trial, not to its assessments, because some
 of those may be made later. If a response comes with the suite, it is the same in every trial, and the disclosure applies to
@@ -41,7 +41,7 @@ def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer
 
 
 def disclosed(workspace: Workspace, rows: Iterable[AssessmentRow], *, reviewer: str) -> frozenset[AssessmentKey]:
-    """Return the keys of those assessments whose authors this reviewer learned in the arena."""
+    """Return the keys of the assessments whose authors this reviewer learned in the arena."""
     keys_of = {row.key: {_idempotency_key(row.run_id, row.task, k, reviewer) for k in (row.k, None)} for row in rows}
     if not keys_of:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Audit log of review decisions: list events, export them, and check that none was changed later."""
+"""The audit log of review decisions: pages, exports, and a check that no event was changed later."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Result of checking the chain of hashes, in which each event's hash includes the previous event's hash.
+    """The result of a hash chain check; each event's hash includes the previous event's hash.
 
     Attributes:
         after: the check began with the event after this number.
@@ -110,7 +110,7 @@ def log_filter(
     item: AssessmentKey | None = None,
     day: str | None = None,
 ) -> EventFilter:
-    """Build a filter from the parameters of a web address; an empty parameter filters nothing. Raises `InputError`."""
+    """Build a filter from a web address's parameters, ignoring empty ones; raises `InputError`."""
     if verb and verb not in {str(choice) for choice in Verb}:
         raise InputError("verb", f"is {verb!r}.", remedy=f"Use one of {', '.join(Verb)}.")
     if via and via not in {str(choice) for choice in Via}:
@@ -169,7 +169,7 @@ def everything(workspace: Workspace, wanted: EventFilter) -> Iterator[LoggedEven
 
 
 def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
-    """Yield events as lines of CSV with a header; spreadsheets cannot read any cell as a formula."""
+    """Yield events as CSV lines with a header; cells that a spreadsheet would run as a formula are escaped."""
     lines: list[str] = []
     table = CsvLines(lines.append, COLUMNS)
     for logged in events:

@@ -69,7 +69,7 @@ def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
-    """Return the decision that led to the old state, applied to the new assessment; None if no event contains it."""
+    """Return the decision behind the old state for the new assessment; None if no event has it."""
     verbs = {state: verb for verb, state in DECIDED.items()}
     verb = verbs[detail.row.state]
     event = next((e for e in reversed(detail.events) if e.decision.verb is verb), None)
@@ -104,7 +104,7 @@ def places(row: AssessmentRow) -> list[tuple[str, int, str, str]]:
 
 
 class Graders:
-    """Matches graders of a new run to those of the old run, by name.
+    """The match between a regrade's graders and the old run's graders, by name.
 
     A grader with a new name matches the old run's grader if the trial had only one.
     """

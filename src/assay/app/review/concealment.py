@@ -46,7 +46,7 @@ _STATES: Final = tuple(DECIDED.values())
 
 @dataclass(frozen=True, slots=True)
 class _Covered:
-    """A concealed run: its protocol, and the counts that no decision changes."""
+    """A concealed run's protocol, and the counts that no decision changes."""
 
     protocol: Protocol
     decided_before: int
@@ -54,7 +54,7 @@ class _Covered:
 
 
 class Concealment:
-    """Finds the concealed runs, names their items and counts them. Thread-safe."""
+    """The concealed runs with the names and counts of their items. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -71,7 +71,7 @@ class Concealment:
         return run in self._known()
 
     def covered(self) -> frozenset[RunId]:
-        """Return those of the runs for which `covers` is true."""
+        """Return the runs for which `covers` is True."""
         return frozenset(self._known())
 
     def forget(self) -> None:
@@ -123,7 +123,7 @@ class Concealment:
         return AssessmentKey(_mixed(number, self._round_keys()[::-1]))
 
     def sealed(self, key: AssessmentKey) -> str:
-        """Return the opaque name of an item: always the same one, in every process."""
+        """Return an item's opaque name, which is the same in every process."""
         number = _mixed(int(key), self._round_keys())
         return "r" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(7, -1, -1))
 
@@ -149,7 +149,7 @@ class Concealment:
         return {state: n for state, n in totals.items() if n > 0}
 
     def _shown(self, summary: RunSummary) -> Mapping[AssessmentState, int]:
-        """Count a run's assessments; decisions on its control items count too while any item is pending."""
+        """Count a run's assessments by state, including its control items while any item is pending."""
         covered = self._known().get(summary.id)
         real = summary.assessments
         if covered is None or not real.get(AssessmentState.PENDING):

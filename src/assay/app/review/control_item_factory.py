@@ -1,4 +1,4 @@
-"""Make planted checks and repeats after decisions, and determine which of them are due.
+"""Planted checks and repeats, which are made after decisions and shown when they are due.
 
 Theory. A check is a copy of an assessment that people have already decided, so that it influences no real decision. Half of
 the checks are altered copies, half are unaltered. Reviewers overlook problems if fewer than one item in ten has one (the low
@@ -41,7 +41,7 @@ _COUNTED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 
 class ControlItemFactory:
-    """Makes planted checks and repeats after decisions, and determines which of them are due."""
+    """Maker of planted checks and repeats, which also selects those that are due."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -22,7 +22,7 @@ _DESKS: Final = 500  # maximum number of desks (browser tabs) whose skips are re
 
 
 class ControlItemPlacement:
-    """Chooses the next control item for a desk (a browser tab), and its position. Thread-safe."""
+    """Choice of a desk's (browser tab's) next control item and its position. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects _skipped
@@ -37,7 +37,7 @@ class ControlItemPlacement:
         limit: int,
         any_left: bool,
     ) -> list[AssessmentKey]:
-        """Return control items that may come next on this desk, best first, without those that the desk has or has just skipped.
+        """Return control items that may come next on this desk, best first, without those it has or just skipped.
 
         A request for fewer items gets a control item proportionally less often, so that asking for one item reveals nothing.
 

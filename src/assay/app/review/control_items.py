@@ -1,4 +1,4 @@
-"""Control items: planted checks and repeats that a reviewer meets among real assessments.
+"""Control items, which are planted checks and repeats among a reviewer's real assessments.
 
 House rules. A control item behaves like a real one: a reviewer can look at it, decide, undo and rerun it, with the same rules
 and responses. Only `row.purpose` shows that it will not count.
@@ -37,7 +37,7 @@ _WAITING = frozenset({AssessmentState.PENDING})
 
 
 class ControlItems:
-    """Reads real assessments and control items by key, and makes new control items."""
+    """Access to real assessments and control items by key, and to new control items."""
 
     def __init__(
         self, workspace: Workspace, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions
@@ -122,7 +122,7 @@ class ControlItems:
         rerun_note: str,
         taken: DecisionTaken,
     ) -> AssessmentKey:
-        """Make the further attempt at a control item: the original grades, with the candidates in another order.
+        """Make a further attempt at a control item from the original grades, with the candidates in another order.
 
         No model is called, so it costs nothing. If the item is a planted check, this request counts as finding the problem.
 

@@ -73,7 +73,7 @@ def approve(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades so that they count; all approvals are stored or none. Raises the errors of `decide`."""
+    """Approve the judge's grades, so that they count; stores all approvals or none. Raises the errors of `decide`."""
     decision = _decision(workspace, Verb.APPROVE, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
@@ -115,7 +115,7 @@ def correct(
 def undo(
     workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT
 ) -> ReviewEvent:
-    """Undo the last decision: the assessment becomes pending again and is otherwise unchanged."""
+    """Undo the last decision, so that the unchanged assessment is pending again."""
     return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, via, False), assessment=key)])[0]
 
 

@@ -52,7 +52,7 @@ class GradeDocument:
 
 @document
 class FailureReasonDocument:
-    """JSON of a failure: its reason, and who caused it."""
+    """JSON of a failure's kind, detail, and fault."""
 
     kind: str
     fault: str
@@ -112,7 +112,7 @@ class ResponseDocument:
 
 @document
 class ReviewEventDocument:
-    """JSON of one decision; corrections are by candidate, or by candidate/criterion."""
+    """JSON of one decision; the keys of corrections are `candidate` or `candidate/criterion`."""
 
     event: int
     id: str
@@ -130,7 +130,7 @@ class ReviewEventDocument:
 
 @document
 class AssessmentDetailDocument(AssessmentDocument):
-    """JSON of `review show`: the row, the report, the responses, other attempts and past decisions."""
+    """JSON of `review show`, with the report, the responses, other attempts and past decisions."""
 
     context: str
     prompt: tuple[MessageDocument, ...]

@@ -1,4 +1,4 @@
-"""Double review: select pending items that need two independent opinions, and handle each opinion."""
+"""Double review of pending items that need two independent opinions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _UNDO_YOURS: Final = "Undo yours to change it."
 
 
 class SecondOpinions:
-    """Keeps two people's opinions on one item until they agree."""
+    """The opinions on items that two people decide."""
 
     def __init__(self, workspace: Workspace, plans: RunProtocols) -> None:
         self._workspace = workspace
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
-        """Return each reviewer's last opinion that was not withdrawn, by name, in the order in which they were given."""
+        """Return each reviewer's last opinion that was not withdrawn by reviewer, oldest first."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
         return standing_opinions(opinions)
 
@@ -74,7 +74,7 @@ class SecondOpinions:
             raise disputed(detail.row.key)
 
     def not_decidable_by(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Return the keys this reviewer cannot decide: they have already given an opinion, or two other reviewers disagree."""
+        """Return the items that this reviewer cannot decide because they or two others have already given opinions."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)

@@ -1,4 +1,4 @@
-"""Responses as a page renders them: Markdown as a tree of elements, conversations by turns, code with colours.
+"""Rendered responses: Markdown as a tree of elements, conversations by turns, and code with colours.
 
 Pages request them after the item and before it is shown, so that no key press is delayed by Markdown or a lexer.
 """
@@ -32,14 +32,14 @@ _CODE_LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnResponse:
-    """One response: `tree` renders its Markdown, `marks` holds the colours of its code; only one of the two is used."""
+    """One rendered response, with either the `tree` of its Markdown or the colour `marks` of its code."""
 
     tree: orjson.Fragment
     marks: str = ""
 
 
 def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
-    """Return the form in which a response is easiest to read. Text in a programming language, or that looks like code, is code."""
+    """Return the form in which a response is easiest to read; text that looks like code is code."""
     if turns and messages_of(text):
         return "turns"
     if language.strip().lower() in ("", "json") and _is_json(text):

@@ -96,7 +96,7 @@ class RubricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFlag:
-    """A flag in words; `pane` and `criterion` show where the problem is, and are None if it concerns no particular place."""
+    """A flag as text; `pane` and `criterion` locate the problem and are None if it has no location."""
 
     kind: str
     detail: str
@@ -126,7 +126,7 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastDecision:
-    """One past decision, in the words that the page shows."""
+    """One past decision as the page shows it."""
 
     verb: str
     reviewer: str
@@ -205,7 +205,7 @@ class Item:
 
 
 def withheld(item: Item) -> Item:
-    """Return the item without the grader's scores, verdicts, words, flags, ranking and attempts, and without past decisions."""
+    """Return the item without the grader's scores, verdicts, texts, flags, ranking and attempts, and without past decisions."""
     return replace(
         item,
         blind=True,

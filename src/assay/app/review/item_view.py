@@ -1,4 +1,4 @@
-"""Build the item that a reviewer sees: labels instead of names, evidence with its lines, and a list of missing scores.
+"""Items as reviewers see them, with labels instead of names, located evidence, and a list of missing scores.
 
 House rule. While an assessment is pending, an item contains no name of a candidate or a judge: not as a field, not inside
 a text, and not through an order that reveals it. Candidates have the order in which the judge saw them. A decision names
@@ -78,7 +78,7 @@ class Showcase:
         whole: bool = False,
         earlier: Sequence[AssessmentDetail] | None = None,
     ) -> Item:
-        """Return an assessment as a person sees it now; `stamp` says in words whether its judge is calibrated.
+        """Return an assessment as a person sees it now; `stamp` is the label of its judge's calibration.
 
         Unless `whole`, long responses are cut to their beginnings. `earlier` has the other attempts; if None, they are read.
         """
@@ -175,7 +175,7 @@ class Showcase:
         return answer and replace(answer, **hidden)  # type: ignore[arg-type] # names and values agree
 
     def labels(self, row: AssessmentRow) -> dict[str, str]:
-        """Return the label of each candidate on a page that hides names; no label is a name in the run.
+        """Return each candidate's label on a page that hides names; no label equals a name in the run.
 
         Otherwise a label such as `Candidate A` would be masked, or would stand for another candidate of that name.
         """
@@ -224,7 +224,7 @@ def _sibling(mark: TrialMark) -> Sibling:
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
-    """Return the candidates of an assessment in display order: the order in which the judge saw them, otherwise a random one."""
+    """Return an assessment's candidates in the order in which the judge saw them, or if it saw none, in random order."""
     labels = row.assessment.labels
     if all(name in labels for name in row.candidates):
         return tuple(sorted(row.candidates, key=lambda name: (len(labels[name]), labels[name])))
@@ -325,7 +325,7 @@ def _rubric_rows(
 
 
 def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
-    """Return a scale in words: `0–100`, `-1 to 1`, or labels with the digits that select them: `1 bad / 2 ok / 3 good`."""
+    """Format a scale as `0–100`, as `-1 to 1`, or as labels with the digits that select them: `1 bad / 2 ok / 3 good`."""
     if labels:
         return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
     if low > high or low < 0:
@@ -352,7 +352,7 @@ def _quote(text: str, page: Page | None, mask: Mask | None) -> Quote:
 
 
 def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[str | Quote]:
-    """Yield the parts of a reason; code spans that the response contains become quotes, other spans stay as text."""
+    """Yield the parts of a reason; code spans that occur in the response become quotes."""
     rest = 0
     for span in _CODE_SPAN.finditer(reason):
         quote = _quote(span[2].strip(), page, mask)
@@ -367,7 +367,7 @@ def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[
 
 
 def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
-    """Return the report with links: each piece of code that occurs in exactly one response links to its place there."""
+    """Link each code span of the report that occurs in exactly one response to its lines there."""
     for node in nodes:
         if not isinstance(node, list):
             continue

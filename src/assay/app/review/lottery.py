@@ -1,4 +1,4 @@
-"""The random draw of a run's review sample, which follows from its plan and its tasks."""
+"""The random draw of a run's review sample from its plan and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name masking for the review and the arena: hide names in texts that would reveal who wrote or graded a response.
+"""Name masking in the review and the arena, so that texts do not reveal who wrote or graded a response.
 
 Theory. Texts seldom write a name as the plan does: `gpt-4o-mini` calls itself GPT-4o mini, `claude-sonnet-4-5` calls itself
 Claude Sonnet 4.5, and a person signs as WilhelminaJo or wilhelmina_jo. The search therefore treats a name as a sequence of
@@ -76,7 +76,7 @@ def mask_of(plan: RunPlan) -> Mask | None:
 
 
 def masked(text: str, mask: Mask | None) -> str:
-    """Return the text with `HIDDEN_NAME` in place of each name.
+    """Replace each name in a text with `HIDDEN_NAME`.
 
     Most texts contain no name; for ASCII texts, a quick search for the needed words is enough to tell.
     """
@@ -133,7 +133,7 @@ def _identities(plan: RunPlan) -> Iterable[str]:
 
 
 def _names_of(model: ModelSpec) -> Iterable[str]:
-    """Yield the names of a model: as in requests, without its provider, and without the date or edition at the end."""
+    """Yield a model's names: as in requests, without its provider, and without a final date or edition."""
     called = model.name.rpartition("/")[2]
     yield from (model.ref, model.name, called)
     words = called.replace("_", "-").split("-")

@@ -1,4 +1,4 @@
-"""Record review observations: grades shown, verdict given, decision made, planted check answered."""
+"""Records of review observations, such as grades shown, verdicts given and decisions made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review protocol of a run: its current version, its cost, and switching to different numbers for future reviews."""
+"""A run's review protocol: its current version, its cost, and switches to other numbers for future reviews."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
 
 
 def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
-    """Return the distinct protocols of these runs, each with the `runs` to which it applies.
+    """Return the distinct protocols of these runs, each with its `runs`.
 
     `switched` lists each switch made after decisions: the new `version` and the number of items `decided_before`.
     """
@@ -133,7 +133,7 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """The amount to review: assessments, and the mean number of scores in each.
+    """The review load, as the number of assessments and their mean number of scores.
 
     `most` is True if only flagged assessments need review, so that `items` is an upper bound.
     """

@@ -1,4 +1,4 @@
-"""The review queue: choose the next pending assessment, and keep each one on the desk (browser tab) of one reviewer.
+"""The review queue, which hands out pending assessments and leases each one to a single desk (browser tab).
 
 Theory. A half-reviewed queue should give the same results as a finished one. A reviewer who becomes more lenient during the
 day should do so for all candidates equally. Items are therefore not handed out in the order in which they were stored. Instead, a
@@ -90,14 +90,14 @@ class _Walk:
 
 @dataclass(slots=True)
 class _Desk:
-    """One browser tab: the items leased to it, and those it skipped."""
+    """One browser tab's leased and skipped items."""
 
     leases: dict[int, float] = field(default_factory=dict)
     skipped: dict[int, None] = field(default_factory=dict)
 
 
 class ReviewQueue:
-    """Hands out pending assessments, a few at a time. Thread-safe.
+    """The queue of pending assessments, handed out a few at a time. Thread-safe.
 
     Args:
         assessments: store of the assessments; the last few pending ones are read from it in order.
@@ -154,7 +154,7 @@ class ReviewQueue:
             return tuple(AssessmentKey(key) for key in given)
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
-        """Return a skipped item to the queue; this desk gets it again only if nothing else is pending."""
+        """Return a skipped item to the queue; this desk gets it again only after all others."""
         with self._lock:
             mine = self._desks.setdefault(desk, _Desk())
             mine.leases.pop(key, None)
@@ -203,7 +203,7 @@ class ReviewQueue:
             self._leases.free(desk=desk)
 
     def soon(self, key: AssessmentKey) -> None:
-        """Queue a new attempt: the next desk that asks gets it soon, but after the items that it already has."""
+        """Queue a new attempt for the next desk that requests items, after the items it already has."""
         with self._lock:
             self._soon.append(key)
 
@@ -223,7 +223,7 @@ class ReviewQueue:
         return mine
 
     def _lease(self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float) -> list[int]:
-        """Lease keys, and return those that this desk got, in their order; the others are remembered briefly as taken."""
+        """Lease keys and return the leased ones in order; the others count as taken for a short time."""
         got = self._leases.lease(keys, desk=desk, now=wall, until=wall + LEASE_S)
         for key in keys:
             if key in got:
@@ -244,7 +244,7 @@ class ReviewQueue:
             del self._elsewhere[key]
 
     def _reread(self, walk: _Walk, mine: _Desk, holding: Collection[int], given: list[int], limit: int) -> None:
-        """Return the desk's items again after a reload, in the same order."""
+        """Add the desk's items to `given` again after a reload, in the same order."""
         for key in [key for key in mine.leases if key not in holding][:limit]:
             if walk.first(key - 1) == key:
                 given.append(key)
@@ -252,7 +252,7 @@ class ReviewQueue:
                 del mine.leases[key]
 
     def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
-        """Return new attempts of this selection; leave those of other selections, and those no longer pending, for later."""
+        """Add this selection's pending new attempts to `given`."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return
@@ -282,7 +282,7 @@ class ReviewQueue:
     def _take_drawn(
         self, selection: Selection, walk: _Walk, shuffle: Shuffle, mine: _Desk, given: list[int], limit: int
     ) -> None:
-        """Return the next pending keys in the random order; the last few are sorted into that order."""
+        """Add the next pending keys in random order to `given`; the last few are sorted into that order."""
         misses = 0
         while len(given) < limit and misses < _TRIES and walk.high:
             key = walk.low + shuffle.next(walk.high - walk.low + 1)
@@ -302,7 +302,7 @@ class ReviewQueue:
                 given.append(key)
 
     def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
-        """Read the end of the queue in order; used if few items are pending and most of them are on desks."""
+        """Add pending items in the queue's order to `given`, used if few are pending and most are on desks."""
         last_resort: list[int] = []
         for row in self._assessments.matching(selection, states=_PENDING, limit=_SCAN):
             if row.key in given or self._is_held(row.key):

@@ -1,4 +1,4 @@
-"""Rerun: judge one trial again."""
+"""Reruns, which judge or execute one trial again."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def rerun_trial(
     reviewer: str | None = None,
     via: Via = Via.SCRIPT,
 ) -> Failure | None:
-    """Try a whole trial again: ask for and grade what is missing; return why it failed again, or None.
+    """Execute a trial's missing calls and grades again; return the new failure, or None.
 
     With `responses`, which is meant for harness faults, the candidates answer again too. Their answers are marked as a new round,
     and the whole trial is graded again as a new attempt. Each replaced grade keeps an event that records who asked for the rerun,

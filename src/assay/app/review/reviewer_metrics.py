@@ -234,7 +234,7 @@ def shown_answers(
 
 
 def _over_until(own: Sequence[Observation], *, now: str) -> int:
-    """Return the id of the last observation of the newest session that is over; 0 without one."""
+    """Return the id of the last observation in the newest ended session; 0 without one."""
     until, before = 0, None
     for observation in own:
         if observation.kind is ObservationKind.PROTOCOL:
@@ -336,7 +336,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
 
 
 def _words(wrote: Grade, shown: Grade) -> tuple[str, str] | None:
-    """Return the reason, otherwise the quotations, as the judge wrote them and as they were shown; None if both are equal."""
+    """Return the judge's reason, or else its quotations, before and after alteration; None if both are unaltered."""
     if wrote.reason != shown.reason:
         return wrote.reason, shown.reason
     return None if wrote.evidence == shown.evidence else ("\n".join(wrote.evidence), "\n".join(shown.evidence))

@@ -169,7 +169,7 @@ class ReviewService:
         return item
 
     def _next_is_blind(self, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
-        """True if the attempt that replaced this one awaits this reviewer's own verdict; both grade the same responses."""
+        """True if the attempt that replaced this one awaits this reviewer's verdict, because both grade the same responses."""
         current = self.control_items.detail(detail.attempts[-1])
         if current.row.state is not AssessmentState.PENDING or past.saw or past.verdict is not None:
             return False
@@ -321,7 +321,7 @@ class ReviewService:
         return event.after
 
     def _in_words_of_a_page(self, error: Refused, key: AssessmentKey, submitted: SubmittedDecision) -> Refused:
-        """Return the error for a decision on a decided item: who decided, and what the page offers; never the plain number."""
+        """Return the error as the page words it: it names who decided, and no item by its plain number."""
         detail = self.control_items.detail(key)
         row = detail.row
         if submitted.verb is not Verb.UNDO and row.state in UNDOABLE and detail.events:
@@ -402,7 +402,7 @@ class ReviewService:
         return Arm.ASSISTED
 
     def _rerun_taken(self, detail: AssessmentDetail, reviewer: str) -> DecisionTaken:
-        """Return the observation of a rerun; it is blind if this reviewer gave a verdict first or was sent no grade."""
+        """Return the observation of a rerun; its arm is blind if this reviewer has given a verdict or was sent no grade."""
         past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         unseen = self._is_blind(detail, self._plans.protocol(detail.row.run_id), saw=past.saw)
         return DecisionTaken(verb=Verb.RERUN, arm=Arm.BLIND if past.verdict is not None or unseen else Arm.ASSISTED)

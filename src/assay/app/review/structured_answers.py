@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def structured_answer(
     journal: StoreJournal, structuring: Structuring, task: Task, text: str, *, candidate: str | None
 ) -> StructuredAnswer | None:
-    """Return the structure of a response, or of the model solution without a candidate; None if it was not structured."""
+    """Return the stored structure of a response, or of the model solution if `candidate` is None; None if there is none."""
     kept = journal.structured(
         structuring_request(structuring, Sitting(task=task, responses=()), text, candidate=candidate)
     )

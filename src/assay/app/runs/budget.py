@@ -1,4 +1,4 @@
-"""The budget of a stored run: raise it, or suggest one that covers the trials that failed for lack of budget."""
+"""A stored run's budget, and a suggestion that covers the trials that failed for lack of budget."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
 
 
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
-    """Return a budget for the whole run that is likely to cover the trials for which its budget was too small.
+    """Return a budget for the whole run that is likely to cover its trials that failed for lack of budget.
 
     It exceeds the current budget and covers the worst case of the next calls. None if no trial failed because of the budget, or a
     price is unknown.

@@ -59,7 +59,7 @@ def cancel(workspace: Workspace, run_id: str) -> RunSummary:
 
 
 def collectable(workspace: Workspace, run_id: str) -> RunId:
-    """Return the id of a run whose batches may be collected; raises `Refused` for one that waits for none."""
+    """Return a run's id if its batches may be collected; raises `Refused` if it has none."""
     summary = named(workspace, run_id)
     if COLLECT not in moves(summary):
         _refuse(summary, COLLECT)
@@ -67,7 +67,7 @@ def collectable(workspace: Workspace, run_id: str) -> RunId:
 
 
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
-    """Resume a run: returns None if a waiting process continues it, else the run, which the caller must execute.
+    """Resume a run; return None if a waiting process continues it, otherwise the run, which the caller must execute.
 
     Raises:
         Refused: the run is already executing, or no trial is left.

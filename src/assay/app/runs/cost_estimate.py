@@ -30,7 +30,7 @@ def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
 
 
 def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, ...]:
-    """Return the warning that the calls will probably cost more than the budget; empty if they will not."""
+    """Return a warning if the calls will probably cost more than the budget, otherwise nothing."""
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
@@ -38,7 +38,7 @@ def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, 
 
 
 class Tally:
-    """Sums the number and cost of calls per model."""
+    """Running total of the number and cost of calls."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

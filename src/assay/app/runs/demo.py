@@ -56,7 +56,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
 
 
 def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
-    """Apply the recorded review: approve, correct, reject and rerun as a careful reviewer did."""
+    """Apply the recorded review, which approves, corrects, rejects and reruns as a careful reviewer would."""
     taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
     for decision in json.loads(content("review.json").read_text("utf-8")):
         # Read again for each decision, because a rerun replaces the assessment.

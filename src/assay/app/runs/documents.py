@@ -46,7 +46,7 @@ class CostEstimateDocument:
 
 @document
 class FailedTrialDocument:
-    """A failed trial: the kind of failure, who caused it, and the number of tries."""
+    """A failed trial with the failure's kind, fault and detail, and the number of attempts."""
 
     id: str
     task: str
@@ -118,7 +118,7 @@ class BatchJobDocument:
 
 @document
 class RunInBatchesDocument:
-    """A run in batch mode: its result so far, its jobs, and what the last look at them brought."""
+    """A run in batch mode with its result so far, its jobs, and the counts of the last check for answers."""
 
     run: RunResultDocument
     jobs: tuple[BatchJobDocument, ...]
@@ -179,7 +179,7 @@ class ConclusionDocument:
 
 @document
 class RegradeDocument(RunResultDocument):
-    """The document of `regrade`: the document of a run, with the changes."""
+    """The document of `regrade`, which adds the changes to a run's document."""
 
     regrade_of: str
     grades: GradeChangesDocument

@@ -84,7 +84,7 @@ def resume(
     listener: Listener = nobody,
     stopper: Stopper | None = None,
 ) -> RunResult:
-    """Finish a run: execute its unfinished trials and try failed ones again.
+    """Finish a run by executing its unfinished and failed trials.
 
     `budget_usd` replaces the run's budget and covers the whole run, including its cost so far.
     """
@@ -99,7 +99,7 @@ def resume(
 
 
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
-    """Return the plan of a run; raises an error if its models cannot be called now."""
+    """Return a run's plan; raises an error if its models cannot be called now."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.imported:
         raise Refused(

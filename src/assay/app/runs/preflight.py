@@ -48,7 +48,7 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookAhead:
-    """A preview of a run: its plan, calls, cost, notes, and the prompts of its first task.
+    """A preview of a run with its plan, cost estimate, notes, and the prompts of its first task.
 
     `reviews` counts the assessments that await review (`flagged`: at most). `exact` is true if the method `exact` scores any task.
     """
@@ -165,7 +165,7 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
 
 
 def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
-    """Return what changed for a suite whose latest run still gave partial credit under `exact`; empty otherwise."""
+    """Return a note for a suite whose latest run still gave partial credit under `exact`; otherwise an empty text."""
     # The new run becomes the latest and gives no partial credit, so the author sees the note only once.
     if not ahead.exact:
         return ""
@@ -295,7 +295,7 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Return a request with a note in place of each unknown answer, where the estimate has filler of the likely length."""
+    """Replace the estimate's filler for unknown answers in a request with a readable note."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages

@@ -1,4 +1,4 @@
-"""Regrade: grade another run's stored responses in a new run, and list what changed.
+"""Regrades, which grade another run's stored responses in a new run and list the changed scores.
 
 No candidate is called. Unchanged grades keep their review; changed grades await review again.
 """
@@ -110,7 +110,7 @@ class Regraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegradePlan:
-    """A planned regrade: the new run, its tasks, and the estimated cost of judging them."""
+    """A planned regrade with the new run, its tasks and the estimated cost of judging."""
 
     plan: RunPlan
     tasks: tuple[PlannedTask, ...]
@@ -300,7 +300,7 @@ def _judges(
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
-    """Return the plan for grading answers for the first time: default rubric if they have none, plain review."""
+    """Return the plan for a first grading of answers, with the default rubric if they have none and with plain review."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
         which = f"{blank:,} of {len(tasks):,} tasks came without a prompt, so only their answers can be graded"

@@ -1,4 +1,4 @@
-"""The ready-made rubrics that a form offers, and the choice of one that fits given texts."""
+"""The ready-made rubrics that a form offers, and the proposal of one for given texts."""
 
 from __future__ import annotations
 

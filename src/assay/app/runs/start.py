@@ -1,4 +1,4 @@
-"""Start a run from the web: list suite files, read the choices in a form, and make the same checks as the command line.
+"""Start of a run from the web form, with the same checks as on the command line.
 
 Theory. A form states only differences from the file. Choices that are also command-line options (trials, candidates,
 judges, budget) become options, and the file is run unchanged. Choices that only a suite can make (rubric, parameters, policy) are
@@ -71,7 +71,7 @@ class KnownModel:
 
 
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
-    """Return the models that the form offers: from the settings and newest runs, recordings, and `echo`."""
+    """Return the models that the form offers, from the settings and the newest runs, and `echo`."""
     models: dict[str, str] = {}
     for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
         models.setdefault(ref, "assay.yaml")
@@ -85,7 +85,7 @@ def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
 
 
 def model_names(workspace: Workspace) -> tuple[str, ...]:
-    """Return names that complete a model's name: known models first, then all models with a known price."""
+    """Return model names for completion, known models first, then all models with a known price."""
     return tuple(dict.fromkeys((*(model.ref for model in known_models(workspace)), *priced_models())))
 
 

@@ -1,4 +1,4 @@
-"""The command `gate --baseline`: compare a candidate's new runs with its earlier ones, paired by task."""
+"""The command `gate --baseline`, which compares a candidate's new runs with its earlier ones, paired by task."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str 
 
 
 def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
-    """Return the basis of the comparison: the paired table, and the warnings about each side and about both together."""
+    """Return the comparison's basis, with the paired table and the warnings about each side and both."""
     together = basis_of(workspace, both)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]

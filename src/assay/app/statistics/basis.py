@@ -1,4 +1,4 @@
-"""The basis of a result: the counted data, the settings of its runs, and the warnings that apply."""
+"""The basis of a result: the counted data, its runs' shared settings, and warnings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The data behind a result: the score table, its runs, excluded trials, and the warnings that apply.
+    """The data that a result is computed from, with its runs, excluded trials and warnings.
 
     Attributes:
         margin: the smallest difference that matters, if all selected runs set the same one; None with a warning
@@ -122,7 +122,7 @@ def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSettings:
-    """Settings that the runs of a selection fixed before any result; the fields are those of `Basis`.
+    """Settings that the selected runs share, with warnings where they differ; fields as in `Basis`.
 
     `same_candidates`: True if all runs have the same candidates. `all_asked`: True if every candidate of a run was called in each
     of its trials, as Assay does; imported files may lack some answers.
@@ -167,14 +167,14 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
 
 
 def _lower_is_better(plan: RunPlan) -> Iterator[str]:
-    """Yield the metrics whose scores are reversed; for an imported run, also those without a rubric."""
+    """Yield the metrics for which lower is better; for an imported run, also those without a criterion."""
     yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
 
 
 def _mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the metrics of imported runs that count in only some runs of a suite, with these runs, and the metrics of all runs."""
+    """Return imported metrics that count in only some runs of a suite, with these runs, and metrics that count in all."""
     by_suite: dict[str, list[RunPlan]] = {}
     for plan in plans:
         if plan.imported and plan.rubric.criteria:
@@ -212,7 +212,7 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
-    """Return the planned look reached by now, from the share of decided trials; None if no looks were planned."""
+    """Return the planned look that the share of decided trials has reached; None if no looks were planned."""
     if planned is None:
         return None
     decided = n_trials + excluded.rejected + excluded.failed

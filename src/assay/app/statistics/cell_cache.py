@@ -67,7 +67,7 @@ class KeptCells:
         return self._event
 
     def refresh(self) -> int:
-        """Include decisions that any process made since the last call; return the number of changed trials."""
+        """Update the cells with all decisions since the last call; return the number of changed trials."""
         # With 200,000 scores and 45 pairs a decision costs 3.6 ms this way; computing everything again costs 690 ms.
         newest, trials = self._archive.trials.decided_since(self._event)
         if self._arrived() != self._held or len(trials) > MOST_TRIALS_AT_ONCE or (trials and self._joint is None):
@@ -78,7 +78,7 @@ class KeptCells:
         return len(trials)
 
     def note(self, events: Iterable[ReviewEvent]) -> int:
-        """Refresh after decisions of this process; if there were none, the store is not read."""
+        """Refresh after these events; does not read the store if there are none."""
         return self.refresh() if any(True for _ in events) else 0
 
     def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
@@ -133,7 +133,7 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return numbers that change when assessments arrive or leave without a decision: runs, trials, assessments by kind.
+        """Return counts that change when assessments arrive or leave without a decision.
 
         A new assessment that awaits review changes no score, but one from a regrade may replace one that counts.
         """

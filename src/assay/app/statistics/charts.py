@@ -1,4 +1,4 @@
-"""The command `chart`: draw results, or return the table of the drawn values."""
+"""The command `chart`, which draws results or returns the drawn values as a table."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def endings() -> tuple[str, ...]:
 
 
 def write_chart(chart: Chart, path: Path, *, dark: bool = False) -> None:
-    """Write the chart in the format that the file's name ends with: SVG, PNG, CSV (its rows) or JSON (Vega-Lite)."""
+    """Write the chart as SVG, PNG, CSV (its rows) or JSON (Vega-Lite), depending on the file's ending."""
     path.write_bytes(chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark))
 
 

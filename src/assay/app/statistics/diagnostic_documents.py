@@ -38,7 +38,7 @@ class ReviewRatesDocument:
 
 @document
 class RateTestDocument:
-    """JSON of a test of whether all candidates have the same rate."""
+    """JSON of a test for equal rates of all candidates."""
 
     p_value: float | None
     method: str | None
@@ -47,7 +47,7 @@ class RateTestDocument:
 
 @document
 class SelectiveRejectionDocument:
-    """JSON of a test of whether rejections favour one of two candidates."""
+    """JSON of a test for rejections that favour one of two candidates."""
 
     a: str
     b: str
@@ -266,7 +266,7 @@ class PartialMeanDocument:
 
 @document
 class CalibratedMeanDocument(PartialMeanDocument):
-    """JSON of a mean from a review sample: its method, the weight of the judge, and the reviewed trials."""
+    """JSON of a mean from a review sample, with its method, the judge's weight and the number of reviewed trials."""
 
     method: str | None
     lam: float | None

@@ -28,7 +28,7 @@ Range: TypeAlias = tuple[float, float]
 
 @document
 class WarningDocument:
-    """JSON of a warning that does not change a number: a code for programs and a sentence for people."""
+    """JSON of a warning, as a code for programs and a sentence for people."""
 
     code: str
     text: str
@@ -64,7 +64,7 @@ class TaskMeanDocument:
 
 @document
 class OtherMeanDocument:
-    """JSON of the mean for the other scope: for new tasks of the kind instead of the same tasks, or the reverse."""
+    """JSON of the mean for the other scope, `these_tasks` or `tasks_like_these`."""
 
     scope: str
     ci95: Range | None
@@ -162,7 +162,7 @@ class NonInferiorityDocument(EquivalenceDocument):
 
 @document
 class OtherDifferenceDocument:
-    """JSON of the difference for the other scope: for new tasks of the kind instead of the same tasks, or the reverse."""
+    """JSON of the difference for the other scope, `these_tasks` or `tasks_like_these`."""
 
     scope: str
     ci95: Range | None
@@ -315,7 +315,7 @@ class RankingDocument:
 
 @document
 class SampleSizeDocument:
-    """JSON of one way to reach the wanted precision: the total tasks or trials needed, and the cost of the new ones."""
+    """JSON of a sample size for the wanted precision, with the total tasks or trials and the cost of the new ones."""
 
     needed: int
     new_trials: int = source("trials")
@@ -357,7 +357,7 @@ class NamedPairDocument:
 
 @document
 class PlanSummaryDocument:
-    """JSON of a plan's summary: the pair that needs the most, the undecided pair that needs the least, and a sentence."""
+    """JSON of a plan's summary, with the pair that needs the most, the undecided pair that needs the least, and a sentence."""
 
     hardest: NamedPairDocument | None
     closest_undecided: NamedPairDocument | None
@@ -461,7 +461,7 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:
-    """Return each warning once; those of the basis (the data behind the result) come first."""
+    """Return each distinct warning, those of the basis first."""
     # Estimates of several candidates can carry the same warning.
     distinct = {(caution.code, caution.text): caution for group in (basis.cautions, *groups) for caution in group}
     return tuple(fill(WarningDocument, caution) for caution in distinct.values())

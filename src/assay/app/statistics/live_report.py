@@ -132,7 +132,7 @@ class LiveReports:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsOverview:
-        """Return the first part of the page; the arguments are those of `results.compare`.
+        """Return the overview of a selection; arguments as in `results.compare`.
 
         Raises:
             UnknownName: an unknown run or candidate.
@@ -151,7 +151,7 @@ class LiveReports:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsDetails:
-        """Return the details; they are read again if that is quick or if the last reading is old."""
+        """Return the details of a selection; they are read again if that is quick or the last reading is old."""
         return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
@@ -272,7 +272,7 @@ class _Kept:
         return known[1:]
 
     def _incomplete(self, report: Report, n_trials: int, rules: basis_.SharedSettings) -> dict[str, int]:
-        """Count by candidate the counted trials in which it took part without a counted score; empty if there are none."""
+        """Count, for each candidate, its trials without a counted score; empty if there are none."""
         counted = {str(candidate.candidate): candidate.estimate.n_trials for candidate in report.ranking.candidates}
         if all(n == n_trials for n in counted.values()):
             return {}

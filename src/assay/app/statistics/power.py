@@ -1,4 +1,4 @@
-"""The command `plan`: tasks or trials needed to show a difference, and their cost in money and reviews."""
+"""The command `plan`, which computes the tasks or trials needed to show a difference, and their cost in money and reviews."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _pair(
 
 
 def _way(needed: int, counted: float, cost: TrialCost) -> SampleSize:
-    """Compute the price of `counted` more trials that count, including trials that will be rejected on the way."""
+    """Compute the size and cost of `counted` more counted trials, including trials that will be rejected."""
     # The margin keeps 3.0000000001, which is a whole number except for rounding, from becoming 4.
     trials = ceil(counted / cost.kept - 1e-9)
     return SampleSize(

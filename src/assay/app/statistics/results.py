@@ -107,7 +107,7 @@ class ComparisonResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RankingResult:
-    """All candidates and all pairs; `preferences` has strengths from the winners of trials, for pairwise judging.
+    """The ranking of all candidates and pairs; `preferences` has strengths from pairwise judging.
 
     `calibrated` has the ranks and pairs from the review sample while trials are unreviewed; they are never the result.
     """
@@ -314,7 +314,7 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
 
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
-    """True if every judge of the runs compared pairs; the scores of other judges say more than which candidate was better."""
+    """True if every judge of the runs compared pairs, so that its scores only show which candidate was better."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     return bool(plans) and all(
         all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
@@ -366,7 +366,7 @@ def _looks(basis: Basis) -> Looks | None:
 
 
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
-    """Return a candidate as results call it; `known` maps that name to the name in its runs.
+    """Return a candidate's name in results; `known` maps names in results to names in runs.
 
     Raises:
         UnknownName: no selected run has the candidate.

@@ -1,4 +1,4 @@
-"""How the reviewed trials of the selected runs were chosen, on which estimates from a partial review depend."""
+"""The choice of the reviewed trials, on which estimates from a partial review depend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
-    """Return the draw of these runs; it is random only if each run has a review sample, or reviews everything in random order."""
+    """Return these runs' review draw, which is random only if each run has a review sample or a random review order."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")

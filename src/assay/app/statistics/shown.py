@@ -1,4 +1,4 @@
-"""Results as a notebook shows them: sentences with a picture as HTML, one line of text, or a data frame.
+"""Results for notebooks, as HTML with sentences and a picture, or as a data frame.
 
 The HTML has no script, no address and no style sheet. Every name in it may come from a model or a file, so it is escaped.
 """
@@ -39,7 +39,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One line of a picture: a dot at `value`, with the range around it if it is known."""
+    """One line of a picture, with a dot at `value` and its range if it is known."""
 
     label: str
     value: float | None
@@ -48,12 +48,12 @@ class Mark:
 
 
 def safe(text: object) -> str:
-    """Return text for HTML: escaped, without control characters and direction marks."""
+    """Escape text for HTML, and replace control characters and direction marks."""
     return escape(_UNSEEN.sub("\ufffd", str(text)))
 
 
 def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str] = ()) -> str:
-    """Return an HTML fragment: sentences, the first one bold, a picture, and notes in small letters."""
+    """Return an HTML fragment with sentences (the first one bold), a picture, and notes in small letters."""
     parts = [
         f"<p>{'<b>' if place == 0 else ''}{safe(text)}{'</b>' if place == 0 else ''}</p>"
         for place, text in enumerate(sentences)
