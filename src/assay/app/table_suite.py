@@ -49,8 +49,6 @@ class TableSuite:
 
     Attributes:
         path: the suite file, beside the table.
-        table: the table.
-        columns: all columns of the table.
         mapping: the column for each key of a task.
         answers: columns with answers, by candidate.
         candidates: suite-file keys of each candidate that calls a model.

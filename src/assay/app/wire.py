@@ -109,6 +109,11 @@ def fill(cls: type[Document], record: object, /, **given: object) -> Document:
     return cls(**values)
 
 
+def attributes(record: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of a record by name, as arguments of `fill` for a document with more than one record."""
+    return {name: getattr(record, name) for name in names}
+
+
 def to_json(value: object) -> dict[str, object]:
     """Return the fields of one document or record, for the `default` of a JSON writer; values may themselves be documents."""
     if is_dataclass(value):

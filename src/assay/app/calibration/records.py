@@ -219,14 +219,8 @@ def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> Calib
 
 
 def _placed(workspace: Workspace, path: str) -> Path:
-    root = workspace.folder.resolve()
-    try:
-        whole = (root / path).resolve()
-        inside = whole.is_relative_to(root) and not Path(path).is_absolute() and whole.is_file()
-    except (OSError, ValueError):
-        inside = False
-    hidden = inside and any(part.startswith(".") for part in whole.relative_to(root).parts)
-    if not inside or hidden or whole.suffix.lower() not in SUFFIXES:
+    whole = suite_files.visible_file(workspace, path, SUFFIXES)
+    if whole is None:
         raise UnknownName("samples file", path, remedy="Samples must be in the folder where `assay serve` was started.")
     return whole
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from assay.store.imports.import_runs import StoreImport
 
 
+_DELETE_FIRST: Final = "To import this file instead, first delete that run: assay delete"
 MOST_LISTED: Final = 10_000
 """Maximum number of messages about left-out rows; a file of a few kilobytes can hold millions of such rows."""
 
@@ -235,8 +236,7 @@ class RunWriter:
                 result.notes.append(Noted(where=name, what=f"{what} {remedy}"))
             else:
                 why = f"has the same answers as run {run.id} (imported as {run.form}) but no ids and fewer facts."
-                remedy = f"To import this file instead, first delete that run: assay delete {run.id}"
-                result.skipped.append(Skipped(where=name, why=f"{why} {remedy}"))
+                result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
         for run in () if by_relation[Relation.SAME] else by_relation[Relation.EARLIER]:
@@ -245,8 +245,7 @@ class RunWriter:
         for run in () if stored else conflicts:
             differing = run.overlap.changed + run.overlap.added + run.overlap.lacking
             why = f"differs from run {run.id} in {differing:,} of the same results, and nothing shows which version is later."
-            remedy = f"To import this file instead, first delete that run: assay delete {run.id}"
-            result.skipped.append(Skipped(where=name, why=f"{why} {remedy}"))
+            result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         return False
 
     def _leave_out(

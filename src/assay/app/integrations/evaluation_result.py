@@ -16,7 +16,7 @@ from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import FailedTrialDocument, TokensDocument, failed_trial
 from assay.app.statistics import documents, results
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
-from assay.app.wire import Json, document, fill, source
+from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
@@ -184,17 +184,10 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
 
 
 def _evaluated_trial(row: AssessmentRow) -> EvaluatedTrialDocument:
-    assessment = row.assessment if row.state in COUNTS else None
-    return fill(
-        EvaluatedTrialDocument,
-        row,
-        id=shown_assessment(row.key),
-        trial_id=shown_trial(row.trial),
-        judge=row.grader,
-        scores=None if assessment is None else assessment.scores,
-        grades=None if assessment is None else assessment.grades,
-        report=None if assessment is None else assessment.report,
-    )
+    names = ("scores", "grades", "report")
+    shown = attributes(row.assessment, *names) if row.state in COUNTS else dict.fromkeys(names)
+    trial_id = shown_trial(row.trial)
+    return fill(EvaluatedTrialDocument, row, id=shown_assessment(row.key), trial_id=trial_id, judge=row.grader, **shown)
 
 
 def _as_one_response(

@@ -19,7 +19,7 @@ from assay.app.runs.documents import (
     job_document,
     run_summary,
 )
-from assay.app.wire import Json, document, fill, source
+from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
@@ -137,15 +137,9 @@ def run_document(full: RunInFull) -> RunDocument:
         run_summary(full.summary),
         **_calls(full.provenance),
         **record_document(plan),
-        seed=plan.seed,
+        **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "protocol", "environment"),
         parameters=plan.parameters.as_json(),
-        benchmark=plan.benchmark,
-        concurrency=plan.concurrency,
-        budget_usd=plan.budget_usd,
-        margin=plan.margin,
         review=plan.policy,
-        protocol=plan.protocol,
-        environment=plan.environment,
         suite_copy=plan.copy,
         rubric=tuple(fill(CriterionDocument, criterion) for criterion in criteria(plan.rubric)),
         models={candidate.name: candidate.model.ref for candidate in plan.candidates if candidate.model is not None},
@@ -184,12 +178,8 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
 
 def _calls(provenance: Provenance) -> dict[str, object]:
     rate = provenance.calls_per_s
-    return {
-        "seconds": provenance.seconds,
-        "calls": provenance.calls,
-        "calls_per_second": None if rate is None else round(rate, 4),
-        "answered": answered(provenance),
-    }
+    rounded = None if rate is None else round(rate, 4)
+    return attributes(provenance, "seconds", "calls") | {"calls_per_second": rounded, "answered": answered(provenance)}
 
 
 def source_document(origin: Source) -> SourceDocument:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review.documents import ReviewEventDocument, review_event
-from assay.app.wire import document, fill, plain, source, to_json
+from assay.app.wire import attributes, document, fill, plain, source, to_json
 from assay.domain.errors import InputError
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent
 from assay.domain.lifecycle import Verb
@@ -220,10 +220,7 @@ def logged_event(entry: LoggedEvent) -> LoggedEventDocument:
         review_event(entry.event),
         n_corrections=len(entry.event.decision.corrections),
         active_s=None if entry.active_ms is None else entry.active_ms / 1000,
-        run_id=entry.run_id,
-        suite=entry.suite,
-        task=entry.task,
-        thing=entry.thing,
+        **attributes(entry, "run_id", "suite", "task", "thing"),
         trial=entry.k,
         trials=entry.of,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assay.app.wire import ABSENT, Absent, Json, document, fill, optional, source
+from assay.app.wire import ABSENT, Absent, Json, attributes, document, fill, optional, source
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 
@@ -175,28 +175,19 @@ def assessment_row(
 
 def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None = None) -> AssessmentDetailDocument:
     """Return the JSON of `review show`."""
-    assessment = detail.row.assessment
     return fill(
         AssessmentDetailDocument,
         detail.row,
         id=shown_assessment(detail.row.key),
         calibration=record,
-        context=detail.task.context,
-        prompt=detail.task.prompt,
-        expected=detail.task.expected,
-        ideal=detail.task.ideal,
-        final_answer=detail.task.final_answer,
-        report=assessment.report,
-        ranking=assessment.ranking,
-        labels=assessment.labels,
-        shown=assessment.shown,
+        **attributes(detail.task, "context", "prompt", "expected", "ideal", "final_answer"),
+        **attributes(detail.row.assessment, "report", "ranking", "labels", "shown"),
+        **attributes(detail, "responses", "call"),
         judge_grades=detail.judged.grades,
         judge_scores=detail.judged.scores,
         raw=detail.judged.raw,
-        responses=detail.responses,
         attempts=tuple(shown_assessment(key) for key in detail.attempts),
         events=tuple(review_event(event) for event in detail.events),
-        call=detail.call,
     )
 
 

@@ -58,12 +58,7 @@ _CODE_SPAN: Final = re.compile(r"(?<!`)(`{1,20})(?!`)(.{1,2000}?)(?<!`)\1(?!`)",
 
 
 class Showcase:
-    """Builds items from stored assessments.
-
-    Args:
-        archive: store of the assessments.
-        journal: store of run plans with their rubrics.
-    """
+    """Builder of review items from stored assessments."""
 
     def __init__(self, archive: Archive, journal: StoreJournal) -> None:
         self._archive = archive

@@ -90,7 +90,9 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
     after = wished(workspace, run, numbers)
     if after == holding(workspace, plan):
         return after
-    switch = ProtocolSwitched(protocol=after, decided_before=_decided(workspace, plan.id))
+    (summary,) = workspace.archive.runs.matching(Selection(runs=(plan.id,)))
+    decided = sum(summary.assessments.get(state, 0) for state in DECIDED.values())
+    switch = ProtocolSwitched(protocol=after, decided_before=decided)
     (kept,) = workspace.observations.note(
         [
             Observation(
@@ -187,8 +189,3 @@ def cost(protocol: Protocol, load: Load) -> dict[str, Any]:
         "scores": round(load.scores, 1),
         "most": load.most,
     }
-
-
-def _decided(workspace: Workspace, run: RunId) -> int:
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
-    return sum(summary.assessments.get(state, 0) for state in DECIDED.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from assay.app.review.documents import CalibrationStampDocument, MessageDocument, assessment_counts
 from assay.app.runs.counts import trial_counts
 from assay.app.statistics.diagnostic_documents import ReferenceAgreementDocument, reference_agreement
-from assay.app.wire import document, fill, source
+from assay.app.wire import attributes, document, fill, source
 from assay.domain.identifiers import shown_assessment, shown_trial
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.app.provenance import Provenance
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
-    from assay.app.runs.regrade import Conclusion, GradeChange, Regraded, RegradePlan
+    from assay.app.runs.regrade import Conclusion, Regraded, RegradePlan
     from assay.domain.calls import ModelRequest
     from assay.domain.jobs import BatchJob
     from assay.domain.selection import RunSummary, TrialRow
@@ -299,11 +299,8 @@ def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocum
         DryRunDocument,
         ahead.estimate,
         suite=ahead.plan.suite,
-        tasks=ahead.tasks,
-        trials=ahead.trials,
-        reviews=ahead.reviews,
+        **attributes(ahead, "tasks", "trials", "reviews", "notes"),
         budget_usd=ahead.plan.budget_usd,
-        notes=ahead.notes,
         failures=(),
         prompts=prompts,
     )
@@ -355,7 +352,9 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
         run_result(regraded.result),
         regrade_of=regraded.origin,
         grades=fill(GradeChangesDocument, regraded, changed=len(regraded.changed)),
-        changed=tuple(_change(change) for change in regraded.changed),
+        changed=tuple(
+            fill(GradeChangeDocument, change, id=shown_assessment(change.assessment)) for change in regraded.changed
+        ),
         conclusions=tuple(_conclusion(conclusion) for conclusion in regraded.conclusions),
         agreement=tuple(map(reference_agreement, regraded.agreement)),
         notes=regraded.notes,
@@ -376,20 +375,9 @@ def run_summary(summary: RunSummary) -> RunSummaryDocument:
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:
     """Return one row of `failures`."""
-    failure = row.failure
-    return fill(
-        FailedTrialDocument,
-        row,
-        id=shown_trial(row.key),
-        kind=failure.kind if failure else None,
-        fault=failure.fault if failure else None,
-        detail=failure.detail if failure else None,
-        tries=failure.tries if failure else None,
-    )
-
-
-def _change(change: GradeChange) -> GradeChangeDocument:
-    return fill(GradeChangeDocument, change, id=shown_assessment(change.assessment))
+    names = ("kind", "fault", "detail", "tries")
+    failure = dict.fromkeys(names) if row.failure is None else attributes(row.failure, *names)
+    return fill(FailedTrialDocument, row, id=shown_trial(row.key), **failure)
 
 
 def _conclusion(conclusion: Conclusion) -> ConclusionDocument:

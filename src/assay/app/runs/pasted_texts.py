@@ -51,16 +51,12 @@ def grade_pasted(
         if not name.strip():
             raise InputError(f"snippets[{place}].name", f"candidate {place + 1} has no name.", remedy="Give it one.")
         if not content.strip():
-            raise InputError(
-                f"snippets[{place}].content", f"candidate {place + 1} has no text.", remedy="Paste its text."
-            )
+            where = f"snippets[{place}].content"
+            raise InputError(where, f"candidate {place + 1} has no text.", remedy="Paste its text.")
         first = known.setdefault(folded(name.strip()), place)
         if first != place:
-            raise InputError(
-                f"snippets[{place}].name",
-                f"candidate {place + 1} has the same name as candidate {first + 1}, {name.strip()!r}.",
-                remedy="Name the candidates differently.",
-            )
+            problem = f"candidate {place + 1} has the same name as candidate {first + 1}, {name.strip()!r}."
+            raise InputError(f"snippets[{place}].name", problem, remedy="Name the candidates differently.")
         given.append((name.strip(), content))
     if len(given) < 2:
         raise InputError("snippets", f"at least two candidates are needed, and {len(given)} were given.")
@@ -100,7 +96,6 @@ def _kept(folder: Path, thing: str, text: str) -> Path:
                 continue
             return path
     except (OSError, UnicodeEncodeError) as error:
-        raise SettingsError(
-            str(folder), f"cannot be written: {error}.", remedy="Check the permissions of the folder."
-        ) from error
+        remedy = "Check the permissions of the folder."
+        raise SettingsError(str(folder), f"cannot be written: {error}.", remedy=remedy) from error
     raise SettingsError(str(folder), f"already holds a thousand sets named {name}.", remedy="Give it another name.")

@@ -215,17 +215,23 @@ def _titled(text: str, title: str) -> str:
 
 def suite_place(workspace: Workspace, path: str) -> Path:
     """Return the path of a suite or set file named by a browser; raises `UnknownName` for one outside the folder."""
+    whole = visible_file(workspace, path, SUFFIXES)
+    if whole is None:
+        remedy = "Suites must be in the folder where `assay serve` was started."
+        raise UnknownName("suite", path, suite_files(workspace), remedy=remedy)
+    return _relative_to_here(workspace, whole.relative_to(workspace.folder.resolve()))
+
+
+def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> Path | None:
+    """Return the absolute path of a file named by a browser; None if it is outside the folder, hidden, or of another type."""
     root = workspace.folder.resolve()
     try:
         whole = (root / path).resolve()
         inside = whole.is_relative_to(root) and not Path(path).is_absolute() and whole.is_file()
     except (OSError, ValueError):
-        inside = False
+        return None
     hidden = inside and any(part.startswith(".") for part in whole.relative_to(root).parts)
-    if not inside or hidden or whole.suffix.lower() not in SUFFIXES:
-        remedy = "Suites must be in the folder where `assay serve` was started."
-        raise UnknownName("suite", path, suite_files(workspace), remedy=remedy)
-    return _relative_to_here(workspace, whole.relative_to(root))
+    return whole if inside and not hidden and whole.suffix.lower() in suffixes else None
 
 
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:

@@ -341,13 +341,10 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
     """Apply the rule of `gate` to a comparison made with this margin."""
     if comparison.non_inferiority is not None:
         return comparison.non_inferiority.holds
-    identical = comparison.reason in {"all_ties", "zero_variance"}
-    return identical and comparison.difference is not None and comparison.difference > -margin and _sure(comparison)
-
-
-def _sure(comparison: Comparison) -> bool:
-    """True if scores that do not vary still show non-inferiority: only ties, or a significant exact test."""
-    return comparison.reason == "all_ties" or (comparison.p_value is not None and comparison.p_value <= 0.05)
+    # Scores that do not vary still show non-inferiority if there are only ties, or if the exact test is significant.
+    significant = comparison.p_value is not None and comparison.p_value <= 0.05
+    sure = comparison.reason == "all_ties" or (comparison.reason == "zero_variance" and significant)
+    return sure and comparison.difference is not None and comparison.difference > -margin
 
 
 def _short(estimates: Sequence[Estimate]) -> str:
