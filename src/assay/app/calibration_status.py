@@ -93,8 +93,6 @@ def check_demands(workspace: Workspace, plan: RunPlan) -> None:
         if record is not None and record.tier.reaches(wanted):
             continue
         problem = "has no current calibration" if record is None else f"was calibrated as {record.tier.words}"
-        raise InputError(
-            f"judge {judge.name}",
-            f"{problem}, but the suite requires at least {wanted.words}.",
-            remedy=f"assay calibrate {judge.model.ref} --suite {plan.copy.path} measures it; more samples may be needed.",
-        )
+        problem = f"{problem}, but the suite requires at least {wanted.words}."
+        remedy = f"assay calibrate {judge.model.ref} --suite {plan.copy.path} measures it; more samples may be needed."
+        raise InputError(f"judge {judge.name}", problem, remedy=remedy)

@@ -33,15 +33,7 @@ _PARTS: Final = ("model", "dataset", "execution", "results", "files")
 STRUCTURED: Final = ".structured.jsonl"
 """File name ending of a candidate's structured answers; only runs with structuring have this file."""
 
-_STATUS: Final = {
-    RunState.PLANNED: "planned",
-    RunState.RUNNING: "running",
-    RunState.SUBMITTED: "submitted",
-    RunState.PAUSED: "paused",
-    RunState.INTERRUPTED: "interrupted",
-    RunState.CANCELLED: "cancelled",
-    RunState.ARCHIVED: "archived",
-}
+_COMPLETED: Final = frozenset({RunState.FINISHED, RunState.IMPORTING, RunState.DELETED, RunState.REPLACED})
 
 
 def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
@@ -162,11 +154,7 @@ class _Sheet:
         custom = f"{place.task}#{line['k']}" if place.several else place.task
         about: dict[str, Any] = {"run": run, "task": place.task, "trial": line["k"], "id": shown_trial(line["key"])}
         given = [entry for entry in line["responses"] if folded(entry["candidate"]) in self.names]
-        calls = [
-            entry
-            for entry in line["calls"]
-            if entry["candidate"] is not None and folded(entry["candidate"]) in self.names
-        ]
+        calls = [entry for entry in line["calls"] if folded(entry["candidate"] or "") in self.names]
         if given:
             latest = max(given, key=lambda entry: entry["round"])
             call = next((entry for entry in line["calls"] if entry["key"] == latest["call_key"]), None)
@@ -183,9 +171,8 @@ class _Sheet:
         failed = next((entry for entry in reversed(calls) if entry["fail_kind"]), None)
         if failed is None and line["state"] != "failed":
             return
-        kind, detail = (
-            (failed["fail_kind"], failed["fail_detail"]) if failed else (line["fail_kind"], line["fail_detail"])
-        )
+        failure = failed or line
+        kind, detail = failure["fail_kind"], failure["fail_detail"]
         self.failures.append(f"{custom}: {kind}: {detail}")
         status = int(kind[5:]) if isinstance(kind, str) and kind.startswith("http_") and kind[5:].isdigit() else None
         self.write(
@@ -210,11 +197,8 @@ class _Sheet:
                 )
             parts = read_structure(Reply(text=results_folder.text_of(call["body"])))
             trial = f"{place.task}#{line['k']}" if place.several else place.task
-            row = {
-                "custom_id": trial if of_candidate else f"{place.task}#ideal",
-                "model": call["model"],
-                **asdict(parts),
-            }
+            custom = trial if of_candidate else f"{place.task}#ideal"
+            row = {"custom_id": custom, "model": call["model"], **asdict(parts)}
             if self.structured is not None:
                 self.structured.write(json.dumps(row, ensure_ascii=False) + "\n")
 
@@ -240,9 +224,8 @@ class _Sheet:
             whole = round(took)
             clock = f"{whole // 60:02d}:{whole % 60:02d}"
             share = 100 * self.success // self.total if self.total else 0
-            lines.append(
-                f"Running batch: {share}% Completed | {self.success}/{self.total} [{clock}<00:00, {rate}req/s]"
-            )
+            done = f"{share}% Completed | {self.success}/{self.total}"
+            lines.append(f"Running batch: {done} [{clock}<00:00, {rate}req/s]")
             lines.append(f"finished {origin.summary.finished}")
         lines += [f"failed {text}" for text in self.failures]
         with AtomicFile(Path(f"{stem}.log"), force=True) as file:
@@ -313,7 +296,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
     return stem, {
         "run_id": f"{slug}-{safe_name(dataset)}-{stamp}",
         "assay_run": summary.id,
-        "status": _STATUS.get(summary.state, "completed"),
+        "status": "completed" if summary.state in _COMPLETED else summary.state.value,
         "model": {
             "name": candidate.name,
             **({} if folded(now) == folded(candidate.name) else {"called": now}),

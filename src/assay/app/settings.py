@@ -247,11 +247,8 @@ def _from_file(file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         raise SettingsError(str(file), f"holds {type(content).__name__}, but must be a mapping of settings.")
     for key, value in content.items():
         if key not in _BY_KEY:
-            raise SettingsError(
-                str(file),
-                f"{key!r} is not a setting.{did_you_mean(str(key), _BY_KEY)}",
-                remedy=f"Known: {', '.join(_BY_KEY)}.",
-            )
+            problem = f"{key!r} is not a setting.{did_you_mean(str(key), _BY_KEY)}"
+            raise SettingsError(str(file), problem, remedy=f"Known: {', '.join(_BY_KEY)}.")
         _check(_BY_KEY[key], value, f"{file}, {key}")
     return content
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from assay.analysis.votes import JudgeAgreement, PairVotes, VoteFindings, judge_agreement, vote_findings
 from assay.app.arena.voting import ArenaVoting, judges_say
+from assay.app.wire import attributes
 from assay.domain.arena import Choice, Vote
 from assay.report.charts.chart import Chart
 from assay.report.charts.forest import strengths
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.selection import RunSummary
     from assay.statistics.intervals import Proportion
+
+
+_STRENGTH: Final = (
+    *("candidate", "strength", "ci95", "preferred", "preferred_ci95", "elo", "wins", "ties", "losses", "both_bad"),
+    *("rank_low", "rank_high"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +75,7 @@ def pairs_csv(ranking: ArenaRanking) -> str:
             "b_better": pair.losses,
             "both_bad": pair.both_bad,
             "a_preferred": pair.preferred,
-            "p_value": pair.p_value,
-            "p_holm": pair.p_holm,
-            "decision": pair.decision,
+            **attributes(pair, "p_value", "p_holm", "decision"),
         }
         for pair in ranking.findings.pairs
     )
@@ -82,17 +87,12 @@ def votes_csv(ranking: ArenaRanking) -> str:
     names = ranking.summary.candidates
     rows = tuple(
         {
-            "id": vote.id,
-            "at": vote.at,
-            "reviewer": vote.reviewer,
-            "task": vote.task,
+            **attributes(vote, "id", "at", "reviewer", "task"),
             "trial": vote.pairing.k,
             "left": names[vote.pairing.left],
             "right": names[vote.pairing.right],
             "choice": str(vote.choice),
-            "active_ms": vote.active_ms,
-            "telling": vote.telling,
-            "again": vote.again,
+            **attributes(vote, "active_ms", "telling", "again"),
         }
         for vote in ranking.votes
     )
@@ -104,12 +104,12 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
     findings = ranking.findings
     return {
         "run": ranking.summary.id,
-        **{name: getattr(findings, name) for name in ("votes", "compared", "both_bad", "reviewers", "tasks")},
+        **attributes(findings, "votes", "compared", "both_bad", "reviewers", "tasks"),
         "telling": {"votes": findings.telling, "share": findings.telling / findings.votes if findings.votes else None},
         "again": findings.again,
         "method": findings.method,
         "reason": findings.reason,
-        "candidates": [asdict(strength) for strength in findings.strengths],
+        "candidates": [attributes(strength, *_STRENGTH) for strength in findings.strengths],
         "pairs": [_pair(pair) for pair in findings.pairs],
         "left": None if findings.left is None else {**_share(findings.left), "covers_half": findings.side_is_even},
         "diagnostics": {
@@ -128,8 +128,11 @@ def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
 
 
 def _pair(pair: PairVotes) -> dict[str, Any]:
-    fields = asdict(pair)
-    return {"win_probability_ci95": fields.pop("difference_ci95"), "compared": pair.compared, **fields}
+    return {
+        **attributes(pair, "a", "b", "wins", "ties", "losses", "both_bad", "preferred", "compared"),
+        "win_probability_ci95": pair.difference_ci95,
+        **attributes(pair, "p_value", "p_holm", "decision"),
+    }
 
 
 def _share(proportion: Proportion) -> dict[str, Any]:

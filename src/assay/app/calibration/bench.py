@@ -71,16 +71,13 @@ class _Bench:
             if sample.bypassed:
                 return _judged(sample, [0.0])
             outcomes = [await score(alone(sample, repeat=k)) for k in range(1, repeat + 1)]
-            self.grades[sample.id] = [_grades(outcome) for outcome in outcomes if isinstance(outcome, Assessment)]
-            return _judged(
-                sample, [outcome.scores.get(FIRST) for outcome in outcomes if isinstance(outcome, Assessment)]
-            )
+            scored = [outcome for outcome in outcomes if isinstance(outcome, Assessment)]
+            self.grades[sample.id] = [_grades(assessment) for assessment in scored]
+            return _judged(sample, [assessment.scores.get(FIRST) for assessment in scored])
 
-        async def both_orders(reference_sample: ReferenceSample, second: ReferenceSample) -> Swap:
-            leads = [
-                _lead(await score(side_by_side(reference_sample, second, swapped=swapped))) for swapped in (False, True)
-            ]
-            return Swap(id=f"{reference_sample.id} / {second.id}", lead=leads[0], lead_swapped=leads[1])
+        async def both_orders(first: ReferenceSample, second: ReferenceSample) -> Swap:
+            leads = [_lead(await score(side_by_side(first, second, swapped=swapped))) for swapped in (False, True)]
+            return Swap(id=f"{first.id} / {second.id}", lead=leads[0], lead_swapped=leads[1])
 
         try:
             async with asyncio.TaskGroup() as group:

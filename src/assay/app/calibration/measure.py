@@ -73,11 +73,9 @@ def foreseen(
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))
     setting = setting_of(workspace, model, suite=suite)
     if setting.judge.mode is JudgeMode.PAIRWISE:
-        raise InputError(
-            setting.source,
-            f"makes {setting.judge.name} compare pairs, but a calibration measures scores.",
-            remedy="Calibrate with a suite whose judge has `mode: joint` or `each`.",
-        )
+        problem = f"makes {setting.judge.name} compare pairs, but a calibration measures scores."
+        remedy = "Calibrate with a suite whose judge has `mode: joint` or `each`."
+        raise InputError(setting.source, problem, remedy=remedy)
     problems = workspace.directory.problems([], judges=[setting.judge.model])
     if problems:
         raise problems[0]
@@ -147,26 +145,16 @@ def calibrate(
         Unanswered: the judge scored no reference. Nothing is stored, because corrected grades alone do not show how the
             judge grades with its current settings.
     """
-    ahead = foreseen(
-        workspace,
-        model,
-        samples=samples,
-        with_built_in=with_built_in,
-        suite=suite,
-        repeat=repeat,
-        budget_usd=budget_usd,
-    )
+    wanted: dict[str, Any] = {"samples": samples, "with_built_in": with_built_in, "suite": suite}
+    ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
     bench = _Bench(workspace, setting, paid, cap_usd=budget_usd, expected=ahead.estimate.calls, answered=answered)
     try:
         judged, swaps = asyncio.run(_stoppable(bench.judge(references, repeat=repeat), stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        raise Interrupted(
-            "calibrate",
-            f"was stopped; {len(paid.replies)} answers are kept for a day.",
-            remedy="Run the same command again to continue.",
-        ) from error
+        problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
+        raise Interrupted("calibrate", problem, remedy="Run the same command again to continue.") from error
     # Without this check, corrected grades alone gave a tier and a current record to a judge whose every call had
     # failed.
     if all(reference.judged is None or reference.bypassed for reference in judged):
@@ -266,10 +254,8 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
                 approved += 1
                 continue
             detail = workspace.archive.assessments.detail(row.key)
-            if any(
-                e.decision.verb is Verb.CORRECT and (e.decision.key or "").startswith("kept:")
-                for e in detail.events[-1:]
-            ):
+            last = detail.events[-1].decision if detail.events else None
+            if last is not None and last.verb is Verb.CORRECT and (last.key or "").startswith("kept:"):
                 continue
             same = identity_of(names[row.grader], plan.rubric) == identity
             # Otherwise, scores that nobody changed would be used as references and confirm the judge by themselves.

@@ -151,11 +151,8 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
 def only_counted(request: ExportRequest) -> None:
     """Raise `InputError` if the user also asked for results that do not count."""
     if request.everything:
-        raise InputError(
-            "--all",
-            f"{request.format} holds only counted results.",
-            remedy="Use --all with csv, parquet, json or jsonl.",
-        )
+        problem = f"{request.format} holds only counted results."
+        raise InputError("--all", problem, remedy="Use --all with csv, parquet, json or jsonl.")
 
 
 def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | None:

@@ -225,11 +225,8 @@ def _junit(
     names: Anonymiser,
 ) -> str:
     if (threshold is None) == (against is None):
-        raise InputError(
-            "junit",
-            "needs a rule to decide whether a task passes.",
-            remedy="Use --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts.",
-        )
+        remedy = "Use --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts."
+        raise InputError("junit", "needs a rule to decide whether a task passes.", remedy=remedy)
     candidates = estimates(basis.table)
     if threshold is not None:
         rule = f"mean of counted trials at least {wording.number(threshold)} out of 100"

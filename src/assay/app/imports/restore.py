@@ -56,11 +56,9 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
     skipped: list[Skipped] = []
     paths = results_folder.records(folder)
     if not paths and not results_folder.runs_aside(folder):
-        raise InputError(
-            str(folder),
-            f"holds no records of runs (no {results_folder.RECORDS} folder with records).",
-            remedy="Name the results folder of a project, as `assay config` shows it.",
-        )
+        problem = f"holds no records of runs (no {results_folder.RECORDS} folder with records)."
+        remedy = "Name the results folder of a project, as `assay config` shows it."
+        raise InputError(str(folder), problem, remedy=remedy)
     for path in paths:
         try:
             (head,) = islice(results_folder.record_lines(path), 1)

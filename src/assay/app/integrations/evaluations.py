@@ -18,6 +18,7 @@ from uuid import UUID, uuid4, uuid5
 
 from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
+from assay.app.wire import attributes
 from assay.domain.digest import JsonValue, digest
 from assay.domain.errors import InputError, SuiteError, UnknownName
 from assay.domain.identifiers import RunId, folded
@@ -135,11 +136,8 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
     plan = workspace.journal.plan_of(summary.id)
     kept = plan.environment.get("submission")
     if not isinstance(kept, dict) or kept.get("content") != content:
-        raise InputError(
-            "Idempotency-Key",
-            "was already sent with different content.",
-            remedy="Use a different key for each evaluation.",
-        )
+        problem = "was already sent with different content."
+        raise InputError("Idempotency-Key", problem, remedy="Use a different key for each evaluation.")
     left = summary.state in {RunState.PLANNED, RunState.INTERRUPTED}
     waits = left and not workspace.journal.is_carried_out(summary.id)
     if waits:
@@ -174,11 +172,9 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
     names = [folded(name) for name, _ in submission.snippets]
     for place, name in enumerate(names):
         if name in names[:place]:
-            raise InputError(
-                submission.names.get("snippets", "snippets"),
-                f"names {submission.snippets[place][0]!r} twice.",
-                remedy="Name the candidates differently.",
-            )
+            problem = f"names {submission.snippets[place][0]!r} twice."
+            remedy = "Name the candidates differently."
+            raise InputError(submission.names.get("snippets", "snippets"), problem, remedy=remedy)
     text = json.dumps(_document(submission), ensure_ascii=False)
     try:
         return read_suite(workspace, _place(workspace), judge=_judge(workspace, submission), text=text)
@@ -220,13 +216,8 @@ def _document(submission: Submission) -> dict[str, JsonValue]:
 
 
 def _options_document(submission: Submission) -> dict[str, JsonValue]:
-    return {
-        "judges": list(submission.judges),
-        "judge_prompt": submission.judge_prompt,
-        "mode": submission.mode,
-        "batch_id": submission.batch_id,
-        "budget": submission.budget_usd,
-    }
+    own = {"judges": list(submission.judges), "budget": submission.budget_usd}
+    return attributes(submission, "judge_prompt", "mode", "batch_id") | own
 
 
 def _judge(workspace: Workspace, submission: Submission) -> Any:

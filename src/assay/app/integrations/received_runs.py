@@ -118,11 +118,8 @@ def _there(workspace: Workspace, agent_run: AgentRun) -> RunId | None:
         if summary.id == agent_run.run.id:
             if workspace.journal.plan_of(summary.id).environment.get("content") == agent_run.content:
                 return summary.id
-            raise Refused(
-                summary.id,
-                "is already stored with different content.",
-                remedy="Finished runs cannot change. Use another id.",
-            )
+            problem = "is already stored with different content."
+            raise Refused(summary.id, problem, remedy="Finished runs cannot change. Use another id.")
     return None
 
 

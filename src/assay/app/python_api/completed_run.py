@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
 from assay.app.statistics import baseline as earlier, results, shown
+from assay.app.wire import attributes
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import AssessmentRow, Selection
@@ -134,11 +135,9 @@ def gate_of(
 def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:
     for row in workspace.archive.exports.score_rows(selection, everything=True):
         yield {
-            "task": row.task,
-            "candidate": row.candidate,
+            **attributes(row, "task", "candidate"),
             "trial": row.k,
-            "judge": row.judge,
-            "score": row.score,
+            **attributes(row, "judge", "score"),
             "state": row.state.value,
             "counts": row.not_counted is None,
             "assessment": f"a{row.assessment}",

@@ -53,11 +53,8 @@ def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
             packed = cloudpickle.dumps(function)
     except Exception as error:
         # Any object that a function refers to may fail to be packed, with any error.
-        raise InputError(
-            f"scorer {name}",
-            f"cannot be sent to another process: {error}.",
-            remedy="Create what it needs, such as clients and locks, inside the function.",
-        ) from error
+        remedy = "Create what it needs, such as clients and locks, inside the function."
+        raise InputError(f"scorer {name}", f"cannot be sent to another process: {error}.", remedy=remedy) from error
     text = _FILE.format(
         name=name,
         origin=origin,
@@ -75,11 +72,8 @@ def _number_of_arguments(function: Callable[..., object], name: str) -> int:
         with suppress(TypeError):
             inspect.signature(function).bind(*_ARGUMENTS[:count])
             return count
-    raise InputError(
-        f"scorer {name}",
-        f"has the signature {inspect.signature(function)}.",
-        remedy="A scorer takes (response), (response, reference) or (response, reference, options).",
-    )
+    remedy = "A scorer takes (response), (response, reference) or (response, reference, options)."
+    raise InputError(f"scorer {name}", f"has the signature {inspect.signature(function)}.", remedy=remedy)
 
 
 def _origin(function: Callable[..., object]) -> str:

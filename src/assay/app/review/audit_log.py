@@ -111,10 +111,9 @@ def log_filter(
     day: str | None = None,
 ) -> EventFilter:
     """Build a filter from a web address's parameters, ignoring empty ones; raises `InputError`."""
-    if verb and verb not in {str(choice) for choice in Verb}:
-        raise InputError("verb", f"is {verb!r}.", remedy=f"Use one of {', '.join(Verb)}.")
-    if via and via not in {str(choice) for choice in Via}:
-        raise InputError("via", f"is {via!r}.", remedy=f"Use one of {', '.join(Via)}.")
+    for name, value, choices in (("verb", verb, [*map(str, Verb)]), ("via", via, [*map(str, Via)])):
+        if value and value not in choices:
+            raise InputError(name, f"is {value!r}.", remedy=f"Use one of {', '.join(choices)}.")
     if day and not _is_day(day):
         raise InputError("day", f"is {day!r}.", remedy="Write a day as 2026-01-31, in UTC.")
     return EventFilter(

@@ -440,8 +440,5 @@ def _check_own(detail: AssessmentDetail, submitted: SubmittedDecision) -> None:
 
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:
     if run not in {None, detail.row.run_id}:
-        raise Refused(
-            "run",
-            f"the item belongs to run {detail.row.run_id}, but was decided as an item of run {run}.",
-            remedy="It comes from another store; nothing was changed in this one.",
-        )
+        problem = f"the item belongs to run {detail.row.run_id}, but was decided as an item of run {run}."
+        raise Refused("run", problem, remedy="It comes from another store; nothing was changed in this one.")

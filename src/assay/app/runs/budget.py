@@ -39,11 +39,9 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
     )
     spent = max(summary.booked_usd, summary.cost_usd or 0.0)
     if spent >= budget_usd:
-        raise InputError(
-            "--budget",
-            f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}.",
-            remedy="The budget covers the whole run, including what it has cost so far. Set a larger one.",
-        )
+        problem = f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}."
+        remedy = "The budget covers the whole run, including what it has cost so far. Set a larger one."
+        raise InputError("--budget", problem, remedy=remedy)
     return replace(plan, budget_usd=budget_usd)
 
 

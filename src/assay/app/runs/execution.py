@@ -102,11 +102,9 @@ def resumable(workspace: Workspace, run_id: str) -> RunPlan:
     """Return a run's plan; raises an error if its models cannot be called now."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.imported:
-        raise Refused(
-            plan.id,
-            "was imported, so answers that are missing from its file cannot be requested.",
-            remedy=f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}",
-        )
+        problem = "was imported, so answers that are missing from its file cannot be requested."
+        remedy = f"Import a file that has them, or judge the existing answers: {how_to_judge(plan.id)}"
+        raise Refused(plan.id, problem, remedy=remedy)
     check_providers(workspace, plan)
     return plan
 

@@ -84,11 +84,8 @@ def add_to(
     """Store the trials that `extend` adds, without executing them; with `only_look`, only estimate the cost."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
-        raise Refused(
-            plan.id,
-            f"only regrades run {plan.regrade_of}, so its candidates are not called.",
-            remedy=f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}",
-        )
+        remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"
+        raise Refused(plan.id, f"only regrades run {plan.regrade_of}, so its candidates are not called.", remedy=remedy)
     if plan.imported:
         raise Refused(
             plan.id, "was imported, so no more trials of it can be run.", remedy="Import a file that has more."
@@ -156,11 +153,9 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
     for planned, _ in workspace.journal.tasks_of(plan.id) if wanted else ():
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
-            raise InputError(
-                f"candidate {candidate.name}",
-                f"names {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have.",
-                remedy="A run keeps the columns that its first candidates name. Start a new run with this candidate.",
-            )
+            problem = f"names {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
+            remedy = "A run keeps the columns that its first candidates name. Start a new run with this candidate."
+            raise InputError(f"candidate {candidate.name}", problem, remedy=remedy)
 
 
 def discarding(reviews: int) -> str:

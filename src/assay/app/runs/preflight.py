@@ -104,15 +104,15 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     check_demands(workspace, plan)
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = reviews = 0
-    shows_pages = runs_tests = exact = False
+    methods: set[str] = set()
+    exact = False
     tally = Tally(workspace)
     nothing_asked = _NothingAsked(plan.candidates)
     lottery = lottery_of(plan, planned_tasks(suite, options))
     prompts: tuple[ModelRequest, ...] = ()
     for planned in planned_tasks(suite, options):
         tasks += 1
-        shows_pages |= planned.task.scoring.method == "code_arena"
-        runs_tests |= planned.task.scoring.method == "tests"
+        methods.add(planned.task.scoring.method)
         exact |= planned.task.scoring.rule == "exact"
         nothing_asked.note(planned.task)
         trials += len(planned.trials)
@@ -128,7 +128,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     if not tasks:
         raise InputError(suite.name, "has no task with a weight above 0, so there is nothing to run.")
     nothing_asked.check()
-    if runs_tests:
+    if "tests" in methods:
         # In a separate thread, because a notebook's event loop runs in this one.
         with ThreadPoolExecutor(1) as pool:
             pool.submit(asyncio.run, workspace.commands.choose()).result()
@@ -137,7 +137,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     notes = (
         *notes_on(suite, options),
         *over_budget(estimate, plan.budget_usd),
-        *(browser_notes(workspace.settings) if shows_pages else ()),
+        *(browser_notes(workspace.settings) if "code_arena" in methods else ()),
     )
     return LookAhead(
         plan=plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.wire import Absent, document, fill, source
+from assay.app.wire import Absent, attributes, document, fill, source
 from assay.domain.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -469,14 +469,8 @@ def calibrated_ranking(ranking: CalibratedRanking) -> CalibratedRankingDocument:
 
 
 def _calibrated_pair(pair: CalibratedPair) -> CalibratedPairDocument:
-    return fill(
-        CalibratedPairDocument,
-        pair.result,
-        a=pair.a,
-        b=pair.b,
-        scope="tasks_like_these",
-        more_reviews=pair.more_reviews,
-    )
+    own = attributes(pair, "a", "b", "more_reviews")
+    return fill(CalibratedPairDocument, pair.result, scope="tasks_like_these", **own)
 
 
 def _fair_play(fair_play: FairPlay) -> FairPlayDocument:
@@ -509,8 +503,7 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
         judge.calibration,
         judge=judge.judge,
         agreement=agreement.mean,
-        ci95=agreement.ci95,
-        n_tasks=agreement.n_tasks,
+        **attributes(agreement, "ci95", "n_tasks", "reason"),
         kappa=judge.kappa.kappa,
         kappa_ci95=judge.kappa.ci95,
         confusion={
@@ -518,7 +511,6 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
             for people in Verdict
         },
         by_candidate={str(each.candidate): each.mean for each in judge.by_candidate},
-        reason=agreement.reason,
     )
 
 

@@ -13,7 +13,7 @@ from assay.app.statistics.diagnostic_documents import (
     comparison_diagnostics,
     score_diagnostics,
 )
-from assay.app.wire import Json, document, fill, source
+from assay.app.wire import Json, attributes, document, fill, source
 from assay.report import wording as wording  # re-exported for surfaces
 
 if TYPE_CHECKING:
@@ -389,10 +389,8 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
     return fill(
         ScoresDocument,
         scores,
-        runs=scores.basis.runs,
-        protocol=scores.basis.protocols,
+        **_of_basis(scores.basis),
         candidates=scores.estimates,
-        excluded=scores.basis.excluded,
         warnings=warning_documents(scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions),
         diagnostics={} if diagnostics is None else score_diagnostics(diagnostics),
         anytime=None
@@ -415,9 +413,7 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
         diagnostics={} if diagnostics is None else comparison_diagnostics(diagnostics),
         anytime=None if result.anytime is None else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
         verdict=result.verdict,
-        runs=result.basis.runs,
-        protocol=result.basis.protocols,
-        excluded=result.basis.excluded,
+        **_of_basis(result.basis),
     )
 
 
@@ -433,11 +429,9 @@ def ranking_document(result: RankingResult) -> RankingDocument:
     return fill(
         RankingDocument,
         result.ranking,
-        protocol=result.basis.protocols,
-        runs=result.basis.runs,
+        **_of_basis(result.basis),
         preferences=None if result.preferences is None else _strengths_document(result.preferences),
         calibrated=None if result.calibrated is None else calibrated_ranking(result.calibrated),
-        excluded=result.basis.excluded,
         warnings=warning_documents(result.basis, result.ranking.warnings),
     )
 
@@ -458,6 +452,10 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
         excluded=plan.basis.excluded,
         warnings=warning_documents(plan.basis),
     )
+
+
+def _of_basis(basis: Basis) -> dict[str, object]:
+    return attributes(basis, "runs", "excluded") | {"protocol": basis.protocols}
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:
@@ -490,9 +488,6 @@ def _pair_plan_document(pair: PairPlan) -> PairPlanDocument:
         PairPlanDocument,
         ranked,
         **{name: getattr(plan, name, None) for name in names},
-        more_tasks=pair.more_tasks,
-        more_trials=pair.more_trials,
-        more_reviews=pair.more_reviews,
+        **attributes(pair, "more_tasks", "more_trials", "more_reviews", "words"),
         reason=ranked.reason if plan is None else plan.reason,
-        words=pair.words,
     )

@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.report import wording
 
@@ -128,16 +129,13 @@ def difference_drawing(comparison: Comparison) -> str:
 def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
     """Return a row for each candidate."""
     plain = ("mean", "sd", "min", "max", "n_trials", "n_tasks", "scope", "method", "reason")
-    return [
-        {"candidate": str(e.candidate), **{name: getattr(e, name) for name in plain}, **_ends(e.ci95)}
-        for e in estimates
-    ]
+    return [{"candidate": str(e.candidate), **attributes(e, *plain), **_ends(e.ci95)} for e in estimates]
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Return a row for each task that both candidates share."""
     plain = ("mean_a", "mean_b", "difference", "n_trials_a", "n_trials_b", "weight")
-    return [{"task": str(task.task), **{name: getattr(task, name) for name in plain}} for task in comparison.by_task]
+    return [{"task": str(task.task), **attributes(task, *plain)} for task in comparison.by_task]
 
 
 def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
@@ -147,9 +145,7 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
             "candidate": str(place.candidate),
             "mean": place.estimate.mean,
             **_ends(place.estimate.ci95),
-            "rank": place.rank,
-            "rank_low": place.rank_low,
-            "rank_high": place.rank_high,
+            **attributes(place, "rank", "rank_low", "rank_high"),
             "n_trials": place.estimate.n_trials,
         }
         for place in ranking.candidates
