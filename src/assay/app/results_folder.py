@@ -123,8 +123,7 @@ class Projector:
             return
         with self._lock:
             if self._timer is None:
-                # A daemon thread, so that an ending process does not wait for it: closing the workspace writes the
-                # rest.
+                # A daemon thread, because an ending process need not wait: closing the workspace writes the rest.
                 self._timer = threading.Timer(self.idle_s, self.flush)
                 self._timer.daemon = True
                 self._timer.start()

@@ -155,8 +155,7 @@ def calibrate(
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
         raise Interrupted("calibrate", problem, remedy="Run the same command again to continue.") from error
-    # Without this check, corrected grades alone gave a tier and a current record to a judge whose every call had
-    # failed.
+    # Without this check, corrected grades alone gave a tier to a judge whose every call had failed.
     if all(reference.judged is None or reference.bypassed for reference in judged):
         raise _unanswered(setting, references, bench.failures)
     corrected, elsewhere, approved = _corrections(workspace, setting)

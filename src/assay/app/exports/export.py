@@ -316,7 +316,7 @@ def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:
 def _renamed(by_name: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
     return {
         names.candidate(name): value
-        # Sorted by pseudonym, since the suite's order would reveal whom each pseudonym stands for.
+        # Sorted by pseudonym, because the suite's order would reveal the candidate behind each pseudonym.
         for name, value in sorted(by_name.items(), key=lambda item: names.candidate(item[0]))
     }
 

@@ -201,7 +201,7 @@ class RunWriter:
         """Compare the new run with stored ones; False if it was dropped because the store has all of it.
 
         Raises:
-            PartlyKnown: stored runs hold some of its responses, and the file must be read again without those.
+            PartlyKnown: the store has some of its responses, so the file must be read again without them.
         """
         result, name = self._result, self._group.source.name
         known = target.known_runs()

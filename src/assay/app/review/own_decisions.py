@@ -65,7 +65,7 @@ def own_decisions(
 ) -> tuple[list[OwnDecision], int | None]:
     """Return up to `PORTION` decisions made on the review page or in a terminal, and the `before` of the next page.
 
-    `before` counts decisions from the oldest one. It is no number of the store, because gaps between those tell of checks.
+    `before` counts decisions from the oldest one. Store numbers are not used, because their gaps would reveal checks.
     """
     read = workspace.observations.read
     taken = with_body(read(kinds=(ObservationKind.DECISION,), reviewer=reviewer), DecisionTaken)

@@ -94,7 +94,7 @@ class Regraded:
         unchanged: number of scores that stayed the same.
         kept_reviews: number of assessments that kept their review.
         conclusions: the comparison of every pair of candidates.
-        agreement: agreement of each judge with people whose grades came with the responses; these grades are not in `changed`.
+        agreement: each judge's agreement with imported human grades, which are not in `changed`.
         notes: one sentence about each kind of task that was left out.
     """
 

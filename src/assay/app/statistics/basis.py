@@ -115,7 +115,7 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
-    """Return a warning for each run whose grades are replaced by those of a regrade in the selection."""
+    """Return a warning for each run whose grades a selected regrade replaces."""
     runs = workspace.archive.scores.replaced(selection)
     return tuple(Caution(code="regraded", text=wording.regraded(replaced)) for replaced in runs)
 

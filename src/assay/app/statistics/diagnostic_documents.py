@@ -181,7 +181,7 @@ class JudgePositionsDocument:
 
 @document
 class JudgeAccuracyDocument:
-    """JSON of a judge's accuracy: its grades compared with those that people approved or entered."""
+    """JSON of a judge's accuracy, measured against grades that people approved or entered."""
 
     judge: str
     n: int
@@ -203,7 +203,7 @@ class JudgeAccuracyDocument:
 
 @document
 class ReferenceAgreementDocument:
-    """JSON of a judge's agreement with people's grades that came with the data; `confusion` counts by people's verdict."""
+    """JSON of a judge's agreement with imported human grades; `confusion` counts grades by the human verdict."""
 
     judge: str
     agreement: float | None
@@ -481,7 +481,7 @@ def _rates(rates: ReviewRates) -> ReviewRatesDocument:
     return fill(
         ReviewRatesDocument,
         rates,
-        # A corrected assessment was also kept: fairness concerns the assessments that were thrown away.
+        # A corrected assessment was also kept, and fairness concerns only the rejected ones.
         approval_rate=_share(rates.approved + rates.corrected, rates.n_decided),
         rejection_rate=_share(rates.rejected, rates.n_decided),
         rerun_rate=_share(rates.rerun, rates.n_judged),
@@ -496,7 +496,7 @@ def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocu
 
 
 def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocument:
-    """Return the JSON of a judge's agreement with people's grades that came with the data."""
+    """Return the JSON of a judge's agreement with imported human grades."""
     agreement = judge.agreement
     return fill(
         ReferenceAgreementDocument,

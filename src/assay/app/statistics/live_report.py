@@ -277,7 +277,7 @@ class _Kept:
         if all(n == n_trials for n in counted.values()):
             return {}
         whole = dict.fromkeys(counted, n_trials)
-        # Trials that a candidate was never given were once counted as rejected, failed or waiting.
+        # Without this, trials in which a candidate took no part counted as rejected, failed or pending.
         took_part = whole if rules.all_asked else self._workspace.archive.scores.took_part(self._selection)
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}

@@ -28,7 +28,7 @@ class SampleSize:
 
     Attributes:
         needed: total number of tasks, or of trials of each task.
-        trials: number of trials still to run for all candidates, including those that will be rejected.
+        trials: number of trials still to run, over all candidates and including future rejections.
         reviews: number of assessments that a person will look at; None if unknown.
         usd: cost of the calls; None if unknown.
     """

@@ -1,6 +1,6 @@
 """Results for notebooks, as HTML with sentences and a picture, or as a data frame.
 
-The HTML has no script, no address and no style sheet. Every name in it may come from a model or a file, so it is escaped.
+The HTML has no script, address or style sheet. Every name in it may come from a model or a file, so it is escaped.
 """
 
 from __future__ import annotations
