@@ -1,21 +1,29 @@
-"""JSON responses, and the base class of request bodies."""
+"""JSON responses, files to download, and the base class of request bodies."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import orjson
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from assay.app.statistics.charts import chart_bytes
 from assay.app.wire import to_json
+from assay.domain.errors import UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.app.statistics.charts import Chart
+
 
 MOST_UNKNOWN: Final = 5
 """Maximum number of unknown fields that an error names."""
+
+CSV: Final = "text/csv; charset=utf-8"
+_CHART_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png", "csv": CSV, "json": "application/json"}
 
 
 class Body(BaseModel):
@@ -56,7 +64,7 @@ def _whole(content: Any) -> Any:
 
 
 def json_bytes(content: object) -> bytes:
-    """Serialize documents as JSON. Dataclasses go through `to_json`, because orjson itself would write absent fields."""
+    """Serialise documents as JSON. Dataclasses go through `to_json`, because orjson itself would write absent fields."""
     return orjson.dumps(content, default=to_json, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
 
@@ -70,3 +78,20 @@ class Answer(Response):
 
     def render(self, content: Any) -> bytes:
         return json_bytes(content)
+
+
+def download(content: str | bytes, name: str, media_type: str) -> Response:
+    """Return a file that browsers save under a name, which may hold any character, and never cache."""
+    body = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    # Other names need the notation of RFC 5987, because a header is limited to ASCII.
+    plain = name.isascii() and name.isprintable() and '"' not in name
+    filename = f'filename="{name}"' if plain else f"filename*=UTF-8''{quote(name, safe='')}"
+    headers = {"content-disposition": f"attachment; {filename}", "cache-control": "no-store"}
+    return Response(body, media_type=media_type, headers=headers)
+
+
+def chart_file(chart: Chart, name: str, ending: str, *, dark: bool) -> Response:
+    """Return a chart as `svg`, `png`, `csv` (its table) or `json` (Vega-Lite); raises `UnknownName` for another ending."""
+    if ending not in _CHART_TYPES:
+        raise UnknownName("ending", ending, _CHART_TYPES)
+    return download(chart_bytes(chart, ending, dark=dark), f"{name}.{ending}", _CHART_TYPES[ending])

@@ -22,9 +22,11 @@ from assay.web.context import reviewer_of, rooms_of
 from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
 from assay.web.security.access import VISITOR
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assay.web.security.roles import Visitor
 
 
@@ -38,8 +40,7 @@ NAV: Final = (
     ("compare", "/compare", "Compare"),
     ("arena", "/arena", "Arena"),
 )
-"""Places of the main navigation: page, address, label."""
-
+"""Entries of the main navigation: page, address, label."""
 
 SETTINGS: Final = (
     ("criteria", "/criteria", "Rubrics"),
@@ -50,7 +51,6 @@ SETTINGS: Final = (
     ("audit", "/audit", "Audit log"),
 )
 """Pages of the settings, in the same form."""
-
 
 BELONGS: Final = {
     "run": "runs",
@@ -76,8 +76,6 @@ BELONGS: Final = {
 # Regular expressions instead of a minifier, because there is no build step. They keep the review scripts below 60 kB
 # (0006).
 _REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
-
-
 _COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
 
 
@@ -123,7 +121,7 @@ def static_digest() -> str:
 
 @cache
 def templates() -> Environment:
-    """Return the template environment. It escapes every value, and an undefined name is an error."""
+    """Return the template environment, which escapes every value and treats an undefined name as an error."""
     environment = Environment(
         loader=FileSystemLoader(folder("templates")),
         autoescape=True,
@@ -170,7 +168,7 @@ def duration(seconds: float) -> str:
 
 
 def frame_of(visitor: Visitor | None) -> dict[str, object]:
-    """Return the parts of the page frame that depend on the visitor, with links only to pages that they may open."""
+    """Return the visitor's part of the page frame, with links only to pages that they may open."""
 
     def can(address: str) -> bool:
         return visitor is not None and visitor.may_open("GET", address)
@@ -187,14 +185,32 @@ def frame_of(visitor: Visitor | None) -> dict[str, object]:
     }
 
 
-def _page(request: Request, template: str, page: str, title: str, *, twin: str | None, **values: Any) -> Response:
-    """Render a page with the theme and reviewer name of this browser."""
+def page_of(
+    request: Request,
+    template: str,
+    page: str,
+    title: str,
+    *,
+    twin: str | None,
+    texts: str = "",
+    boot: Mapping[str, object] | None = None,
+    **values: Any,
+) -> Response:
+    """Render a page with the theme and reviewer name of this browser.
+
+    Args:
+        page: name of the page, which decides the highlighted entry of the navigation.
+        twin: address of the page as JSON.
+        texts: prefixes of the texts that the page's script shows, separated by spaces.
+        boot: other data for the page's script.
+    """
     theme = request.cookies.get("assay_theme", "auto")
     visitor: Visitor | None = request.scope.get(VISITOR)  # nobody has signed in yet on the sign-in page
     reviewer = None if visitor is None else reviewer_of(request)
     workspace = rooms_of(request).workspace
-    # Scripts send the store's id with each request: several projects may use one address, and their ids are the same.
-    values["boot"] = {**values["boot"], "store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
+    script: dict[str, object] = {"texts": for_script(texts), "page": page, **(boot or {})}
+    # Scripts send the store's id with each request, because another project may later use this address with the same ids.
+    script |= {"store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
     values = {
         **frame_of(visitor),
         "page": page,
@@ -203,13 +219,11 @@ def _page(request: Request, template: str, page: str, title: str, *, twin: str |
         "theme": theme if theme in THEMES else "auto",
         "reviewer": reviewer,
         "now": workspace.clock.now(),
+        "boot": script,
         **values,
     }
     html = templates().get_template(template).render(values)
     return HTMLResponse(html, headers={"cache-control": "no-store"})
-
-
-page_of = _page  # for other modules
 
 
 def _data(value: object) -> Markup:

@@ -29,7 +29,6 @@ from assay.web.query_params import one_of, place_of, reads
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,7 +187,6 @@ def compare_page(request: Request) -> Response:
             find=find,
             most=MOST_COLUMNS,
             offers=RUNS_OFFERED,
-            boot={"texts": {}, "page": "compare"},
         )
     answer_page = answers.page(workspace, _wanted(workspace, sides), after=sides.after)
     rows = answer_page.rows
@@ -225,7 +223,8 @@ def compare_page(request: Request) -> Response:
         agreement=sides.address("/compare/agreement"),
         grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
         differences=DIFFERENCES,
-        boot={"texts": for_script("compare"), "page": "compare", "keys": keyboard.for_script(keyboard.BESIDE)},
+        texts="compare",
+        boot={"keys": keyboard.for_script(keyboard.BESIDE)},
     )
 
 
@@ -280,7 +279,6 @@ def agreement_page(request: Request) -> Response:
         columns=_columns(sides),
         back=sides.address("/compare"),
         odd_ones=sides.address("/compare", only="disagree"),
-        boot={"texts": {}, "page": "compare"},
     )
 
 

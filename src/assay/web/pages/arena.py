@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -16,17 +16,16 @@ from assay.app.registry import runs
 from assay.app.runs import start
 from assay.app.statistics import charts
 from assay.domain.arena import Choice
-from assay.domain.errors import Refused, UnknownName
+from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState
 from assay.domain.selection import RunSummary, Selection
 from assay.scoring.pages import MAX_LOOKED_AT
 from assay.web import keyboard
 from assay.web.context import reviewer_of, rooms_of
 from assay.web.query_params import together
-from assay.web.responses import Answer, Body
+from assay.web.responses import CSV, Answer, Body, chart_file, download
 from assay.web.security.sandboxed_frames import LARGEST, SANDBOX, Previews, check_framed
 from assay.web.templating import page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,13 +37,6 @@ MOST_SHOWN: Final = 200_000
 """Maximum characters of a response; a longer one is cut, with a note."""
 
 CHOICES: Final = {"a": Choice.LEFT, "b": Choice.RIGHT, "equal": Choice.EQUAL, "both_bad": Choice.BOTH_BAD}
-KINDS: Final = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-}
-
 SAID: Final = {choice: word for word, choice in CHOICES.items()}
 
 router = APIRouter()
@@ -59,7 +51,7 @@ class ArenaServices:
 
 
 class PairBody(Body):
-    """The pair on the page, and its reviewer, who may see the sides swapped."""
+    """A pair as shown on the page, and its reviewer; the sides may be swapped for each reviewer."""
 
     task: str = Field(max_length=1_000)
     trial: int = Field(ge=1, le=1_000_000)
@@ -76,13 +68,13 @@ class VoteBody(PairBody):
 
 
 class PreviewBody(PairBody):
-    """The side whose page is to be shown: 0 for A, 1 for B."""
+    """A pair, and the side whose page to show: 0 for A, 1 for B."""
 
     side: int = Field(ge=0, le=1)
 
 
 class UndoBody(Body):
-    """The vote to undo; without a number, this reviewer's newest."""
+    """A request to undo a vote; without `vote`, the reviewer's newest one."""
 
     key: str = Field(min_length=8, max_length=80)
     reviewer: str = Field(min_length=1, max_length=120)
@@ -110,7 +102,7 @@ def arena_page(request: Request, before: str | None = None) -> Response:
         **data,
         models=models,
         before=before,
-        boot={"texts": for_script("arena", "start"), "page": "arena"},
+        texts="arena start",
     )
 
 
@@ -125,7 +117,7 @@ def arena_twin(request: Request, before: str | None = None) -> Response:
 def bout_twin(
     request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
 ) -> Response:
-    """Return a pair as JSON; the next pair if the address names none."""
+    """Return a pair as JSON; if the address names no pair, return the next one."""
     voting, reviewer = arena_of(request).voting, reviewer_of(request)
     summary = voting.summary(run_id)
     together({"task": task, "trial": trial, "pair": pair})
@@ -140,7 +132,7 @@ def bout_twin(
 def bout_page(
     request: Request, run_id: str, task: str | None = None, trial: int | None = None, pair: str | None = None
 ) -> Response:
-    """Show a pair; redirect to the next pair if the address names none."""
+    """Show a pair; if the address names no pair, redirect to the next one."""
     voting, reviewer = arena_of(request).voting, reviewer_of(request)
     summary = voting.summary(run_id)
     together({"task": task, "trial": trial, "pair": pair})
@@ -177,34 +169,26 @@ def ranking_page(request: Request, run_id: str) -> Response:
         chart=chart,
         endings=charts.endings(),
         drawing=Markup(charts.drawn(chart)) if chart.rows else None,  # an escaped SVG
-        boot={"texts": for_script("arena"), "page": "ranking"},
+        texts="arena",
     )
 
 
 @router.get("/arena/{run_id}/charts/strengths.{ending}", include_in_schema=False)
 def ranking_chart(request: Request, run_id: str, ending: str, dark: bool = False) -> Response:
     """Return the chart of strengths, or its table."""
-    if ending not in KINDS:
-        raise UnknownName("ending", ending, KINDS)
-    body = charts.chart_bytes(chart_of(_standing(request, run_id)), ending, dark=dark)
-    headers = {"content-disposition": f'attachment; filename="assay-strengths.{ending}"', "cache-control": "no-store"}
-    return Response(body, media_type=KINDS[ending], headers=headers)
+    return chart_file(chart_of(_standing(request, run_id)), "assay-strengths", ending, dark=dark)
 
 
 @router.get("/arena/{run_id}/pairs.csv", include_in_schema=False)
 def pairs_table(request: Request, run_id: str) -> Response:
     """Return the votes per pair as CSV."""
-    body = pairs_csv(_standing(request, run_id)).encode()
-    headers = {"content-disposition": 'attachment; filename="assay-pairs.csv"', "cache-control": "no-store"}
-    return Response(body, media_type=KINDS["csv"], headers=headers)
+    return download(pairs_csv(_standing(request, run_id)), "assay-pairs.csv", CSV)
 
 
 @router.get("/arena/{run_id}/votes.csv", include_in_schema=False)
 def votes_table(request: Request, run_id: str) -> Response:
     """Return every current vote as CSV."""
-    body = votes_csv(_standing(request, run_id)).encode()
-    headers = {"content-disposition": 'attachment; filename="assay-votes.csv"', "cache-control": "no-store"}
-    return Response(body, media_type=KINDS["csv"], headers=headers)
+    return download(votes_csv(_standing(request, run_id)), "assay-votes.csv", CSV)
 
 
 @router.get("/api/arena/{run_id}/next", tags=["arena"])
@@ -215,7 +199,7 @@ def next_pair(
     trial: int | None = None,
     pair: str | None = None,
 ) -> Response:
-    """Return the next pair for this person, other than the one on the page."""
+    """Return the next pair for this person, excluding the pair on the page."""
     voting, reviewer = arena_of(request).voting, reviewer_of(request)
     summary = voting.summary(run_id)
     together({"task": task, "trial": trial, "pair": pair})
@@ -227,7 +211,7 @@ def next_pair(
 
 @router.post("/api/arena/{run_id}/votes", tags=["arena"], status_code=201)
 def vote(request: Request, run_id: str, body: VoteBody) -> Response:
-    """Record a vote and return the authors' names; if names inside the responses were hidden, return the responses again too.
+    """Record a vote, and return the authors' names and, if names in the responses were hidden, the full responses.
 
     `key` is the idempotency key: a vote sent again is not counted twice.
     """
@@ -257,7 +241,7 @@ def skip(request: Request, run_id: str, body: PairBody) -> Response:
 
 @router.post("/api/arena/{run_id}/previews", tags=["arena"], status_code=201)
 def preview(request: Request, run_id: str, body: PreviewBody) -> Response:
-    """Return an address, valid for a few minutes, that shows the page of one side in a frame."""
+    """Return an address that shows one side's page in a frame; it is valid for a few minutes."""
     services = arena_of(request)
     bout = services.voting.bout(run_id, body.task, body.trial, body.pair, body.reviewer)
     page = bout.page(body.side)
@@ -297,7 +281,7 @@ def bout_document(bout: Bout) -> Mapping[str, object]:
 
 
 def reveal_document(reveal: Reveal) -> Mapping[str, object]:
-    """Return the names and grades shown after the vote, by side of the page: A is on the left."""
+    """Return the names and grades shown after the vote; `a` is the left side of the page."""
     return {
         "vote": reveal.vote.id,
         "choice": SAID[reveal.vote.choice],
@@ -349,9 +333,7 @@ def _address(bout: Bout) -> str:
 def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Response:
     path = f"/arena/{quote(summary.id)}"
     document = None if bout is None else bout_document(bout)
-    twin = f"{path}.json"
-    if bout is not None:
-        twin += "?" + _address(bout).partition("?")[2]
+    twin = f"{path}.json" + ("" if bout is None else "?" + _address(bout).partition("?")[2])
     title = "Arena" if bout is None else f"{bout.contest.task.thing} · Arena"
     return page_of(
         request,
@@ -365,19 +347,18 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
         under_way=summary.state in (RunState.RUNNING, RunState.PLANNED),
         key_groups_here=keyboard.groups(keyboard.COMPARISON),
         badge_here=lambda action: keyboard.badge(action, keyboard.COMPARISON),
+        texts="arena remap",
         boot={
-            "page": "arena",
             "run": summary.id,
             "suite": summary.suite,
             "item": document,
             "sandbox": SANDBOX,
-            "texts": for_script("arena", "remap"),
             "keys": keyboard.for_script(keyboard.COMPARISON),
         },
     )
 
 
-def _list(request: Request, before: str | None) -> Mapping[str, object]:
+def _list(request: Request, before: str | None) -> Mapping[str, Any]:
     if before is not None:
         before = runs.runs(rooms_of(request).workspace, Selection(runs=(before,)))[0].id  # 404 if unknown
     offers, more = arena_of(request).voting.offers(before=before, limit=RUNS_SHOWN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
@@ -17,10 +17,10 @@ from assay.domain.review import Via
 from assay.web.context import rooms_of
 from assay.web.formatting import plural
 from assay.web.query_params import known, reads
-from assay.web.responses import Answer
+from assay.web.responses import CSV, Answer
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
-from assay.web.texts import for_script, t
+from assay.web.texts import t
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from assay.domain.run_removal import RunEvent
 
 FILTERS: Final = ("run", "reviewer", "verb", "via", "item", "day")
-KINDS: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+KINDS: Final = {"csv": CSV, "jsonl": "application/x-ndjson"}
 
 # A larger number overflows the database's 64-bit integers, which its driver would report as an internal error.
 Number = Annotated[int | None, Query(ge=0, lt=2**62)]
@@ -50,19 +50,13 @@ class AuditQuery:
 
     @property
     def filter(self) -> EventFilter:
-        given = self.filters
-        item = decisions.assessment_key(given["item"]) if "item" in given else None
-        return audit_log.log_filter(
-            run=given.get("run"),
-            reviewer=given.get("reviewer"),
-            verb=given.get("verb"),
-            via=given.get("via"),
-            item=item,
-            day=given.get("day"),
-        )
+        given: dict[str, Any] = {**dict.fromkeys(FILTERS), **self.filters}
+        if given["item"] is not None:
+            given["item"] = decisions.assessment_key(given["item"])
+        return audit_log.log_filter(**given)
 
     def address(self, path: str = "/audit", *, before: int | None = None, but: str = "", **other: str) -> str:
-        """Return a path with these filters, some of them replaced, without the one named `but`."""
+        """Return a path with these filters except `but`; `other` replaces some of them."""
         pairs: dict[str, str | int] = {name: value for name, value in {**self.filters, **other}.items() if name != but}
         if before is not None:
             pairs["before"] = before
@@ -72,7 +66,10 @@ class AuditQuery:
 @router.get("/audit")
 @reads(*FILTERS)
 def audit_page(request: Request, before: Number = None, check: Number = None, n: Number = None) -> Response:
-    """Show the log, newest first; with `check`, verify the chain from that event on, after `n` verified events."""
+    """Show the log, newest first; with `check`, verify the hash chain from that event on.
+
+    `n` is the number of events that were verified before.
+    """
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
     log_page = _found(request, wanted, before)
     newest = workspace.event_log.newest()
@@ -85,23 +82,27 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
         twin=wanted.address("/audit.json", before=before),
         rows=[_row(event, wanted) for event in log_page.events],
         filters=wanted.filters,
-        verbs=[str(verb) for verb in Verb],
-        vias=[str(verb) for verb in Via],
+        verbs=list(map(str, Verb)),
+        vias=list(map(str, Via)),
         stopped=log_page.stopped,
         active=[
-            {"name": name, "value": visible(_word(name, value)), "remove": wanted.address(but=name)}
+            {
+                "name": name,
+                "value": visible(_VIA_WORDS.get(value, value) if name == "via" else value),
+                "remove": wanted.address(but=name),
+            }
             for name, value in wanted.filters.items()
         ],
         older=None if log_page.next_before is None else wanted.address(before=log_page.next_before),
         first=wanted.address() if before is not None else None,
-        files=_files(wanted),
+        files=[{"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")} for kind in KINDS],
         run_events=[_run_row(event) for event in _run_events(workspace, wanted)] if before is None else [],
         newest=newest,
         empty=newest[0] == 0,
-        chain=None if chain is None else _said_of(chain, n or 0),
-        on=None if chain is None or chain.ended else _on(chain, n or 0),
+        chain=None if chain is None else _progress(chain, n or 0),
+        on=None if chain is None or chain.ended else _continuation(chain, n or 0),
         broken=None if chain is None else chain.broken,
-        boot={"texts": for_script("audit"), "page": "audit"},
+        texts="audit",
     )
 
 
@@ -146,7 +147,7 @@ def events_file(request: Request, kind: str) -> Response:
 
 
 def _run_events(workspace: Workspace, wanted: AuditQuery) -> list[RunEvent]:
-    """Return deleted, replaced and restored runs, newest first, narrowed by the filters that can apply to them."""
+    """Return the events of deleted, archived, replaced and restored runs that match the filters, newest first."""
     if wanted.filters.keys() - {"run", "reviewer", "day"}:
         return []
     run, reviewer, day = (wanted.filters.get(name, "") for name in ("run", "reviewer", "day"))
@@ -169,17 +170,17 @@ def _run_row(event: RunEvent) -> Mapping[str, object]:
 
 
 def _document(wanted: AuditQuery, log_page: LogPage, run_events: list[RunEvent]) -> Mapping[str, object]:
-    next_ = None if log_page.next_before is None else wanted.address("/audit.json", before=log_page.next_before)
+    before = log_page.next_before
     return {
         "filters": wanted.filters,
         "events": [audit_log.logged_event(logged) for logged in log_page.events],
         "runs": [removal.event_document(event) for event in run_events],
-        "next": next_,
+        "next": None if before is None else wanted.address("/audit.json", before=before),
     }
 
 
 def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
-    """Return an event as words and addresses."""
+    """Return an event as texts and addresses."""
     event = audit_log.logged_event(logged)
     return {
         **plain(event),
@@ -189,7 +190,6 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "reviewer": visible(event.reviewer),
         "of_reviewer": wanted.address(reviewer=event.reviewer),
         "of_item": wanted.address(item=event.id),
-        "of_run": wanted.address(run=event.run_id),
         "own": f"/audit?{urlencode({'before': event.event + 1})}#e{event.event}",
         "thing": visible(event.thing),
         "suite": visible(event.suite),
@@ -203,34 +203,20 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
     }
 
 
-def _said_of(chain: Chain, before: int) -> str:
+def _progress(chain: Chain, before: int) -> str:
     """Describe the progress of the chain check in a sentence; `before` is the number of events checked earlier."""
     if chain.broken is not None:
         return t("audit.broken", broken=chain.broken)
     n = before + chain.checked
+    intact = f"The chain is intact up to event {chain.up_to}"
     if not chain.ended:
-        return plural(
-            n,
-            f"Checked 1 event. The chain is intact up to event {chain.up_to}.",
-            f"Checked {n} events. The chain is intact up to event {chain.up_to}.",
-        )
+        return f"Checked {plural(n, '1 event', f'{n} events')}. {intact}."
     if chain.after and not before:
-        return plural(
-            n,
-            f"Checked the one event after event {chain.after}. The chain is intact up to event {chain.up_to}, the newest one.",
-            f"Checked the {n} events after event {chain.after}. The chain is intact up to event {chain.up_to}, the newest one.",
-        )
+        events = plural(n, "one event", f"{n} events")
+        return f"Checked the {events} after event {chain.after}. {intact}, the newest one."
     return t("audit.intact", n=n, up_to=chain.up_to) if chain.up_to else "There are no events yet."
 
 
-def _on(chain: Chain, before: int) -> str:
+def _continuation(chain: Chain, before: int) -> str:
     """Return the address that continues the check of the hash chain."""
     return f"/audit?{urlencode({'check': chain.up_to, 'n': before + chain.checked})}"
-
-
-def _files(wanted: AuditQuery) -> list[dict[str, str]]:
-    return [{"name": kind.upper(), "open": wanted.address(f"/audit/events.{kind}")} for kind in KINDS]
-
-
-def _word(name: str, value: str) -> str:
-    return _VIA_WORDS.get(value, value) if name == "via" else value

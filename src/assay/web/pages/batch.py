@@ -111,7 +111,6 @@ def batch_page(request: Request, batch_id: str) -> Response:
         statistics=f"/results?{query}",
         compare=f"/compare?{urlencode({'find': batch_id})}",
         registry=f"/runs?{urlencode({'batch': batch_id})}",
-        boot={"texts": {}, "page": "batch"},
     )
 
 

@@ -14,15 +14,14 @@ from assay.app.runs import start, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.statistics import charts
 from assay.app.wire import fill
-from assay.domain.errors import InputError, Refused, SettingsError, UnknownName
+from assay.domain.errors import InputError, Refused, SettingsError
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
 from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.pages.models import address as model_address
-from assay.web.responses import Answer, Body
+from assay.web.responses import Answer, Body, chart_file
 from assay.web.templating import count, page_of, usd
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,8 +50,6 @@ _STATES: Final = {
     "replaced": "replaced by a newer measurement",
 }
 
-_PARTS: Final = {"rubric": "rubric", "prompt": "prompt", "parameters": "parameters"}
-
 _REASONS: Final = {
     "no_pairs": "not measured: no pairs of answers",
     "no_twins": "not measured: no sample has a shorter version",
@@ -61,31 +58,12 @@ _REASONS: Final = {
     "judge_has_no_variation": "undefined: the judge gave every answer the same score",
     "no_variation": "undefined: all references have the same score",
     "need_at_least_3_pairs": "undefined: fewer than three references",
-    "other": "not measured",
 }
 
 _TEXTS: Final = {"prompt": "Prompt", "response": "Answer", "reference_answer": "Reference answer"}
 
 SHOWN: Final = 50
 SAMPLES_SHOWN: Final = 300
-_KINDS: Final = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-}
-_FIGURES: Final = (
-    "pass_rate",
-    "mae",
-    "bias",
-    "pearson",
-    "spearman",
-    "position_flips",
-    "first_place_bonus",
-    "length_bias",
-    "self_preference",
-    "repeat_sd",
-)
 _SHARES: Final = frozenset({"pass_rate", "position_flips"})
 _RATIOS: Final = frozenset({"pearson", "spearman"})
 _UNSIGNED: Final = frozenset({"mae", "repeat_sd"})
@@ -93,7 +71,7 @@ _NEVER_JUDGES: Final = frozenset({"echo", "human"})
 
 
 class MeasureBody(Body):
-    """Judges to measure. `pasted` is JSON, `samples` is a file in the folder; without either, the built-in samples are used."""
+    """Judges to measure. `pasted` is JSON, and `samples` is a file; if both are missing, the built-in samples are used."""
 
     models: list[str] = Field(min_length=1, max_length=10)
     samples: str | None = Field(default=None, max_length=1_000)
@@ -162,7 +140,8 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
         files=list(verbs.sample_files(rooms.workspace)),
         suites=list(suite_files.suite_files(rooms.workspace)),
         built_in=verbs.references(),
-        boot={"texts": for_script("calibration"), "page": "calibration", "jobs": _jobs(request)},
+        texts="calibration",
+        boot={"jobs": _jobs(request)},
     )
 
 
@@ -175,14 +154,9 @@ def calibration_twin(request: Request, number: int) -> Response:
 
 @router.get("/calibration/{number}/chart.{ending}", include_in_schema=False)
 def calibration_chart(request: Request, number: int, ending: str, dark: bool = False) -> Response:
-    """Return the chart of given against deserved scores: `svg`, `png`, `csv` (its table) or `json` (Vega-Lite)."""
-    if ending not in _KINDS:
-        raise UnknownName("chart", f"chart.{ending}", remedy=f"Endings: {', '.join(_KINDS)}.")
+    """Return the chart of the judge's scores against the correct scores, or its table."""
     chart = judging_of(request).calibrations.chart(number)
-    content = charts.chart_bytes(chart, ending, dark=dark)
-    name = f"assay-calibration-{number}.{ending}"
-    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=_KINDS[ending], headers=headers)
+    return chart_file(chart, f"assay-calibration-{number}", ending, dark=dark)
 
 
 @router.get("/calibration/{number}", include_in_schema=False)
@@ -207,7 +181,9 @@ def calibration_page(request: Request, number: int) -> Response:
             document.get("calls", 0), f"1 answer, {cost}", f"{count(document.get('calls', 0))} answers, {cost}"
         ),
         figures=[
-            {"name": _FIGURE_NAMES[name], **_figure(name, document[name])} for name in _FIGURES if name in document
+            {"name": title, **_figure(name, document[name])}
+            for name, title in _FIGURE_NAMES.items()
+            if name in document
         ],
         criteria=criteria,
         no_criteria="The judge gave no usable grade for any reference in this record."
@@ -224,13 +200,13 @@ def calibration_page(request: Request, number: int) -> Response:
             "drawing": Markup(charts.drawn(chart)),
             "files": [(ending.upper(), f"/calibration/{number}/chart.{ending}") for ending in charts.endings()],
         },
-        boot={"texts": for_script("stats", "queue"), "page": "one-calibration"},
+        texts="stats queue",
     )
 
 
 @router.post("/api/calibrations/look", tags=["calibration"])
 def look(request: Request, body: MeasureBody) -> Response:
-    """Estimate a calibration's calls and cost without calling a model. Raises the error that would prevent it."""
+    """Estimate a calibration's calls and cost without calling a model; raises the error that would prevent it."""
     workspace = rooms_of(request).workspace
     try:
         plans = [verbs.look(workspace, wanted) for wanted in body.wanted()]
@@ -357,18 +333,14 @@ def _row(listed: Listed) -> Mapping[str, object]:
 
 def _said(listed: Listed) -> str:
     if listed.state == "out_of_date":
-        parts = [_PARTS[part] for part in listed.changed]
-        return f"out of date: the newest run uses a different {' and '.join(parts)}"
-    if listed.state == "current" and not listed.used:
-        return "current; no recent run uses it"
-    return _STATES[listed.state]
+        return f"out of date: the newest run uses a different {' and '.join(listed.changed)}"
+    return _STATES["unused" if listed.state == "current" and not listed.used else listed.state]
 
 
 def _figure(name: str, figure: Any) -> Mapping[str, object]:
-    """Return a stored figure in words."""
+    """Return a stored figure as texts."""
     if figure["value"] is None:
-        reason = _REASONS.get(figure["reason"], _REASONS["other"])
-        return {"value": None, "reason": reason, "range": "", "n": ""}
+        return {"value": None, "reason": _REASONS.get(figure["reason"], "not measured"), "range": "", "n": ""}
     ranged = figure["ci95"]
     bare = _number(name, figure["value"])
     return {
@@ -403,7 +375,5 @@ def _sample(sample: Any) -> Mapping[str, object]:
         "given": given,
         "error": "" if error is None else f"{round(100 * error):+d}".replace("-", "−") if round(100 * error) else "0",
         "passed": None if sample["bypassed"] else sample["passed"],
-        "texts": [
-            (_TEXTS[name], sample[name]) for name in ("prompt", "response", "reference_answer") if sample.get(name)
-        ],
+        "texts": [(title, sample[name]) for name, title in _TEXTS.items() if sample.get(name)],
     }

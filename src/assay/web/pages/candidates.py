@@ -77,7 +77,6 @@ def candidates_page(request: Request) -> Response:
             }
             for candidate in reversed(mended)
         ],
-        boot={"texts": {}, "page": "candidates"},
     )
 
 
@@ -103,7 +102,6 @@ def candidate_page(request: Request, name: str) -> Response:
         found=candidate,
         show=visible,
         registry=f"/runs?{urlencode({'candidate': candidate.candidate})}",
-        boot={"texts": {}, "page": "candidate"},
     )
 
 
@@ -128,7 +126,6 @@ def task_page(request: Request, suite: str = "", task: str = "") -> Response:
         show=visible,
         trials=urlencode({"task": task}),
         registry=f"/runs?{urlencode({'suite': suite})}",
-        boot={"texts": {}, "page": "identity"},
     )
 
 

@@ -23,7 +23,6 @@ from assay.web.query_params import one_of, place_of, reads, whole
 from assay.web.responses import Answer
 from assay.web.safe_text import visible
 from assay.web.templating import count, page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,22 +30,8 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.statistics.agreement import Alpha
 
-READS: Final = (
-    "run",
-    "by",
-    "beside",
-    "judge",
-    "task",
-    "candidate",
-    "criterion",
-    "apart",
-    "only",
-    "sort",
-    "diff",
-    "from",
-    "after",
-    "together",
-)
+_STATE: Final = ("by", "beside", "judge", "task", "candidate", "criterion", "apart", "only", "sort", "diff", "from")
+READS: Final = ("run", *_STATE, "after", "together")
 DIFFS: Final = ("word", "line", "off")
 RUNS_OFFERED: Final = 100
 MOST_SHOWN: Final = 8_000
@@ -110,21 +95,21 @@ def grades_twin(request: Request) -> Response:
     asked, workspace = GradesQuery(request), rooms_of(request).workspace
     if not asked.wanted.run:
         return Answer({"runs": _offered(workspace)})
-    grades_page_ = _found(request, asked)
-    figures = grades_page_.figures
+    page = _page_of_rows(request, asked)
+    figures = page.figures
     return Answer(
         {
-            "panes": _panes(grades_page_),
-            "criteria": list(grades_page_.criteria),
-            "criterion": grades_page_.wanted.criterion or None,
+            "panes": _panes(page),
+            "criteria": list(page.criteria),
+            "criterion": page.wanted.criterion or None,
             "summary": None if figures is None else _summary_document(figures.summary),
-            "rows": [_row_document(row) for row in grades_page_.rows],
+            "rows": [_row_document(row) for row in page.rows],
             "of": None if figures is None else figures.of[asked.wanted.only],
             "waiting": None if figures is None else figures.waiting,
-            "by_gap": grades_page_.by_gap,
+            "by_gap": page.by_gap,
             "reading": figures is None,
             "decisions_since": None if figures is None else figures.since,
-            "next": _later(asked, grades_page_, "/compare/grades.json"),
+            "next": _later(asked, page, "/compare/grades.json"),
         }
     )
 
@@ -135,12 +120,9 @@ def grades_page(request: Request) -> Response:
     """Show grades side by side; without a run, show the runs to choose from."""
     asked, workspace = GradesQuery(request), rooms_of(request).workspace
     runs = _offered(workspace)
-    boot: dict[str, object] = {
-        "texts": for_script("grades", "help", "close"),
-        "page": "grades",
-        "keys": keyboard.for_script(keyboard.BESIDE),
-    }
-    shared: dict[str, object] = {
+    boot: dict[str, object] = {"keys": keyboard.for_script(keyboard.BESIDE)}
+    shared: dict[str, Any] = {
+        "texts": "grades help close",
         "runs": runs,
         "asked": asked.wanted,
         "points": f"{asked.points:g}",
@@ -153,18 +135,11 @@ def grades_page(request: Request) -> Response:
         "boot": boot,
     }
     if not asked.wanted.run:
-        return page_of(
-            request,
-            "compare/grades.html",
-            "grades",
-            "Compare grades",
-            twin="/compare/grades.json",
-            found=None,
-            **shared,
-        )
-    page = _found(request, asked)
+        twin = "/compare/grades.json"
+        return page_of(request, "compare/grades.html", "grades", "Compare grades", twin=twin, found=None, **shared)
+    page = _page_of_rows(request, asked)
     boot["diffs"] = {diff: asked.address("/compare/grades", diff=diff) for diff in DIFFS}
-    # A large run's figures are computed in a thread, and the script polls this address until they are ready.
+    # The figures of a large run are computed in a thread, and the script polls this address until they are ready.
     boot["reading"] = asked.address("/compare/grades.json") if page.figures is None else None
     first = asked.address("/compare/grades", **{"from": "", "after": ""})
     return page_of(
@@ -203,7 +178,7 @@ def _shown_place(place: tuple[int, int] | None) -> str:
 
 
 def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
-    """State the number of rows and how reliable the figures are."""
+    """Return sentences about the number of rows, and about rows that the figures leave out."""
     figures, shown = page.figures, len(page.rows)
     if figures is None:
         wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."
@@ -223,8 +198,7 @@ def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
     return sentences
 
 
-def _found(request: Request, asked: GradesQuery) -> GradesPage:
-    """Return the page of rows."""
+def _page_of_rows(request: Request, asked: GradesQuery) -> GradesPage:
     return rooms_of(request).grades.page(asked.wanted, start=asked.start, after=asked.after)
 
 
@@ -249,12 +223,10 @@ def _named(pane: str) -> str:
 
 
 def _nothing(page: GradesPage, asked: GradesQuery) -> str:
-    """Return the reason that no rows are shown; empty if there are rows."""
+    """Explain why the page has no rows; empty if it has some."""
     if asked.wanted.by is CompareBy.JUDGES and len(page.panes) < 2:
-        return (
-            "Only one judge graded this run. Choose a second run with the same responses, or "
-            "compare attempts or the person's grades."
-        )
+        other = "Choose a second run with the same responses, or compare attempts or the person's grades."
+        return f"Only one judge graded this run. {other}"
     if page.rows or page.more or asked.start or asked.after:
         return ""
     if asked.wanted.by is CompareBy.ATTEMPTS and asked.wanted.only is GradeFilter.ALL:
@@ -263,7 +235,7 @@ def _nothing(page: GradesPage, asked: GradesQuery) -> str:
 
 
 def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
-    """Return a row for the template: one line per criterion, and the differing words of each pane marked."""
+    """Return a row for the template, with one line per criterion and with the differing words of each pane marked."""
     names = list(dict.fromkeys(grade.criterion for sheet in row.sheets if sheet for grade in sheet.grades))
     by_pane = [{grade.criterion: grade for grade in sheet.grades} if sheet else {} for sheet in row.sheets]
     criteria = []
@@ -325,7 +297,7 @@ def _hundred(score: float | None) -> str | None:
 
 
 def _gap(scores: list[float | None]) -> Mapping[str, object]:
-    """Return the difference between the panes in points, with the start and width of its bar."""
+    """Return the difference between the highest and lowest score in points, with the start and width of its bar."""
     given = [score for score in scores if score is not None]
     if len(given) < 2:
         return {"gap": None, "low": 0, "wide": 0}
@@ -349,9 +321,7 @@ def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]
     if summary.alpha is not None:
         figure, remark = _said(summary.alpha)
         sampled = "" if summary.sampled is None else f"From a random sample of {count(summary.sampled)} rows"
-        lines.append(
-            ("Agreement (Krippendorff's alpha)", figure, ". ".join(part for part in (remark, sampled) if part))
-        )
+        lines.append(("Agreement (Krippendorff's alpha)", figure, ". ".join(filter(None, (remark, sampled)))))
     if summary.accepted is not None and summary.accepted[1]:
         k, n = summary.accepted
         of = plural(n, "1 decided assessment", f"{count(n)} decided assessments")
@@ -390,22 +360,14 @@ def _summary_document(grade_summary: GradeSummary) -> Mapping[str, object]:
         "alpha_sampled": grade_summary.sampled,
         "blind": _alpha_document(grade_summary.blind),
         "n_blind": grade_summary.n_blind,
-        "accepted": None
-        if grade_summary.accepted is None
-        else {"n": grade_summary.accepted[0], "of": grade_summary.accepted[1]},
+        "accepted": grade_summary.accepted and dict(zip(("n", "of"), grade_summary.accepted, strict=True)),
     }
 
 
 def _alpha_document(alpha: Alpha | None) -> Mapping[str, object] | None:
     if alpha is None:
         return None
-    return {
-        "alpha": alpha.alpha,
-        "ci95": alpha.ci95,
-        "reading": alpha.reading,
-        "reason": alpha.reason,
-        "n_units": alpha.n_units,
-    }
+    return {name: getattr(alpha, name) for name in ("alpha", "ci95", "reading", "reason", "n_units")}
 
 
 def _row_document(row: GradesRow) -> Mapping[str, object]:
@@ -430,13 +392,7 @@ def _sheet_document(sheet: PaneGrades | None) -> Mapping[str, object] | None:
         "reviewer": sheet.who or None,
         "reason": sheet.reason or None,
         "grades": [
-            {
-                "criterion": grade.criterion,
-                "score": grade.score,
-                "raw_score": grade.raw_score,
-                "reason": grade.reason,
-                "evidence": list(grade.evidence),
-            }
+            {name: getattr(grade, name) for name in ("criterion", "score", "raw_score", "reason", "evidence")}
             for grade in sheet.grades
         ],
     }

@@ -14,7 +14,6 @@ from assay.web.formatting import plural, seconds, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.responses import Answer, Body
 from assay.web.templating import count, page_of, usd
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +64,7 @@ def models_page(request: Request) -> Response:
         "Models",
         twin="/models.json",
         groups=[(role, rows) for role, rows in groups if rows],
-        boot={"texts": for_script("models"), "page": "models"},
+        texts="models",
     )
 
 
@@ -131,7 +130,7 @@ def model_page(request: Request, ref: str) -> Response:
             }
             for calibration in model.calibrations
         ],
-        boot={"texts": for_script("models"), "page": "model"},
+        texts="models",
     )
 
 

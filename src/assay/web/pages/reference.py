@@ -33,13 +33,7 @@ def reference_page(request: Request) -> Response:
     """Show the HTTP reference; FastAPI's own page would load scripts from another host."""
     endpoints = tuple(_endpoints(request.app.openapi()))
     return page_of(
-        request,
-        "reference/reference.html",
-        "reference",
-        "HTTP reference",
-        twin="/openapi.json",
-        boot={},
-        endpoints=endpoints,
+        request, "reference/reference.html", "reference", "HTTP reference", twin="/openapi.json", endpoints=endpoints
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
@@ -14,7 +14,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.people import VisitorRole
-from assay.domain.selection import AssessmentRow, RunSummary, Selection
+from assay.domain.selection import RunSummary, Selection
 from assay.web import keyboard
 from assay.web.context import Rooms, rooms_of
 from assay.web.pages.runs import _grades_of
@@ -22,8 +22,8 @@ from assay.web.query_params import reads, whole
 from assay.web.responses import Answer
 from assay.web.review_state import is_sealed, key_of, progress, selection_of, shown
 from assay.web.security.access import visitor_of
-from assay.web.templating import _page
-from assay.web.texts import REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script
+from assay.web.templating import page_of
+from assay.web.texts import REJECT_REASONS, REJECT_REASONS_OF_PEOPLE, RERUN_REASONS, for_script, t
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,33 +43,24 @@ def trial_page(
     if visitor_of(request).role is VisitorRole.VIEWER:  # a viewer may not open pages for decisions
         return _answers(run_id, trial_id)
     key = decisions.trial_key(trial_id)
-    workspace = rooms_of(request).workspace
-    assessment_key = (
-        []
-        if key is None
-        else [
-            row for row in workspace.archive.assessments.matching(Selection(runs=(run_id,)), trial=key) if row.current
-        ]
-    )
-    if not assessment_key:  # ungraded or failed: show its answers instead
+    archive, of_run = rooms_of(request).workspace.archive, Selection(runs=(run_id,))
+    rows = [] if key is None else [row for row in archive.assessments.matching(of_run, trial=key) if row.current]
+    if not rows:  # ungraded or failed: show its answers instead
         return _answers(run_id, trial_id)
-    assessment_key = [
-        row for row in assessment_key if candidate in {None, *row.candidates} and judge in {None, row.grader}
-    ]
-    if not assessment_key:
+    rows = [row for row in rows if candidate in {None, *row.candidates} and judge in {None, row.grader}]
+    if not rows:
         raise UnknownName("trial", f"{trial_id} of {candidate or judge}")
-    best = next((row for row in assessment_key if row.state is AssessmentState.PENDING), assessment_key[0])
+    best = next((row for row in rows if row.state is AssessmentState.PENDING), rows[0])
     return RedirectResponse(f"/assessments/{shown_assessment(best.key)}", status_code=303)
 
 
 def _answers(run_id: str, trial_id: str) -> Response:
-    return RedirectResponse(
-        f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers", status_code=303
-    )
+    path = f"/runs/{quote(run_id, safe='')}/trials/{quote(trial_id, safe='')}/answers"
+    return RedirectResponse(path, status_code=303)
 
 
 def _check_review(request: Request, selection: Selection) -> None:
-    """Raise `UnknownName` or `InputError` for an unknown filter or item, or an invalid initial score."""
+    """Raise `UnknownName` or `InputError` if the address names an unknown filter, item, candidate or criterion."""
     if selection.tasks or selection.judges:  # progress checks runs and suites itself
         rooms_of(request).workspace.archive.assessments.tally(selection)
     query = request.query_params
@@ -90,21 +81,16 @@ def review_twin(
     judge: str | None = None,
     item: str | None = None,
 ) -> Response:
-    """Return as JSON the progress of a review and the item in the address; leases no item."""
+    """Return the review's progress and the item in the address as JSON, without leasing an item."""
     rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
     _check_review(request, selection)
     document = shown(request, item) if item else None
-    return Answer(
-        {
-            "progress": progress(rooms, selection),
-            "item": document,
-            "waiting": [] if is_sealed(request) else _waiting(rooms, selection),
-        }
-    )
+    waiting = [] if is_sealed(request) else _waiting(rooms, selection)
+    return Answer({"progress": progress(rooms, selection), "item": document, "waiting": waiting})
 
 
 def _waiting(rooms: Rooms, selection: Selection) -> list[str]:
-    """Return the numbers of the first pending items; none in runs with control items, because gaps would reveal these."""
+    """Return the ids of the first pending items, except in runs with control items, because gaps would reveal these."""
     pending = frozenset({AssessmentState.PENDING})
     rows = decisions.assessments(rooms.workspace, selection, states=pending, limit=50)
     return [shown_assessment(row.key) for row in rows if not rooms.concealment.covers(row.run_id)]
@@ -120,33 +106,30 @@ def review_page(
     judge: str | None = None,
     item: str | None = None,
 ) -> Response:
-    """Show the review page: one pending assessment after the other; 404 if the address names something unknown."""
-    rooms = rooms_of(request)
-    if (selection := selection_of(run, suite, task, judge)) != Selection():
+    """Show the review page, which presents one pending assessment after another; 404 for an unknown name in the address."""
+    rooms, selection = rooms_of(request), selection_of(run, suite, task, judge)
+    if selection != Selection():
         rooms.workspace.archive.assessments.tally(selection)  # checks every name
     if item:
         rooms.review.control_items.detail(key_of(request, item))
-    _check_review(request, selection_of(run, suite, task, judge))
-    filters = {
-        name: value for name, value in (("run", run), ("suite", suite), ("task", task), ("judge", judge)) if value
-    }
+    _check_review(request, selection)
+    given = {"run": run, "suite": suite, "task": task, "judge": judge}
+    filters = {name: value for name, value in given.items() if value}
     summary = runs.runs(rooms.workspace, Selection(runs=(run,)))[0] if run else None
     if summary is not None:
         filters["run"] = summary.id
     twin = "/review.json" + (f"?{urlencode(filters)}" if filters else "")
-    far = progress(rooms, selection_of(run, suite, task, judge))
-    nothing = {
-        "review.done.lead": "No judge has graded anything here yet. Once a judge has, its grades appear on this page for review."
-    }
-    boot = _review_boot(filters, None, texts={} if far["waiting"] or far["decided"] else nothing)
-    return _page(
+    far = progress(rooms, selection)
+    boot = _review_boot(filters, None)
+    if not (far["waiting"] or far["decided"]):
+        boot["texts"]["review.done.lead"] = t("review.done.never")
+    return page_of(
         request,
         "review/review.html",
         "review",
         "Review",
         twin=twin,
         run=summary,
-        filters=filters,
         single=None,
         grades=None,
         past=(),
@@ -173,14 +156,13 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     alone = is_sealed(request) or rooms.concealment.covers(summary.id)
     others = [] if alone else _same_trial(rooms, key_of(request, assessment_id))
     title = f"{item.thing} · Trial {item.k} of {item.of}"
-    return _page(
+    return page_of(
         request,
         "review/review.html",
         "assessment",
         title,
         twin=f"/assessments/{item.id}.json",
         run=summary,
-        filters={"run": item.run_id},
         single=item,
         past=others,
         grades=_grades_beside(rooms.workspace, summary, item),
@@ -192,18 +174,11 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
 @reads("next")
 def sign_in_page(request: Request) -> Response:
     """Show the sign-in form, for browsers that do not have the address printed at server start."""
-    return _page(
-        request,
-        "frame/signin.html",
-        "signin",
-        "Sign in",
-        twin=None,
-        boot={"texts": for_script("signin"), "page": "signin"},
-    )
+    return page_of(request, "frame/signin.html", "signin", "Sign in", twin=None, texts="signin")
 
 
 def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:
-    """Return the address that shows an assessment's grades side by side, once it is decided."""
+    """Return the address that compares a decided assessment's grades; None if there is nothing to compare."""
     if item.state == AssessmentState.PENDING or not item.by_model:
         return None
     ways = _grades_of(workspace, summary)
@@ -212,49 +187,32 @@ def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str
 
 
 def _same_trial(rooms: Rooms, key: AssessmentKey) -> list[dict[str, str]]:
-    """List other graders' assessments of the same trial."""
+    """List other graders' assessments of the same trial; their names are empty while the run has pending assessments."""
     row = rooms.review.control_items.detail(key).row
-    same = rooms.workspace.archive.assessments.matching(Selection(runs=(row.run_id,)), trial=row.trial)
-    (summary,) = runs.runs(rooms.workspace, Selection(runs=(row.run_id,)))
-    told = not summary.assessments.get(
-        AssessmentState.PENDING
-    )  # candidates and judges are named only if nothing is pending
+    of_run = Selection(runs=(row.run_id,))
+    (summary,) = runs.runs(rooms.workspace, of_run)
+    named = not summary.assessments.get(AssessmentState.PENDING)
     return [
-        _other(sibling, told)
-        for sibling in same
-        if sibling.current and (sibling.grader, sibling.candidate) != (row.grader, row.candidate)
+        {
+            "id": shown_assessment(other.key),
+            "state": str(other.state),
+            "who": " · ".join(filter(None, (other.candidate, other.grader))) if named else "",
+        }
+        for other in rooms.workspace.archive.assessments.matching(of_run, trial=row.trial)
+        if other.current and (other.grader, other.candidate) != (row.grader, row.candidate)
     ]
 
 
-def _other(row: AssessmentRow, told: bool) -> dict[str, str]:
-    who = " · ".join(filter(None, (row.candidate, row.grader))) if told else ""
-    return {"id": shown_assessment(row.key), "state": str(row.state), "who": who}
+_TEXTS: Final = "review do said state trial correct form reject rerun panel close cancel remap"
 
 
-def _review_boot(
-    filters: Mapping[str, str], single: str | None, *, texts: Mapping[str, str] | None = None
-) -> Mapping[str, object]:
-    """Return the data that the review script reads at its start; `texts` replaces its own texts."""
+def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, Any]:
+    """Return the data that the review script reads at its start."""
     return {
         "page": "review",
         "filters": dict(filters),
         "single": single,
-        "texts": for_script(
-            "review",
-            "do",
-            "said",
-            "state",
-            "trial",
-            "correct",
-            "form",
-            "reject",
-            "rerun",
-            "panel",
-            "close",
-            "cancel",
-            "remap",
-        )
-        | dict(texts or {}),
+        "texts": for_script(_TEXTS),
         "keys": keyboard.for_script(keyboard.REGISTRY),
         "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,

@@ -21,7 +21,6 @@ from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
 from assay.web.templating import page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +116,6 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         twin=f"/reviewers.json{query}",
         rows=rows,
         run=run,
-        boot={"texts": {}, "page": "reviewers"},
     )
 
 
@@ -142,7 +140,6 @@ def decisions_page(request: Request, name: str, before: Before = None) -> Respon
         rows=rows,
         older=older and f"{_own_page(name)}?before={older}",
         first=before and _own_page(name),
-        boot={"texts": {}, "page": "decisions"},
     )
 
 
@@ -182,7 +179,7 @@ def checks_page(request: Request, name: str, run: str | None = None) -> Response
         run=run,
         checks=_checks(request, name, run),
         mine=name == reviewer_of(request),
-        boot={"texts": for_script("checks"), "page": "checks"},
+        texts="checks",
     )
 
 
@@ -229,7 +226,6 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
         stamp=_stamp(reviewer),
         checks=f"/reviewers/{quote(name, safe='')}/checks{query}",
         decisions=_own_page(name),
-        boot={"texts": {}, "page": "reviewer"},
     )
 
 
@@ -252,7 +248,7 @@ def adjudication_page(request: Request) -> Response:
         settled=_settled(request),
         kinds=adjudication.DISAGREEMENTS,
         confidences=adjudication.CONFIDENCES,
-        boot={"texts": for_script("adjudication"), "page": "adjudication"},
+        texts="adjudication",
     )
 
 

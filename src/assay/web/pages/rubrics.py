@@ -82,7 +82,6 @@ def criteria_page(request: Request, start: Annotated[int, Query(ge=0, alias="fro
         rubrics=[_card(rubric) for rubric in rubrics[start:after]],
         earlier=f"/criteria?from={before}" if start else None,
         later=f"/criteria?from={after}" if after < len(rubrics) else None,
-        boot={"texts": {}, "page": "criteria"},
     )
 
 
@@ -143,7 +142,6 @@ def rubric_page(request: Request, name: str, against: str | None = None) -> Resp
         versions=_versions(rubric, against),
         compared=_compared(criteria, use, against),
         own=_address(name),
-        boot={"texts": {}, "page": "rubric"},
     )
 
 

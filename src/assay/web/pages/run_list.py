@@ -1,4 +1,4 @@
-"""The page of all runs. Its address holds search, filters, order and position, so that any view can be bookmarked."""
+"""The list of runs. The page's address contains search, filters, order and position, so that any view can be bookmarked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.web.responses import Answer
 from assay.web.run_rows import LiveRunDocument, looked_at
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
-from assay.web.texts import for_script, t
+from assay.web.texts import t
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ class RunListQuery:
         )
 
     def address(self, path: str = "/runs", *, before: str | None = None, **other: str) -> str:
-        """Return a path with these filters and this order; arguments replace some of them, and an empty value leaves one out."""
+        """Return a path with these filters and this order; `other` replaces some of them, or with "" removes them."""
         pairs = {**self.filters, "sort": "" if self.order is RunOrder.NEWEST else self.order.value, **other}
         query = urlencode({name: value for name, value in {**pairs, "before": before}.items() if value})
         return path + (f"?{query}" if query else "")
@@ -70,7 +70,7 @@ class RunListQuery:
 @router.get("/runs")
 @reads(*READS)
 def run_list_page(request: Request) -> Response:
-    """Show runs with their review, verdict and cost; for an empty store, the steps to a first run."""
+    """Show runs with their review, verdict and cost; if the store is empty, show the steps to a first run."""
     rooms, wanted = rooms_of(request), RunListQuery(request)
     rows, older = _rows(request, wanted, new_verdicts=NEW_VERDICTS)
     narrowed = bool(wanted.filters or wanted.before)
@@ -79,8 +79,6 @@ def run_list_page(request: Request) -> Response:
     waiting = _waiting(request)
     twin = wanted.address("/runs.json", before=wanted.before)
     boot = {
-        "texts": for_script("queue", "count", "do", "state", "run", "first", "start", "drop", "steer", "notice"),
-        "page": "runs",
         "live": wanted.before is None,
         "whole": not narrowed and wanted.order is RunOrder.NEWEST,
         "twin": twin,
@@ -92,6 +90,7 @@ def run_list_page(request: Request) -> Response:
         "runs",
         "Runs",
         twin=twin,
+        texts="queue count do state run first start drop steer notice",
         rows=rows,
         older=None if older is None else wanted.address(before=older),
         newest=wanted.address() if wanted.before else None,
@@ -106,7 +105,7 @@ def run_list_page(request: Request) -> Response:
                 if name in wanted.filters],
         # The demo run gets a guide to its result.
         first=rows[0] if len(rows) == 1 and not narrowed and older is None else None,
-        # Finding suites reads the whole folder, and only the page of an empty store needs them.
+        # Only the page of an empty store needs the suites, and searching for them reads the whole folder.
         files=len(suite_files.suite_files(rooms.workspace)) if empty else 0,
         boot=boot,
     )  # fmt: skip
@@ -160,9 +159,8 @@ def moved_to_results(request: Request) -> Response:
 def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Response:
     """Redirect to the comparison of the two ticked runs, the older one first."""
     if len(set(run)) != 2:
-        raise InputError(
-            "run", f"is given {len(run)} times, but must name exactly two runs.", remedy="Select two runs in /runs."
-        )
+        problem = f"is given {len(run)} times, but must name exactly two runs."
+        raise InputError("run", problem, remedy="Select two runs in /runs.")
     after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
     return RedirectResponse(f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303)
 
@@ -178,7 +176,7 @@ def _others(request: Request) -> int:
 def _rows(
     request: Request, wanted: RunListQuery, *, new_verdicts: int | None
 ) -> tuple[list[LiveRunDocument], str | None]:
-    """Return a page of the runs, and the run after which the next page begins; raises `UnknownName` for unknown names."""
+    """Return one page of the list, and the run after which the next page begins; raises `UnknownName`."""
     rooms, given = rooms_of(request), wanted.filters
     before = runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id if wanted.before else None
     summaries, more = rooms.workspace.register.page(wanted.filter, before=before, limit=SHOWN, order=wanted.order)
@@ -194,7 +192,7 @@ def _rows(
 
 
 def _named_filters(wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]) -> list[Mapping[str, object]]:
-    """Return the named filters that select something, and the one that is on."""
+    """Return the named filters that match any run, and the active filter."""
     counts = {facet.value: facet.runs for facet in facets.get("state", ())}
     state = wanted.filters.get("state")
     named = dict(NAMED) if state is None or state in dict(NAMED) else {**dict(NAMED), state: t(f"run.{state}")}

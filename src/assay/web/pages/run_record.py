@@ -17,17 +17,16 @@ from assay.app.statistics import charts
 from assay.app.statistics.results import wording
 from assay.app.wire import fill
 from assay.domain.answer_rows import AnswerColumn
-from assay.domain.errors import InputError, UnknownName
+from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, scale_in_words
 from assay.web.context import rooms_of
 from assay.web.links import shown_column
 from assay.web.pages.candidates import address_of, task_address
-from assay.web.responses import Answer
+from assay.web.responses import Answer, chart_file, download
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,12 +39,6 @@ SET_UP_SHOWN: Final = 300
 TASKS_SHOWN: Final = 200
 LINES_SHOWN: Final = 200
 RUNS_OF_TREND: Final = 40
-_KINDS: Final = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-}
 _PARTS: Final = {
     "suite": "plan",
     "parameters": "plan",
@@ -59,7 +52,7 @@ _PARTS: Final = {
     "version": "environment",
     "answered": "models",
 }
-"""Section of the record page for each kind of difference."""
+"""Sections of the record page by kind of difference."""
 
 _SETTING: Final = re.compile(r", (thing|weight|tags|language|family|scoring|trials)$")
 
@@ -104,7 +97,6 @@ def record_page(request: Request, run_id: str) -> Response:
         run=run,
         suite=visible(dossier.provenance.summary.suite),
         **_record_parts(dossier),
-        boot={"texts": {}, "page": "record"},
     )
 
 
@@ -112,15 +104,10 @@ def record_page(request: Request, run_id: str) -> Response:
 def suite_file(request: Request, run_id: str) -> Response:
     """Return the run's copy of its suite file."""
     name, text = run_record.suite_copy(rooms_of(request).workspace, run_id)
-    headers = {
-        # Encoded as in RFC 5987, because a header cannot hold all characters of a file name.
-        "content-disposition": f"attachment; filename*=UTF-8''{quote(name or 'suite', safe='')}",
-        "cache-control": "no-store",
-    }
-    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8", headers=headers)
+    return download(text, name or "suite", "text/plain; charset=utf-8")
 
 
-def _record_parts(dossier: Dossier) -> Mapping[str, object]:
+def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
     plan, summary = dossier.provenance.plan, dossier.provenance.summary
     called = dict(zip((c.name for c in plan.candidates), summary.candidates, strict=False))
     asked = dossier.record["asked_with"]
@@ -201,8 +188,6 @@ def _record_parts(dossier: Dossier) -> Mapping[str, object]:
             "digest": plan.copy.digest,
             "size": len(plan.copy.text),
         },
-        "n_candidates": len(plan.candidates),
-        "n_judges": len(plan.judges),
     }
 
 
@@ -226,13 +211,13 @@ def _pairs(values: Any) -> str:
 
 @router.get("/registry/diff.json")
 def diff_twin(request: Request, a: str = "", b: str = "") -> Response:
-    """Return the page as JSON: the document of `assay diff`."""
+    """Return the differences of two runs as JSON, like `assay diff`."""
     return Answer(fill(run_diff.RunDiffDocument, _diff(request, a, b)))
 
 
 @router.get("/registry/diff")
 def diff_page(request: Request, a: str = "", b: str = "") -> Response:
-    """Show the differences of two runs in set-up and results; without runs, show the form to choose them."""
+    """Show the differences of two runs in set-up and results; without runs, redirect to the list of runs."""
     if not (a or b):
         return RedirectResponse("/runs", status_code=303)
     difference = _diff(request, a, b)
@@ -257,7 +242,6 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
         candidates=_changes(difference),
         more_tasks=max(0, tasks - TASKS_SHOWN * len(difference.changes)),
         statistics=f"/results?{urlencode([('run', before), ('run', after)])}",
-        boot={"texts": {}, "page": "diff"},
     )
 
 
@@ -268,7 +252,7 @@ def _diff(request: Request, a: str, b: str) -> RunDiff:
 
 
 def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[str, object]:
-    """Return a difference in set-up as words, with links to each run's details."""
+    """Return a difference in set-up as texts, with links to each run's details."""
     return {
         "kind": _KIND_WORDS[set_up.kind],
         "name": visible(set_up.name),
@@ -287,7 +271,7 @@ def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[
 
 
 def _about(run: str, suite: str, set_up: SetUp) -> str:
-    """Return the address of the part of a run that explains a difference."""
+    """Return the address of a run's part that explains a difference."""
     if set_up.kind == "task":
         return task_address(suite, _SETTING.sub("", set_up.name))
     return f"/runs/{quote(run, safe='')}/record#{_PARTS.get(set_up.kind, 'plan')}"
@@ -344,7 +328,7 @@ Names = Annotated[tuple[str, ...], Query()]
 
 @router.get("/results/trend.json")
 def trend_twin(request: Request, suite: str = "", candidate: Names = (), last: Newest = RUNS_OF_TREND) -> Response:
-    """Return the page as JSON: the document of `assay trend`."""
+    """Return a suite's trend as JSON, like `assay trend`."""
     return Answer(fill(trend.TrendDocument, _trend(request, suite, candidate, last)))
 
 
@@ -354,12 +338,8 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
     history = _trend(request, suite, candidate, last)
     chart = trend.trend_chart(history)
     linked = charts.with_links(chart, lambda row: f"/runs/{quote(str(row['run']), safe='')}")
-    pairs = [
-        ("suite", suite),
-        *(("candidate", name) for name in candidate),
-        *([("last", last)] if last != RUNS_OF_TREND else []),
-    ]
-    address = urlencode(pairs)
+    pairs = {"suite": suite, "candidate": candidate, "last": () if last == RUNS_OF_TREND else last}
+    address = urlencode(pairs, doseq=True)
     figure = {
         "kind": "trend",
         "title": visible(chart.title),
@@ -386,7 +366,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         only=[{"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"} for name in names],
         every=every,
         registry=f"/runs?{urlencode({'suite': history.suite})}",
-        boot={"texts": for_script("stats", "queue"), "page": "trend"},
+        texts="stats queue",
     )
 
 
@@ -395,11 +375,8 @@ def trend_file(
     request: Request, ending: str, suite: str, candidate: Names = (), last: Newest = RUNS_OF_TREND, dark: bool = False
 ) -> Response:
     """Return the trend's chart, or its table."""
-    if ending not in _KINDS:
-        raise UnknownName("ending", ending, _KINDS)
     chart = trend.trend_chart(_trend(request, suite, candidate, last))
-    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="assay-trend.{ending}"'}
-    return Response(charts.chart_bytes(chart, ending, dark=dark), media_type=_KINDS[ending], headers=headers)
+    return chart_file(chart, "assay-trend", ending, dark=dark)
 
 
 def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int) -> Trend:
@@ -409,11 +386,11 @@ def _trend(request: Request, suite: str, candidates: tuple[str, ...], last: int)
 
 
 def _points(history: Trend) -> list[Mapping[str, object]]:
-    """Return the trend as table rows, newest first, each with its change since the candidate's previous run."""
+    """Return the trend as table rows, newest first, with the change since the candidate's previous run."""
     rows: list[Mapping[str, object]] = []
     before: dict[str, float] = {}
     for point in history.points:
-        mean = point.estimate.mean or 0.0
+        mean, ci95 = point.estimate.mean or 0.0, point.estimate.ci95
         known = before.get(point.candidate)
         before[point.candidate] = mean
         rows.append(
@@ -424,9 +401,7 @@ def _points(history: Trend) -> list[Mapping[str, object]]:
                 "run_page": f"/runs/{quote(point.run, safe='')}",
                 "started": point.started,
                 "mean": wording.number(mean),
-                "range": "not enough trials"
-                if point.estimate.ci95 is None
-                else wording.range_words(point.estimate.ci95),
+                "range": "not enough trials" if ci95 is None else wording.range_words(ci95),
                 "change": "" if known is None else wording.signed(mean - known),
                 "trials": point.estimate.n_trials,
                 "same": None if point.run == history.points[0].run else point.same_tasks,

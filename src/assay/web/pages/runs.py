@@ -26,9 +26,8 @@ from assay.web.context import rooms_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
-from assay.web.run_rows import LiveRunDocument, MatrixRowDocument, looked_at, matrix
-from assay.web.templating import _page
-from assay.web.texts import for_script
+from assay.web.run_rows import LiveRunDocument, MatrixCellDocument, MatrixRowDocument, looked_at, matrix
+from assay.web.templating import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,19 +38,8 @@ if TYPE_CHECKING:
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
 _KEYS_AT_ONCE: Final = 5_000
-CHOICES: Final = (
-    "trials",
-    "mode",
-    "review",
-    "batch_id",
-    "limit",
-    "budget",
-    "benchmark",
-    "rotate",
-    "protocol",
-    "candidate",
-    "judge",
-)
+_RUN_OPTIONS: Final = ("trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate")
+CHOICES: Final = (*_RUN_OPTIONS, "protocol", "candidate", "judge")
 """Query parameters in which the start page's script stores the choices."""
 CHOSEN: Final = {
     "mode": ("joint", "each", "pairwise"),
@@ -76,9 +64,9 @@ class RunPage(TypedDict):
     """Contents of a run's page.
 
     Attributes:
-        facts: participants and seed; `enough_usd` is a budget that is likely to cover the failures shown, None if the budget was
-            enough.
-        start: number of tasks before this page; `earlier` and `later` are the starts of its neighbours.
+        facts: candidates, judges, seed and policy; `enough_usd` is a budget that probably covers a retry of the failures, or None
+            if the budget was enough.
+        start: number of tasks before this page; `earlier` and `later` are the starts of the previous and the next page.
     """
 
     run: LiveRunDocument
@@ -109,8 +97,6 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
     suite = suite or None
     data = _start_data(request, suite)
     boot = {
-        "texts": for_script("start", "drop", "protocol"),
-        "page": "start",
         "path": suite,
         "suite": data["suite"],
         "suggested": data["suggested"],
@@ -119,7 +105,8 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
     }
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]
-    return _page(request, "start/start.html", "start", title, twin=twin, **data, boot=boot)
+    texts = "start drop protocol"
+    return page_of(request, "start/start.html", "start", title, twin=twin, texts=texts, **data, boot=boot)
 
 
 @router.get("/start.json")
@@ -161,22 +148,15 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     data = _run_data(request, run_id, start)
     run = data["run"]
     query = f"?{urlencode({'from': start})}" if start else ""
-    return _page(
+    return page_of(
         request,
         "runs/run.html",
         "run",
         run.suite,
         twin=f"/runs/{run.id}.json{query}",
         **data,
-        boot={
-            "texts": for_script(
-                "queue", "count", "do", "state", "run", "trial", "steer", "protocol", "ungraded", "notice", "cancel"
-            ),
-            "page": "run",
-            "run": run.id,
-            "suggested": data["suggested"],
-            "live": True,
-        },
+        texts="queue count do state run trial steer protocol ungraded notice cancel",
+        boot={"run": run.id, "suggested": data["suggested"], "live": True},
     )
 
 
@@ -186,18 +166,16 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
     row = looked_at(rooms.workspace, summary, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
-    tasks, more = _tasks_from(
-        rooms.workspace.archive.trials.matching(where), start, not_graded=bool(summary.not_graded)
-    )
+    trials = rooms.workspace.archive.trials
+    tasks, more = _tasks_from(trials.matching(where), start, not_graded=bool(summary.not_graded))
     tasks = _with_scores(rooms.workspace, summary, tasks)
     if start and not tasks:
         # Counted only for a page beyond the last one, because counting reads every trial of the run.
-        within("from", start, len({trial.task for trial in rooms.workspace.archive.trials.matching(where)}))
+        within("from", start, len({trial.task for trial in trials.matching(where)}))
     review = standing(request, str(summary.id))
-    kinds = rooms.workspace.archive.trials.failure_kinds(summary.id) if row.failed else ()
-    failed = list(
-        islice(rooms.workspace.archive.trials.matching(where, failed_only=True), FAILURES_SHOWN if kinds else 0)
-    )
+    kinds = trials.failure_kinds(summary.id) if row.failed else ()
+    failed = list(islice(trials.matching(where, failed_only=True), FAILURES_SHOWN)) if kinds else []
+    judges = [judge.name for judge in plan.judges if judge.name != PERSON]
     return {
         "run": row,
         "facts": {
@@ -205,13 +183,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judges": len(summary.judges),
             "candidate_names": list(summary.candidates),
             "judge_names": list(summary.judges),
-            "judge_stamps": sorted(
-                {
-                    runs.stamp_of(rooms.workspace, summary.id, judge.name)
-                    for judge in plan.judges
-                    if judge.name != PERSON
-                }
-            ),
+            "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, name) for name in judges}),
             "seed": plan.seed,
             "policy": str(plan.policy),
             "enough_usd": enough_usd(rooms.workspace, plan, summary, failed),
@@ -234,7 +206,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
 
 
 def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
-    """Return the address of a run's grades side by side; empty if it has none."""
+    """Return the addresses that compare a run's grades, by what is compared; empty if there is nothing to compare."""
     decided = sum(n for state, n in summary.assessments.items() if state is not AssessmentState.PENDING)
     if not decided or not any(judge != PERSON for judge in summary.judges):
         return {}
@@ -245,18 +217,18 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
 
 def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> tuple[list[MatrixRowDocument], bool]:
     """Return the tasks of one page of the matrix, and True if more follow."""
-    shown_: list[MatrixRowDocument] = []
+    rows: list[MatrixRowDocument] = []
     # Trials come in plan order, so reading stops at the end of this page.
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):
         if place >= start + TASKS_SHOWN:
-            return shown_, True
+            return rows, True
         if place >= start:
-            shown_ += matrix(group, not_graded=not_graded)
-    return shown_, False
+            rows += matrix(group, not_graded=not_graded)
+    return rows, False
 
 
 def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRowDocument]) -> list[MatrixRowDocument]:
-    """Add to each cell its score that counts; if nobody approved that score, add the state of its grades."""
+    """Add to each cell the score that counts; if no person approved it, also add the state of the trial's grades."""
     keys = {
         cell.id: key
         for task in tasks
@@ -272,15 +244,11 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
         if trial.scores
     }
     states = {shown: str(passed[key]) for shown, key in keys.items() if key in passed}
-    return [
-        replace(
-            task,
-            cells=tuple(
-                replace(cell, state=states.get(cell.id, cell.state), score=means.get(cell.id)) for cell in task.cells
-            ),
-        )
-        for task in tasks
-    ]
+
+    def scored(cell: MatrixCellDocument) -> MatrixCellDocument:
+        return replace(cell, state=states.get(cell.id, cell.state), score=means.get(cell.id))
+
+    return [replace(task, cells=tuple(map(scored, task.cells))) for task in tasks]
 
 
 def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:

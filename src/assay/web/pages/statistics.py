@@ -1,4 +1,4 @@
-"""Results and the pages behind it. All numbers come from `app.statistics`."""
+"""The page Results, the quality of the review, and single trials. All numbers come from `app.statistics`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from assay.web.formatting import plural
 from assay.web.pages.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
 from assay.web.pages.statistics_query import FILTERS, StatisticsQuery
 from assay.web.query_params import known, reads, whole, within
-from assay.web.responses import Answer
+from assay.web.responses import CSV, Answer, chart_file, download
 from assay.web.templating import page_of
-from assay.web.texts import for_script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,38 +33,34 @@ TRIALS_SHOWN: Final = 100
 _PICKED: Final = 30  # maximum number of suites and runs in the picker; the list of runs shows all
 _NARROWING: Final = ("task", "tag", "language", "criterion", "judge", "a", "b", "scope", "margin", "family_by")
 _CHOICES: Final = 200  # maximum number of runs, judges and so on in the form; others can be typed into the address
-_KINDS: Final = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "csv": "text/csv; charset=utf-8",
-    "json": "application/json",
-}
 
 _REPORTS: Final = {
     "html": ("html", "text/html; charset=utf-8"),
     "md": ("markdown", "text/markdown; charset=utf-8"),
-    "csv": ("csv", _KINDS["csv"]),
+    "csv": ("csv", CSV),
     "parquet": ("parquet", "application/vnd.apache.parquet"),
 }
 """Export format and media type of each file under Download."""
+_COMPARED: Final = ("a", "b", "scope", "margin", "family_by")
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by", "from")
+@reads(*FILTERS, *_COMPARED, "from")
 def statistics_address(request: Request) -> Response:
-    """Redirect to Results, which had this address before."""
+    """Redirect to Results, whose address this was before."""
     query = request.url.query
     return RedirectResponse("/results" + (f"?{query}" if query else ""), status_code=303)
 
 
 @router.get("/results")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+@reads(*FILTERS, *_COMPARED)
 def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Show the best candidate, all candidates, pairs and the matrix of tasks for the filters in the address.
+    """Show the verdict, all candidates, pairs and the matrix of tasks for the filters in the address.
 
-    Without a run, suite, batch or named candidates, the page shows the newest suite, because suites have nothing in common to pool.
+    If the address names no run, suite, batch or candidates, the page shows the newest suite, because scores of different suites
+    cannot be pooled.
     """
     asked = StatisticsQuery(request)
     if not (asked.a or asked.b or any(asked.filters[name] for name in ("run", "suite", "batch_id"))):
@@ -87,7 +82,7 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
         picker=_picker(summaries, asked, overview),
         files=_files(asked),
         tables=_tables(asked),
-        boot={"texts": for_script("stats", "queue"), "page": "statistics"},
+        texts="stats queue",
     )
 
 
@@ -98,13 +93,12 @@ def report_file(request: Request, ending: str) -> Response:
     name = known("format", ending, _REPORTS)
     form, kind = _REPORTS[name]
     body = exported_bytes(rooms_of(request).workspace, form, StatisticsQuery(request).selection)
-    headers = {"content-disposition": f'attachment; filename="assay-results.{name}"', "cache-control": "no-store"}
-    return Response(body, media_type=kind, headers=headers)
+    return download(body, f"assay-results.{name}", kind)
 
 
 @router.get("/statistics/behind.json")
 @router.get("/statistics.json")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+@reads(*FILTERS, *_COMPARED)
 def statistics_twin(request: Request) -> Response:
     """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
     asked = StatisticsQuery(request)
@@ -114,7 +108,7 @@ def statistics_twin(request: Request) -> Response:
 
 
 @router.get("/statistics/behind")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+@reads(*FILTERS, *_COMPARED)
 def behind_page(request: Request) -> Response:
     """Show the details behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = StatisticsQuery(request)
@@ -133,7 +127,8 @@ def behind_page(request: Request) -> Response:
         matrix_trials=asked.address("/statistics/trials"),
         grades=_grades(asked),
         tables=_tables(asked),
-        boot={"texts": for_script("stats", "queue"), "page": "behind"},
+        texts="stats queue",
+        boot={"page": "behind"},
     )
 
 
@@ -161,79 +156,69 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
     if not asked_name:
         return None
     archive = rooms_of(request).workspace.archive
-    runs = archive.runs.matching(asked.selection)
-    if any(asked_name == name for run in runs for name in run.candidates) or asked_name in archive.scores.candidates(
-        asked.selection
-    ):
+    names = [name for run in archive.runs.matching(asked.selection) for name in run.candidates]
+    if asked_name in names or asked_name in archive.scores.candidates(asked.selection):
         return asked_name
-    return known("candidate", asked_name, (name for run in runs for name in run.candidates))
+    return known("candidate", asked_name, names)
+
+
+class _Trials:
+    """One page of the trials behind a number."""
+
+    def __init__(self, request: Request, start: int) -> None:
+        self.asked, archive = StatisticsQuery(request), rooms_of(request).workspace.archive
+        self.candidate, self.number = _candidate(request, self.asked), _number(request)
+        which: dict[str, Any] = {"candidate": self.candidate, "number": self.number}
+        rows, self.more = trials_behind(
+            rooms_of(request).workspace, self.asked.selection, **which, start=start, limit=TRIALS_SHOWN
+        )
+        if start and not rows:
+            # Counted only for a page beyond the last one, because counting reads every trial.
+            within("from", start, sum(1 for _ in archive.trials.matching(self.asked.selection, **which)))
+        self.parts = trial_parts(rows, self.asked, self.candidate)
+
+    def address(self, start: int, path: str = "/statistics/trials") -> str:
+        """Return the address of the page that begins after `start` trials."""
+        state = {"candidate": self.candidate, "trial": self.number, "from": start or None}
+        return self.asked.address(path, **state)
 
 
 @router.get("/statistics/trials.json")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by", "candidate", "trial")
+@reads(*FILTERS, *_COMPARED, "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Return the trials behind a number as JSON."""
-    asked = StatisticsQuery(request)
-    candidate = _candidate(request, asked)
-    number = _number(request)
-    rows, more = trials_behind(
-        rooms_of(request).workspace,
-        asked.selection,
-        candidate=candidate,
-        number=number,
-        start=start,
-        limit=TRIALS_SHOWN,
-    )
-    parts = trial_parts(rows, asked, candidate)
-    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
-    after = asked.address("/statistics/trials.json", **state, **{"from": start + TRIALS_SHOWN}) if more else None
-    return Answer({"candidates": parts["candidates"], "trials": parts["rows"], "next": after})
+    trials = _Trials(request, start)
+    after = trials.address(start + TRIALS_SHOWN, "/statistics/trials.json") if trials.more else None
+    return Answer({"candidates": trials.parts["candidates"], "trials": trials.parts["rows"], "next": after})
 
 
 @router.get("/statistics/trials")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by", "candidate", "trial")
+@reads(*FILTERS, *_COMPARED, "candidate", "trial")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Show the trials behind a number, each with its scores and a link to its assessment."""
-    asked = StatisticsQuery(request)
-    candidate = _candidate(request, asked)
-    number = _number(request)
-    rows, more = trials_behind(
-        rooms_of(request).workspace,
-        asked.selection,
-        candidate=candidate,
-        number=number,
-        start=start,
-        limit=TRIALS_SHOWN,
-    )
-    if start and not rows:
-        all_of_them = rooms_of(request).workspace.archive.trials.matching(
-            asked.selection, candidate=candidate, number=number
-        )
-        # Counted only for a page beyond the last one, because counting reads every trial.
-        within("from", start, sum(1 for _ in all_of_them))
-    state: dict[str, str | int | None] = {"candidate": candidate, "trial": number}
-    earlier = asked.address("/statistics/trials", **state, **{"from": max(start - TRIALS_SHOWN, 0) or None})
-    later = asked.address("/statistics/trials", **state, **{"from": start + TRIALS_SHOWN})
+    trials = _Trials(request, start)
+    asked = trials.asked
     return page_of(
         request,
         "statistics/trials.html",
         "statistics",
         "Trials behind the number",
-        twin=asked.address("/statistics/trials.json", **state, **{"from": start or None}),
-        **trial_parts(rows, asked, candidate),
-        number=number,
-        earlier=earlier if start else None,
-        later=later if more else None,
+        twin=trials.address(start, "/statistics/trials.json"),
+        **trials.parts,
+        number=trials.number,
+        earlier=trials.address(max(start - TRIALS_SHOWN, 0)) if start else None,
+        later=trials.address(start + TRIALS_SHOWN) if trials.more else None,
         results=asked.address("/results"),
         behind=asked.address("/statistics/behind"),
         matrix_trials=asked.address("/statistics/trials"),
-        boot={"texts": for_script("stats"), "page": "trials"},
+        texts="stats",
+        boot={"page": "trials"},
     )
 
 
 @router.get("/statistics/trials/{trial_id}")
 def one_trial(request: Request, trial_id: str, candidate: str | None = None, judge: str | None = None) -> Response:
-    """Redirect to the assessment of a trial."""
+    """Redirect to a trial's assessment."""
     key, archive = decisions.trial_key(trial_id), rooms_of(request).workspace.archive
     row = None if key is None else next(archive.assessments.matching(Selection(), trial=key, limit=1), None)
     if row is None:
@@ -243,34 +228,32 @@ def one_trial(request: Request, trial_id: str, candidate: str | None = None, jud
 
 
 @router.get("/statistics/charts/{name}")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
-def chart_file(request: Request, name: str, dark: bool = False) -> Response:
+@reads(*FILTERS, *_COMPARED)
+def statistics_chart(request: Request, name: str, dark: bool = False) -> Response:
     """Return a chart as `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite)."""
     kind, _, ending = name.rpartition(".")
-    if kind not in charts.KINDS or ending not in _KINDS:
-        raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charts.KINDS)}; endings: {', '.join(_KINDS)}.")
+    if kind not in charts.KINDS:
+        raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charts.KINDS)}.")
     asked = StatisticsQuery(request)
     overviews, selection = rooms_of(request).overviews, asked.selection
     if kind == "scores":
         chart = overviews.behind(selection, **asked.how).scores
     else:
         chart = charts.chart_of_report(overviews.of(selection, **asked.how).report, kind)
-    headers = {"cache-control": "no-store", "content-disposition": f'attachment; filename="assay-{kind}.{ending}"'}
-    return Response(charts.chart_bytes(chart, ending, dark=dark), media_type=_KINDS[ending], headers=headers)
+    return chart_file(chart, f"assay-{kind}", ending, dark=dark)
 
 
 @router.get("/statistics/tables/{name}.csv")
-@reads(*FILTERS, "a", "b", "scope", "margin", "family_by")
+@reads(*FILTERS, *_COMPARED)
 def table_file(request: Request, name: str) -> Response:
     """Return one table of the page as CSV."""
-    one_name = known("table", name, csv_tables.TABLES)
+    name = known("table", name, csv_tables.TABLES)
     asked, overviews = StatisticsQuery(request), rooms_of(request).overviews
-    if csv_tables.needs_every_row(one_name):
-        body = csv_tables.details_csv(one_name, overviews.behind(asked.selection, **asked.how))
+    if csv_tables.needs_every_row(name):
+        body = csv_tables.details_csv(name, overviews.behind(asked.selection, **asked.how))
     else:
         body = csv_tables.tasks_csv(overviews.of(asked.selection, **asked.how))
-    headers = {"content-disposition": f'attachment; filename="assay-{one_name}.csv"', "cache-control": "no-store"}
-    return Response(body.encode("utf-8", "replace"), media_type=_KINDS["csv"], headers=headers)
+    return download(body, f"assay-{name}.csv", CSV)
 
 
 def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
@@ -286,7 +269,7 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
 
 
 def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
-    """Return the files of the page, each with its name."""
+    """Return the name and the address of each file under Download."""
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
     reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
     all_pairs = dict.fromkeys(("a", "b", "scope", "margin", "family_by"))
@@ -300,7 +283,7 @@ def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
 def _picker(
     summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
 ) -> Mapping[str, object]:
-    """Return the suites and the runs to choose from, newest first, and the words for the present choice."""
+    """Return the suites and runs to choose from, newest first, and labels for the current choice."""
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     here = {summary.suite for summary in summaries if summary.id in overview.runs}
     runs = [summary for summary in summaries if summary.suite in here]
@@ -324,43 +307,35 @@ def _figure(asked: StatisticsQuery, chart: Chart) -> Mapping[str, object]:
     return {
         "kind": chart.kind,
         "title": chart.title,
-        "about": chart.about if chart.every is None else f"{chart.about} {'The CSV lists every trial.'}",
+        "about": chart.about if chart.every is None else f"{chart.about} The CSV lists every trial.",
         "drawing": Markup(charts.drawn(linked)),
-        "files": [
-            (ending.upper(), asked.address(f"/statistics/charts/{chart.kind}.{ending}")) for ending in charts.endings()
-        ],
+        "files": [(end.upper(), asked.address(f"/statistics/charts/{chart.kind}.{end}")) for end in charts.endings()],
         "rows": len(chart.rows),
     }
 
 
 def _form(
-    summaries: Sequence[RunSummary], asked: StatisticsQuery, statistics_overview: StatisticsOverview
+    summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
 ) -> Mapping[str, object]:
-    """Return the current filters, each with the address without it, and the filters that may be added."""
-    names = [str(candidate.candidate) for candidate in statistics_overview.report.ranking.candidates]
+    """Return the current filters, each with the address that removes it, and the filters that may be added."""
+    kept = [(name, value) for name in FILTERS for value in asked.filters[name]]
     return {
-        "active": [
-            {"name": name, "value": value, "remove": asked.without(name, value)}
-            for name in FILTERS
-            for value in asked.filters[name]
-        ],
+        "active": [{"name": name, "value": value, "remove": asked.without(name, value)} for name, value in kept],
         "choices": {
             "run": [summary.id for summary in summaries],
             "suite": sorted({summary.suite for summary in summaries}),
             "batch_id": sorted({summary.batch_id for summary in summaries if summary.batch_id}),
             "judge": sorted({judge for summary in summaries for judge in summary.judges}),
-            "task": sorted({label.task for label in statistics_overview.tasks.values()})[:_CHOICES],
-            "criterion": [],
-            "tag": [],
-            "language": [],
+            "task": sorted({label.task for label in overview.tasks.values()})[:_CHOICES],
+            **{name: [] for name in ("criterion", "tag", "language")},
         },
         "scope": asked.scope,
         "margin": asked.margin,
         "family_by": asked.family_by,
-        "names": names,
-        "a": str(statistics_overview.contrast.a) if statistics_overview.contrast else "",
-        "b": str(statistics_overview.contrast.b) if statistics_overview.contrast else "",
-        "kept": [(name, value) for name in FILTERS for value in asked.filters[name]],
+        "names": [str(candidate.candidate) for candidate in overview.report.ranking.candidates],
+        "a": str(overview.contrast.a) if overview.contrast else "",
+        "b": str(overview.contrast.b) if overview.contrast else "",
+        "kept": kept,
         "chosen": bool(asked.a or asked.b),
         "narrowed": any(asked.filters[name] for name in _NARROWING if name in asked.filters),
         "clear": asked.address("/results", **dict.fromkeys(_NARROWING)),
@@ -368,14 +343,11 @@ def _form(
 
 
 def _document(asked: StatisticsQuery, first: StatisticsOverview, behind: StatisticsDetails) -> Mapping[str, object]:
-    """Return both pages' documents."""
-    scores = documents.scores_document(behind.standing)
-    comparison = None if behind.contrast is None else documents.comparison_document(behind.contrast)
     return {
         "filters": {name: list(values) for name, values in asked.filters.items() if values},
-        "stats": scores,
+        "stats": documents.scores_document(behind.standing),
         "rank": documents.ranking_document(behind.ranks),
-        "compare": comparison,
+        "compare": None if behind.contrast is None else documents.comparison_document(behind.contrast),
         "protocols": [dict(protocol) for protocol in first.protocols],
         "incomplete": dict(first.incomplete),
         "read": {"at": behind.read_at, "event": behind.newest, "decisions_since": behind.since},

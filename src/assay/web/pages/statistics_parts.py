@@ -1,4 +1,4 @@
-"""Texts and tables of the statistics pages; `report.wording` formats the numbers."""
+"""Texts and tables of the statistics pages, with numbers formatted by `report.wording`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.web.formatting import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assay.analysis.diagnostics import ScoreDiagnostics
+    from assay.analysis.diagnostics import ScoreDiagnostics, Split
     from assay.app.statistics.live_report import CountedTrial, StatisticsDetails, StatisticsOverview
     from assay.domain.selection import TrialRow
     from assay.statistics.comparisons import Comparison
@@ -31,8 +31,6 @@ PAIRS_SHOWN: Final = 20
 """Number of pairs shown, in the order of the ranking; the form and the CSV file offer the others."""
 
 NOTHING: Final = "–"
-
-_DECISIONS: Final = {"better": "better", "worse": "worse", "equivalent": "equivalent", "not_decided": "not decided"}
 
 _FACTS: Final = {
     "means": "Means over shared tasks",
@@ -59,74 +57,51 @@ _PRESSURE: Final = {
 _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
-def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, object]:
+def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, Any]:
     """Return the parts of the page that change with each decision."""
-    ranking = statistics_overview.report.ranking
-    undecided = _undecided(statistics_overview, asked)
-    counting = wording.trials_in_words(statistics_overview.n_trials, approved=statistics_overview.approved)
+    ranking, contrast = overview.report.ranking, overview.contrast
+    undecided = _undecided(overview, asked)
+    counting = wording.trials_in_words(overview.n_trials, approved=overview.approved)
     asked_pair = bool(asked.a or asked.b)
-    headline, beneath = _headlines(statistics_overview, undecided, asked_pair=asked_pair)
-    pairs = statistics_overview.report.ranking.compared
+    headline, beneath = _headlines(overview, undecided, asked_pair=asked_pair)
+    verdict = str(overview.verdict) if asked_pair and len(ranking.candidates) > 2 else ""
+    pairs = ranking.compared
     axis, bars = _score_bars(ranking)
     pair_axis, pair_bars = _pair_bars(pairs[:PAIRS_SHOWN])
+    p_value = None if contrast is None else contrast.p_value
     return {
         "headline": headline,
-        "provisional": _provisional(statistics_overview),
+        "provisional": _provisional(overview),
         "beneath": beneath,
-        "no_range": _no_range(statistics_overview, beneath),
+        "no_range": _no_range(overview, beneath),
         "axis": axis,
         "pair_axis": pair_axis,
-        "review_open": _review(statistics_overview, asked)
-        if statistics_overview.excluded.pending + statistics_overview.excluded.partly
-        else None,
+        "review_open": _review(overview, asked) if overview.excluded.pending + overview.excluded.partly else None,
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
-        "counting": plural(statistics_overview.n_trials, (f"{counting} counts"), f"{counting} count"),
-        "left_out": [*_lacking(statistics_overview, asked), *_left_out(statistics_overview, asked)],
-        "runs": list(statistics_overview.runs),
-        "warnings": [_warning(caution) for caution in statistics_overview.cautions],
-        "unfinished": statistics_overview.unfinished,
-        "looks": None
-        if statistics_overview.looks is None
-        else wording.looks(
-            statistics_overview.looks,
-            None if statistics_overview.contrast is None else statistics_overview.contrast.p_value,
-        ),
-        "anytime": None
-        if statistics_overview.anytime is None
-        else wording.anytime_difference(statistics_overview.anytime),
-        "protocols": [wording.protocol(protocol) for protocol in statistics_overview.protocols],
+        "counting": plural(overview.n_trials, f"{counting} counts", f"{counting} count"),
+        "left_out": [*_lacking(overview, asked), *_left_out(overview, asked)],
+        "warnings": [_warning(caution) for caution in overview.cautions],
+        "unfinished": overview.unfinished,
+        "looks": None if overview.looks is None else wording.looks(overview.looks, p_value),
+        "anytime": None if overview.anytime is None else wording.anytime_difference(overview.anytime),
+        "protocols": [wording.protocol(protocol) for protocol in overview.protocols],
         "candidates": [
             {
                 "name": str(candidate.candidate),
-                "mean": NOTHING if candidate.mean is None else wording.number(candidate.mean),
+                "mean": _number(candidate.mean),
                 "range": NOTHING if candidate.estimate.ci95 is None else wording.range_words(candidate.estimate.ci95),
                 "bar": bar,
                 "n": candidate.estimate.n_trials,
                 "rank": wording.rank_range(candidate),
-                "said": wording.estimate_sentence(candidate.estimate, approved=statistics_overview.approved),
-                "lacks": plural(
-                    n,
-                    (
-                        f"1 of its {n + candidate.estimate.n_trials} trials has no score that counts: it was "
-                        "rejected, failed or awaits review."
-                    ),
-                    f"{n} of its {n + candidate.estimate.n_trials} trials have no score that counts: they were "
-                    "rejected, failed or await review.",
-                )
-                if (n := statistics_overview.incomplete.get(str(candidate.candidate), 0))
-                else None,
+                "said": wording.estimate_sentence(candidate.estimate, approved=overview.approved),
+                "lacks": _lacks(overview.incomplete.get(str(candidate.candidate), 0), candidate.estimate.n_trials),
                 "trials": asked.address("/statistics/trials", candidate=str(candidate.candidate)),
             }
             for candidate, bar in zip(ranking.candidates, bars, strict=True)
         ],
-        "contrast": None
-        if statistics_overview.contrast is None
-        else contrast_part(
-            statistics_overview.contrast,
-            str(statistics_overview.verdict) if asked_pair and len(ranking.candidates) > 2 else "",
-        ),
+        "contrast": None if contrast is None else _contrast(contrast, verdict),
         "pairs": [
             {
                 "a": str(pair.a),
@@ -135,7 +110,7 @@ def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery)
                 "range": NOTHING if pair.ci95 is None else wording.difference_range(pair.ci95),
                 "p": wording.probability(pair.p_holm),
                 "decision": pair.decision,
-                "word": _DECISIONS[pair.decision],
+                "word": pair.decision.replace("_", " "),
                 "bar": bar,
                 "open": asked.address("/results", a=str(pair.a), b=str(pair.b)),
             }
@@ -143,22 +118,25 @@ def first_parts(statistics_overview: StatisticsOverview, asked: StatisticsQuery)
         ],
         "more_pairs": max(0, len(pairs) - PAIRS_SHOWN),
         "many": wording.comparisons_made(ranking),
-        "newest": statistics_overview.newest,
     }
 
 
-def contrast_part(comparison: Comparison, verdict: str) -> Mapping[str, object]:
-    """Return the comparison of two candidates: its sentence and the facts behind it."""
+def _lacks(n: int, counted: int) -> str | None:
+    """Describe a candidate's trials without a score that counts; None if there are none."""
+    if not n:
+        return None
+    each = plural(n, "trial has", "trials have"), plural(n, "it was", "they were"), plural(n, "awaits", "await")
+    return f"{n} of its {n + counted} {each[0]} no score that counts, because {each[1]} rejected, failed or {each[2]} review."
+
+
+def _contrast(comparison: Comparison, verdict: str) -> Mapping[str, object]:
+    """Return the comparison of two candidates: its verdict and the facts behind it."""
     facts = []
+    a, b = str(comparison.a), str(comparison.b)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
-        facts.append(
-            (
-                "means",
-                f"{comparison.a} {wording.number(comparison.mean_a)}, {comparison.b} {wording.number(comparison.mean_b)}",
-            )
-        )
+        facts.append(("means", f"{a} {wording.number(comparison.mean_a)}, {b} {wording.number(comparison.mean_b)}"))
         shown = NOTHING if comparison.ci95 is None else wording.difference_range(comparison.ci95)
-        facts.append(("difference", f"{wording.signed(comparison.difference)} ({'95% range'} {shown})"))
+        facts.append(("difference", f"{wording.signed(comparison.difference)} (95% range {shown})"))
     facts.append(("p", _p(comparison.p_value, comparison.method)))
     if comparison.other_scope is not None:
         other = comparison.other_scope
@@ -170,38 +148,27 @@ def contrast_part(comparison: Comparison, verdict: str) -> Mapping[str, object]:
     if comparison.second_opinion is not None and comparison.second_opinion.p_value is not None:
         facts.append(("second", _p(comparison.second_opinion.p_value, comparison.second_opinion.method)))
     if comparison.equivalence is not None:
-        facts.append(
-            ("equivalence", f"±{wording.number(comparison.equivalence.margin)}: {_held(comparison.equivalence.holds)}")
-        )
-    if comparison.non_inferiority is not None:
-        margin = comparison.non_inferiority.margin
-        sentence = wording.not_worse(
-            str(comparison.a), str(comparison.b), margin, shown=comparison.non_inferiority.holds
-        )
-        facts.append(("non_inferiority", sentence))
+        held = "shown" if comparison.equivalence.holds else "not shown"
+        facts.append(("equivalence", f"±{wording.number(comparison.equivalence.margin)}: {held}"))
+    if (test := comparison.non_inferiority) is not None:
+        facts.append(("non_inferiority", wording.not_worse(a, b, test.margin, shown=test.holds)))
     if comparison.d_total is not None:
         facts.append(("effect", f"d {comparison.d_total:.2f} ({comparison.effect_label})".replace("-", "−")))
     facts.append(("tasks", f"{comparison.tasks_won} won, {comparison.tasks_lost} lost, {comparison.tasks_tied} tied"))
     facts.append(("trials", f"{comparison.n_trials_a}, {comparison.n_trials_b}"))
-    return {
-        "a": str(comparison.a),
-        "b": str(comparison.b),
-        "verdict": verdict,
-        "decision": comparison.decision,
-        "facts": [(_FACTS[name], value) for name, value in facts],
-        "decide": None if comparison.to_decide is None else wording.what_would_decide(comparison.to_decide),
-    }
+    facts = [(_FACTS[name], value) for name, value in facts]
+    return {"verdict": verdict, "decision": comparison.decision, "facts": facts}
 
 
-def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery, start: int) -> Mapping[str, object]:
-    """Return a page of the matrix of tasks and candidates; each cell links to its trials. With several suites, each is named."""
-    ranked = [str(each.candidate) for each in statistics_overview.report.ranking.candidates]
-    labels = list(statistics_overview.tasks.items())
+def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int) -> Mapping[str, object]:
+    """Return one page of the matrix of tasks and candidates, in which each cell links to its trials."""
+    ranked = [str(each.candidate) for each in overview.report.ranking.candidates]
+    labels = list(overview.tasks.items())
     shown = max(8, min(TASKS_SHOWN, CELLS_SHOWN // max(len(ranked), 1)))
     names = {name for name, _ in labels[start : start + shown]}
     by_name = {
         str(estimate.candidate): {str(task.task): task for task in estimate.on_tasks(names)}
-        for estimate in statistics_overview.report.estimates
+        for estimate in overview.report.estimates
     }
     several = len({label.suite for _, label in labels}) > 1
     rows = []
@@ -215,14 +182,13 @@ def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery,
                     "mean": NOTHING if each is None else wording.number(each.mean),
                     # One of ten classes, because the content policy forbids inline styles.
                     "shade": None if each is None else min(9, int(10 * each.mean)),
-                    "said": "" if each is None else wording.task_line(each, approved=statistics_overview.approved),
+                    "said": "" if each is None else wording.task_line(each, approved=overview.approved),
                     "n": 0 if each is None else each.n_trials,
                     "open": asked.address("/statistics/trials", **its_own, candidate=candidate),
                 }
             )
         rows.append(
             {
-                "name": name,
                 "thing": label.thing,
                 "suite": label.suite if several else None,
                 "version": label.digest[:6] if label.changed else None,
@@ -244,57 +210,33 @@ def matrix_part(statistics_overview: StatisticsOverview, asked: StatisticsQuery,
     }
 
 
-def behind_parts(
-    first: StatisticsOverview, statistics_details: StatisticsDetails, asked: StatisticsQuery
-) -> Mapping[str, object]:
+def behind_parts(first: StatisticsOverview, details: StatisticsDetails, asked: StatisticsQuery) -> Mapping[str, object]:
     """Return the parts of the page that are computed from all rows."""
-    beside = statistics_details.standing.diagnostics
+    beside = details.standing.diagnostics
     assert beside is not None  # computed for this page
     names = [str(candidate.candidate) for candidate in first.report.ranking.candidates]
-    ours, contrast = (
-        statistics_details.contrast,
-        None if statistics_details.contrast is None else statistics_details.contrast.diagnostics,
-    )
-    shown = [*beside.cautions, *(contrast.cautions if contrast is not None else ())]
+    contrast = details.contrast
+    of_contrast = None if contrast is None else contrast.diagnostics
+    cautions = [*beside.cautions, *(of_contrast.cautions if of_contrast is not None else ())]
     return {
-        "since": statistics_details.since,
-        "read_at": statistics_details.read_at,
-        "warnings": [_warning(fromkey) for fromkey in dict.fromkeys(shown)],
+        "since": details.since,
+        "warnings": [_warning(caution) for caution in dict.fromkeys(cautions)],
         "names": names,
-        "criteria": [
-            _split(criterion.name, criterion.estimates, names, asked, criterion=criterion.name)
-            for criterion in beside.by_criterion
-        ],
-        "judges": [
-            _split(criterion.name, criterion.estimates, names, asked, judge=criterion.name)
-            for criterion in beside.by_judge
-        ],
-        "trials": [
-            _split(
-                criterion.name,
-                criterion.estimates,
-                names,
-                asked,
-                open_=asked.address("/statistics/trials", trial=criterion.name),
-                trial=criterion.name,
-            )
-            for criterion in beside.by_trial
-        ],
+        "criteria": [_split(part, names, asked, "/results", criterion=part.name) for part in beside.by_criterion],
+        "judges": [_split(part, names, asked, "/results", judge=part.name) for part in beside.by_judge],
+        "trials": [_split(part, names, asked, "/statistics/trials", trial=part.name) for part in beside.by_trial],
         "rates": [
             {
-                "name": criterion.candidate,
-                "judged": criterion.n_judged,
-                "decided": criterion.n_decided,
-                "approved": _share(criterion.approved + criterion.corrected, criterion.n_decided),
-                "corrected": _share(
-                    criterion.corrected - criterion.by_person, criterion.n_decided - criterion.by_person
-                ),
-                "graded": criterion.by_person,
-                "by_person": _share(criterion.by_person, criterion.n_decided),
-                "rejected": _share(criterion.rejected, criterion.n_decided),
-                "rerun": _share(criterion.rerun, criterion.n_judged),
+                "name": rate.candidate,
+                "judged": rate.n_judged,
+                "approved": _share(rate.approved + rate.corrected, rate.n_decided),
+                "corrected": _share(rate.corrected - rate.by_person, rate.n_decided - rate.by_person),
+                "graded": rate.by_person,
+                "by_person": _share(rate.by_person, rate.n_decided),
+                "rejected": _share(rate.rejected, rate.n_decided),
+                "rerun": _share(rate.rerun, rate.n_judged),
             }
-            for criterion in sorted(beside.fair_play.rates, key=lambda criterion: names.index(criterion.candidate))
+            for rate in sorted(beside.fair_play.rates, key=lambda rate: names.index(rate.candidate))
         ],
         "fair": _fair(beside.fair_play),
         "pressure": _pressure(beside, names),
@@ -305,60 +247,52 @@ def behind_parts(
         ],
         "positions": [wording.position_line(judge) for judge in beside.positions],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
-        "coverage": [wording.coverage_line(criterion) for criterion in beside.coverage],
+        "coverage": [wording.coverage_line(coverage) for coverage in beside.coverage],
         "partly": [
             {
-                "name": str(criterion.vetted.candidate),
-                "not_reviewed": wording.not_reviewed(criterion),
-                "names": [name for name, _, _ in wording.partly_rows(criterion)],
-                "cells": [(value, assumes) for _, value, assumes in wording.partly_rows(criterion)],
+                "name": str(estimate.vetted.candidate),
+                "not_reviewed": wording.not_reviewed(estimate),
+                "names": [name for name, _, _ in wording.partly_rows(estimate)],
+                "cells": [(value, assumes) for _, value, assumes in wording.partly_rows(estimate)],
             }
-            for criterion in sorted(beside.partly, key=lambda criterion: names.index(str(criterion.vetted.candidate)))
+            for estimate in sorted(beside.partly, key=lambda estimate: names.index(str(estimate.vetted.candidate)))
         ],
         "calibrated": calibrated_lines(beside),
-        "sensitivity": _sensitivity(statistics_details),
+        "sensitivity": _sensitivity(details),
         "variance": [
             {
-                "name": str(criterion.candidate),
-                "task": _sd(criterion.var_task),
-                "trial": _sd(criterion.var_trial),
-                "judge": _sd(criterion.var_judge),
-                "icc": NOTHING if criterion.icc1 is None else f"{criterion.icc1:.2f}",
-                "reason": "" if criterion.reason is None else wording.MISSING.get(criterion.reason, "Too little data."),
+                "name": str(parts.candidate),
+                "task": _sd(parts.var_task),
+                "trial": _sd(parts.var_trial),
+                "judge": _sd(parts.var_judge),
+                "icc": NOTHING if parts.icc1 is None else f"{parts.icc1:.2f}",
+                "reason": "" if parts.reason is None else wording.MISSING.get(parts.reason, "Too little data."),
             }
-            for criterion in beside.variance
+            for parts in beside.variance
         ],
-        "anytime": _anytime(statistics_details),
-        "superiority": wording.superiority(ours.comparison)
-        if ours is not None and ours.comparison.prob_superiority is not None
+        "anytime": _anytime(details),
+        "superiority": wording.superiority(contrast.comparison)
+        if contrast is not None and contrast.comparison.prob_superiority is not None
         else None,
     }
 
 
-def trial_parts(trials: Sequence[CountedTrial], asked: StatisticsQuery, candidate: str | None) -> Mapping[str, object]:
-    """Return trials with their counted scores, or the reason why none counts."""
+def trial_parts(trials: Sequence[CountedTrial], asked: StatisticsQuery, candidate: str | None) -> Mapping[str, Any]:
+    """Return trials as table rows, with the scores that count and links to their assessments."""
     names = [candidate] if candidate else list(dict.fromkeys(name for trial in trials for name in trial.scores))
     rows = []
     for trial in trials:
-        row = trial.row
+        row, scores = trial.row, {name: trial.scores.get(name) for name in names}
         rows.append(
             {
                 "id": shown_trial(row.key),
                 "run": row.run_id,
-                "suite": row.suite,
-                "task": row.task,
-                "thing": row.thing,
-                "k": row.k,
-                "of": row.of,
+                **{field: getattr(row, field) for field in ("suite", "task", "thing", "k", "of")},
                 "state": str(row.state),
-                "scores": {name: trial.scores.get(name) for name in names},
-                "words": [
-                    NOTHING if trial.scores.get(name) is None else wording.number(trial.scores[name]) for name in names
-                ],
+                "scores": scores,
+                "words": list(map(_number, scores.values())),
                 "open": _trial_address(row, candidate, asked) if str(row.state) in _GRADED else None,
-                "opens": [
-                    None if trial.scores.get(name) is None else _trial_address(row, name, asked) for name in names
-                ],
+                "opens": [None if scores[name] is None else _trial_address(row, name, asked) for name in names],
             }
         )
     several = len({trial.row.suite for trial in trials}) > 1
@@ -366,61 +300,57 @@ def trial_parts(trials: Sequence[CountedTrial], asked: StatisticsQuery, candidat
 
 
 def _trial_address(row: TrialRow, candidate: str | None, asked: StatisticsQuery) -> str:
-    """Return the address of the assessment behind a candidate's number; if filtered by judge, of that judge's assessment."""
+    """Return the address of a trial's assessment, of one candidate or judge if the page shows only that one."""
     judges = asked.filters["judge"]
     query = {"candidate": candidate, "judge": judges[0] if len(judges) == 1 else None}
     narrowed = urlencode({name: value for name, value in query.items() if value})
     return f"/runs/{row.run_id}/trials/{shown_trial(row.key)}" + (f"?{narrowed}" if narrowed else "")
 
 
-def _undecided(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> tuple[str, str] | None:
-    """Return the text for a pair that was picked by its scores and is not decided; None if it is decided."""
-    two = statistics_overview.contrast
+def _undecided(overview: StatisticsOverview, asked: StatisticsQuery) -> tuple[str, str] | None:
+    """Return the headline for an undecided pair that was chosen by its scores; None for any other pair."""
+    two = overview.contrast
     if two is None or (asked.a and asked.b):
         return None
-    ranking = statistics_overview.report.ranking
+    ranking = overview.report.ranking
     # The pair's unadjusted p-value could say "better" above a table that says "not decided".
     pair = next((each for each in ranking.pairs if {each.a, each.b} == {two.a, two.b}), None)
     n = len(ranking.candidates)
     return None if pair is None else wording.undecided_among(two, pair, n_candidates=n, n_pairs=ranking.n_tested)
 
 
-def _provisional(statistics_overview: StatisticsOverview) -> str:
-    """Return the words that precede the headline until the runs and their reviews are finished, then an empty string."""
-    excluded = statistics_overview.excluded
+def _provisional(overview: StatisticsOverview) -> str:
+    """Return the warning before the headline of unfinished runs or reviews; empty if all are finished."""
+    excluded = overview.excluded
     waiting = excluded.pending + excluded.partly
-    if waiting and statistics_overview.n_trials:
-        total = statistics_overview.n_trials + excluded.pending + excluded.rejected + excluded.failed
+    if waiting and overview.n_trials:
+        total = overview.n_trials + excluded.pending + excluded.rejected + excluded.failed
         return f"Provisional: {waiting:,} of {total:,} waiting."
-    return "Provisional: a run is not finished." if statistics_overview.running and statistics_overview.n_trials else ""
+    return "Provisional: a run is not finished." if overview.running and overview.n_trials else ""
 
 
-def _headlines(
-    statistics_overview: StatisticsOverview, undecided: tuple[str, str] | None, *, asked_pair: bool
-) -> tuple[str, str]:
-    """Return the headline about all candidates, and the sentences below it about the two highest in rank."""
-    if statistics_overview.n_trials == 0:
-        return (
-            "No trials count yet.",
-            "A score counts when a person has accepted the judge's grades, or when a rule produced it.",
-        )
-    ranking, contrast = statistics_overview.report.ranking, statistics_overview.contrast
-    if contrast is None or statistics_overview.verdict is None:
+def _headlines(overview: StatisticsOverview, undecided: tuple[str, str] | None, *, asked_pair: bool) -> tuple[str, str]:
+    """Return the headline about all candidates, and the sentences below it about the two best ones."""
+    if overview.n_trials == 0:
+        rule = "A score counts when a person has accepted the judge's grades, or when a rule produced it."
+        return "No trials count yet.", rule
+    ranking, contrast = overview.report.ranking, overview.contrast
+    if contrast is None or overview.verdict is None:
         return wording.standings(ranking), ""
     if len(ranking.candidates) > 2:
-        return wording.standings(ranking), "" if asked_pair else " ".join(undecided or (statistics_overview.verdict,))
+        return wording.standings(ranking), "" if asked_pair else " ".join(undecided or (overview.verdict,))
     if contrast.difference is None:
-        return statistics_overview.verdict, ""
-    rest = statistics_overview.verdict.removeprefix(wording.verdict(contrast))
+        return overview.verdict, ""
+    rest = overview.verdict.removeprefix(wording.verdict(contrast))
     return wording.headline(contrast), wording.beneath_headline(contrast) + rest
 
 
-def _no_range(statistics_overview: StatisticsOverview, beneath: str) -> str:
-    """Explain once why candidates have a score without a range, unless the sentences below the headline already do."""
-    for candidate in statistics_overview.report.ranking.candidates:
+def _no_range(overview: StatisticsOverview, beneath: str) -> str:
+    """Explain why scores have no range; empty if all have one or `beneath` explains it already."""
+    for candidate in overview.report.ranking.candidates:
         estimate = candidate.estimate
         if estimate.mean is not None and estimate.ci95 is None:
-            sentence = wording.estimate_sentence(estimate, approved=statistics_overview.approved)
+            sentence = wording.estimate_sentence(estimate, approved=overview.approved)
             reason = sentence.removeprefix(f"{candidate.candidate} scores {wording.number(estimate.mean)}. ")
             return "" if reason.partition(";")[0] in beneath else reason
     return ""
@@ -449,7 +379,7 @@ def _pair_bars(pairs: Sequence[RankedPair]) -> tuple[Markup, list[Markup]]:
             low=None if pair.ci95 is None else 100 * pair.ci95[0],
             mean=None if pair.difference is None else 100 * pair.difference,
             high=None if pair.ci95 is None else 100 * pair.ci95[1],
-            spoken=f"{pair.a} − {pair.b}: {_signed(pair.difference)} points, {_DECISIONS[pair.decision]}",
+            spoken=f"{pair.a} − {pair.b}: {_signed(pair.difference)} points, {pair.decision.replace('_', ' ')}",
         )
         for pair in pairs
     ]
@@ -457,51 +387,44 @@ def _pair_bars(pairs: Sequence[RankedPair]) -> tuple[Markup, list[Markup]]:
     return Markup(axis), [Markup(bar) for bar in drawn]  # our own drawings, with escaped names
 
 
-def _left_out(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    excluded = statistics_overview.excluded
-    links = {"pending": _review(statistics_overview, asked), "partly": _review(statistics_overview, asked)}
-    numbers = {
-        "partly": excluded.partly,
-        "pending": excluded.pending,
-        "rejected": excluded.rejected,
-        "failed": excluded.failed,
-        "superseded": excluded.superseded,
-        "not_graded": excluded.not_graded,
-    }
-    if len(statistics_overview.runs) == 1:
-        links["rejected"] = links["failed"] = f"/runs/{statistics_overview.runs[0]}"
-        links["superseded"] = "/compare/grades?" + urlencode({"run": statistics_overview.runs[0], "by": "attempts"})
-    links["not_graded"] = f"/runs/{statistics_overview.runs[0]}" if len(statistics_overview.runs) == 1 else "/runs"
-    return [
-        {"name": name, "n": n, "word": _left_out_words(name, n), "open": links.get(name)} for name, n in numbers.items()
-    ]
+def _left_out(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
+    """Return the number of trials that are left out by reason, each with a link to them."""
+    n, review = overview.excluded, _review(overview, asked)
+    run = f"/runs/{overview.runs[0]}" if len(overview.runs) == 1 else None
+    attempts = run and "/compare/grades?" + urlencode({"run": overview.runs[0], "by": "attempts"})
+    rows = (
+        ("partly", n.partly, f"{n.partly} of them with more grades awaiting review", review),
+        ("pending", n.pending, f"{n.pending} awaiting review", review),
+        ("rejected", n.rejected, f"{n.rejected} rejected", run),
+        ("failed", n.failed, f"{n.failed} failed", run),
+        (
+            "superseded",
+            n.superseded,
+            f"{n.superseded} {plural(n.superseded, 'attempt', 'attempts')} replaced",
+            attempts,
+        ),
+        (
+            "not_graded",
+            n.not_graded,
+            f"{n.not_graded} {plural(n.not_graded, 'answer', 'answers')} not graded",
+            run or "/runs",
+        ),
+    )
+    return [{"name": name, "n": number, "word": word, "open": link} for name, number, word, link in rows]
 
 
-def _left_out_words(name: str, number: int) -> str:
-    """State the number of trials that are left out for one reason."""
-    words = {
-        "pending": f"{number} awaiting review",
-        "partly": f"{number} of them with more grades awaiting review",
-        "not_graded": plural(number, "1 answer not graded", f"{number} answers not graded"),
-        "rejected": f"{number} rejected",
-        "failed": f"{number} failed",
-        "superseded": plural(number, "1 attempt replaced", f"{number} attempts replaced"),
-    }
-    return words[name]
-
-
-def _review(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> str:
-    """Return the address for reviewing pending items, narrowed to one run, suite, task and judge if possible."""
-    query = {**asked.filters, "run": statistics_overview.runs if len(statistics_overview.runs) == 1 else ()}
+def _review(overview: StatisticsOverview, asked: StatisticsQuery) -> str:
+    """Return the address of the review, narrowed to one run, suite, task and judge if possible."""
+    query = {**asked.filters, "run": overview.runs if len(overview.runs) == 1 else ()}
     narrowed = {name: query[name][0] for name in ("run", "suite", "task", "judge") if len(query[name]) == 1}
     return "/review" + (f"?{urlencode(narrowed)}" if narrowed else "")
 
 
-def _lacking(statistics_overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """State the number of trials in which a candidate lacks a counted score although another candidate has one."""
-    if not statistics_overview.incomplete:
+def _lacking(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
+    """Count the trials in which a candidate has no score that counts, although another candidate has one."""
+    if not overview.incomplete:
         return []
-    low, high = min(statistics_overview.incomplete.values()), max(statistics_overview.incomplete.values())
+    low, high = min(overview.incomplete.values()), max(overview.incomplete.values())
     if not low:
         word = f"up to {high} of them incomplete for a candidate"
     else:
@@ -511,73 +434,49 @@ def _lacking(statistics_overview: StatisticsOverview, asked: StatisticsQuery) ->
 
 
 def _warning(caution: Caution) -> dict[str, str]:
-    own = (
-        (
-            "The selected runs were reviewed under different protocols. Use the filter “run” to "
-            "look at one run at a time."
-        )
-        if caution.code == "mixed_protocols"
-        else caution.text
+    mixed = (
+        "The selected runs were reviewed under different protocols. Use the filter “run” to look at one run at a time."
     )
+    text = mixed if caution.code == "mixed_protocols" else caution.text
     # The page links to calibrations instead of naming the command.
-    return {"code": caution.code, "text": own.removesuffix("; see `assay calibrate`.")}
+    return {"code": caution.code, "text": text.removesuffix("; see `assay calibrate`.")}
 
 
-def _pressure(score_diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mapping[str, object]]:
-    """Return each candidate's score over first attempts only, and with rejected trials set to their bounds; may be empty."""
-    gone = any(rate.rejected for rate in score_diagnostics.fair_play.rates)
-    if not (score_diagnostics.n_rerun or gone):
+def _pressure(diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mapping[str, object]]:
+    """Return each candidate's score over first attempts, and its bounds if rejected trials counted; may be empty."""
+    gone = any(rate.rejected for rate in diagnostics.fair_play.rates)
+    if not (diagnostics.n_rerun or gone):
         return []
     columns: list[tuple[str, Sequence[Estimate]]] = []
-    if score_diagnostics.n_rerun:
-        columns += [("first", score_diagnostics.first_attempts), ("final", score_diagnostics.final_attempts)]
+    if diagnostics.n_rerun:
+        columns += [("first", diagnostics.first_attempts), ("final", diagnostics.final_attempts)]
     if gone:
         columns += [
-            ("lowest", score_diagnostics.rejected_worst),
-            ("judged", score_diagnostics.with_rejected),
-            ("highest", score_diagnostics.rejected_best),
+            ("lowest", diagnostics.rejected_worst),
+            ("judged", diagnostics.with_rejected),
+            ("highest", diagnostics.rejected_best),
         ]
-    means = {
-        column: {str(estimate.candidate): estimate.mean for estimate in estimates} for column, estimates in columns
-    }
-    return [
-        {
-            "name": name,
-            "cells": [
-                (_PRESSURE[column], NOTHING if (mean := column_means.get(name)) is None else wording.number(mean))
-                for column, column_means in means.items()
-            ],
-        }
-        for name in names
-    ]
+    means = [(_PRESSURE[key], {str(each.candidate): each.mean for each in estimates}) for key, estimates in columns]
+    return [{"name": name, "cells": [(title, _number(of.get(name))) for title, of in means]} for name in names]
 
 
 def _split(
-    name: str,
-    estimates: Sequence[Estimate],
-    names: Sequence[str],
-    asked: StatisticsQuery,
-    *,
-    open_: str = "",
-    **part: str,
+    part: Split, names: Sequence[str], asked: StatisticsQuery, path: str, **filters: str
 ) -> Mapping[str, object]:
-    """Return one row of a table split by tag, language or criterion; the name links to its statistics, numbers to their trials."""
-    by_name = {str(estimate.candidate): estimate for estimate in estimates}
-    return {
-        "name": name,
-        "open": open_ or asked.address("/results", a=None, b=None, **part),
-        "cells": [
+    """Return one row of a table by criterion, judge or trial, with links to the part and to each number's trials."""
+    by_name = {str(estimate.candidate): estimate for estimate in part.estimates}
+    cells = []
+    for estimate in (by_name[name] for name in names if name in by_name):
+        link = asked.address("/statistics/trials", candidate=str(estimate.candidate), **filters)
+        cells.append(
             {
-                "mean": NOTHING if each.mean is None else wording.number(each.mean),
-                "range": "" if each.ci95 is None else wording.range_words(each.ci95),
-                "n": each.n_trials,
-                "open": asked.address("/statistics/trials", candidate=str(each.candidate), **part)
-                if each.n_trials
-                else None,
+                "mean": _number(estimate.mean),
+                "range": "" if estimate.ci95 is None else wording.range_words(estimate.ci95),
+                "open": link if estimate.n_trials else None,
             }
-            for each in (by_name[name] for name in names if name in by_name)
-        ],
-    }
+        )
+    apart = {"a": None, "b": None} if path == "/results" else {}
+    return {"name": part.name, "open": asked.address(path, **apart, **filters), "cells": cells}
 
 
 def _fair(fair_play: Any) -> list[str]:
@@ -590,41 +489,35 @@ def _fair(fair_play: Any) -> list[str]:
     if tested:
         least = min(tested, key=lambda each: each.p_holm)
         p = wording.p_value(least.p_holm)
-        lines.append(
-            plural(
-                len(tested),
-                f"Were trials in which {least.a} or {least.b} leads rejected more often? {p}.",
-                (
-                    f"Were trials in which one candidate leads rejected more often? Of {len(tested)} pairs, {least.a} "
-                    f"and {least.b} come closest: {p} (Holm)."
-                ),
-            )
-        )
+        if len(tested) == 1:
+            lines.append(f"Were trials in which {least.a} or {least.b} leads rejected more often? {p}.")
+        else:
+            closest = f"Of {len(tested)} pairs, {least.a} and {least.b} come closest: {p} (Holm)."
+            lines.append(f"Were trials in which one candidate leads rejected more often? {closest}")
     return lines or ["Too few rejections and reruns for a test."]
 
 
-def _sensitivity(statistics_details: StatisticsDetails) -> list[str]:
+def _sensitivity(details: StatisticsDetails) -> list[str]:
     from assay.app.statistics.diagnostics import contrast_lines
 
-    contrast = statistics_details.contrast
+    contrast = details.contrast
     if contrast is None or contrast.diagnostics is None:
         return []
-    return [
-        contrast_line
-        for contrast_line in contrast_lines(contrast.diagnostics, contrast.comparison)
-        if contrast_line not in {wording.judge_bias(other) for other in contrast.diagnostics.against_people}
-    ]
+    biases = {wording.judge_bias(judge) for judge in contrast.diagnostics.against_people}
+    return [line for line in contrast_lines(contrast.diagnostics, contrast.comparison) if line not in biases]
 
 
-def _anytime(statistics_details: StatisticsDetails) -> list[str]:
+def _anytime(details: StatisticsDetails) -> list[str]:
     lines = []
-    if statistics_details.contrast is not None and statistics_details.contrast.anytime is not None:
-        lines.append(wording.anytime_difference(statistics_details.contrast.anytime))
-    for estimate, now in zip(
-        statistics_details.standing.estimates, statistics_details.standing.anytime or (), strict=False
-    ):
+    if details.contrast is not None and details.contrast.anytime is not None:
+        lines.append(wording.anytime_difference(details.contrast.anytime))
+    for estimate, now in zip(details.standing.estimates, details.standing.anytime or (), strict=False):
         lines.append(wording.anytime_mean(str(estimate.candidate), now))
     return lines
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else wording.number(value)
 
 
 def _signed(value: float | None) -> str:
@@ -636,13 +529,9 @@ def _p(value: float | None, method: str | None) -> str:
     return text if method is None else f"{text} ({wording.method_words(method)})"
 
 
-def _held(holds: bool) -> str:
-    return "shown" if holds else "not shown"
-
-
 def _share(k: int, n: int) -> str:
     return NOTHING if n == 0 else f"{100 * k / n:.0f}%"
 
 
 def _sd(variance: float | None) -> str:
-    return NOTHING if variance is None else wording.number(variance**0.5)
+    return _number(None if variance is None else variance**0.5)

@@ -1,4 +1,4 @@
-"""One trial's full answers if no assessment shows them: ungraded, failed, or too long for the comparison page."""
+"""The page of a trial's full answers, for trials that are ungraded, failed, or too long for the comparison page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from assay.app.comparison import trial_answers
 from assay.web.context import rooms_of
 from assay.web.formatting import seconds
-from assay.web.responses import Answer
+from assay.web.responses import Answer, download
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
 from assay.web.texts import t
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.app.comparison.trial_answers import TrialAnswers
+    from assay.domain.failure import Failure
 
 MOST_SHOWN: Final = 1_000_000
 """Maximum characters of one text on the page; the page links to the file with the full text."""
@@ -52,16 +53,9 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
         k=trial.k,
         of=trial.of,
         state=_state(answers),
-        failure=None
-        if trial.failure is None
-        else {
-            "kind": visible(trial.failure.kind),
-            "fault": str(trial.failure.fault),
-            "detail": visible(trial.failure.detail),
-        },
+        failure=_failure(trial.failure),
         asked=_shown(answers.asked),
         answers=list(_answers(answers, here)),
-        boot={"texts": {}, "page": "answers"},
     )
 
 
@@ -69,15 +63,11 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
 def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Response:
     """Return one answer as a file, unchanged and in full length."""
     text = trial_answers.answer_text(rooms_of(request).workspace, run_id, trial_id, place)
-    headers = {
-        "content-disposition": f'attachment; filename="{quote(trial_id, safe="")}-{place}.txt"',
-        "cache-control": "no-store",
-    }
-    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8", headers=headers)
+    return download(text, f"{trial_id}-{place}.txt", "text/plain; charset=utf-8")
 
 
 def _state(answers: TrialAnswers) -> str:
-    """Return the state of the trial in the words of its run's page."""
+    """Return the trial's state as the page of its run names it."""
     state = str(answers.trial.state)
     return t("trial.not_graded" if state == "needs_review" and answers.summary.not_graded else f"trial.{state}")
 
@@ -90,19 +80,19 @@ def _answers(trial: TrialAnswers, here: str) -> Any:
             **_shown(answer.text or ""),
             "there": answer.text is not None,
             "truncated": answer.truncated,
-            "failure": None
-            if answer.failure is None
-            else {
-                "kind": visible(answer.failure.kind),
-                "fault": str(answer.failure.fault),
-                "detail": visible(answer.failure.detail),
-            },
+            "failure": _failure(answer.failure),
             "tokens": answer.output_tokens,
             "took": None if answer.latency_s is None else seconds(answer.latency_s),
             "cost_usd": answer.cost_usd,
             "log": visible(trial.logs.get(name, "")[:MOST_SHOWN]),
             "file": f"{here}/{place}.txt",
         }
+
+
+def _failure(failure: Failure | None) -> Mapping[str, str] | None:
+    if failure is None:
+        return None
+    return {"kind": visible(failure.kind), "fault": str(failure.fault), "detail": visible(failure.detail)}
 
 
 def _shown(text: str) -> Mapping[str, object]:

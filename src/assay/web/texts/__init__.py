@@ -73,6 +73,6 @@ def t(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
-def for_script(*prefixes: str) -> dict[str, str]:
-    """Return the texts whose keys begin with one of the prefixes."""
-    return {key: text for key, text in TEXTS.items() if key.split(".")[0] in prefixes}
+def for_script(prefixes: str) -> dict[str, str]:
+    """Return the texts whose keys begin with one of the prefixes, which are separated by spaces."""
+    return {key: text for key, text in TEXTS.items() if key.split(".")[0] in prefixes.split()}
