@@ -1,7 +1,9 @@
 """How fast review is with 100,000 items waiting: key to next item painted in a real browser, and the server's time.
 
     python bench/review_speed.py [--assessments 100000] [--runs 1] [--approvals 200] [--lines 30] [--width 60]
-                                 [--candidates 3] [--words 2000] [--store postgresql://…] [--requests 60]
+                                 [--candidates 3] [--words 2000] [--store URL] [--requests 60]
+
+A store that is given by name is kept. A file that exists is used as it is; each run decides some hundred of its assessments.
 
 The floor stands beside each figure, from the same run: for the keys an empty page that changes one word, for the
 server `/health`. A key's time goes from the event's own time stamp to the moment after the frame in which the next item
@@ -26,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support.browser import browser  # noqa: E402 # they stand beside this folder
-from tests.support.waiting_store import fill  # noqa: E402
+from tests.support.waiting_store import fill, stored_runs  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,11 +70,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         url = given.store or f"sqlite:///{name}/assay.db"
         started = time.perf_counter()
-        ids = fill(
+        ids = stored_runs(url) or fill(
             url, given.assessments, runs=given.runs, candidates=given.candidates, lines=given.lines, width=given.width,
             words=given.words,
         )  # fmt: skip
-        print(f"{given.assessments} waiting in {given.runs} runs: {time.perf_counter() - started:.1f} s to fill")
+        print(f"{given.assessments} waiting in {len(ids)} runs: {time.perf_counter() - started:.1f} s to fill or find")
         with serving(url, Path(name)) as port:
             server(port, ids[-1], given.requests)
             if given.approvals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import create_engine, make_url, text
@@ -34,6 +35,7 @@ CANDIDATES = ("ada", "bruno", "clara", "dora")
 CRITERIA = ("integrity", "data_flow", "maintainability", "fitness")
 TRIALS = 5
 _LINE = "    total = total + weights[{n}] * readings[{n} % 7]  # step {n}"
+_MIDDLE = "Dust in the air scatters all colours alike."
 _BODY = 1_000_000_000  # keys of bodies far above those that the journal hands out
 
 _FILL = """
@@ -92,7 +94,7 @@ def fill(
             )
     finally:
         store.close()
-    body = assessment_bytes(_assessment(names))
+    body = assessment_bytes(_assessment(names, _MIDDLE if words else "    return total"))
     address = make_url(url)
     if address.get_backend_name() == "postgresql":
         address = address.set(drivername="postgresql+psycopg")
@@ -116,6 +118,18 @@ def fill(
             connection.execute(text("ANALYZE"))
     engine.dispose()
     return [plan.id for plan in plans]
+
+
+def stored_runs(url: str) -> list[RunId]:
+    """The ids of the runs in a store that is a file, oldest first; none if there is no such file."""
+    address = make_url(url)
+    if address.host or not Path(address.database or "").exists():
+        return []
+    engine = create_engine(address)
+    with engine.connect() as connection:
+        ids = list(connection.execute(text("SELECT id FROM run ORDER BY key")).scalars())
+    engine.dispose()
+    return ids
 
 
 def _plan(number: int, names: tuple[str, ...]) -> RunPlan:
@@ -142,7 +156,8 @@ def _markdown(number: int, place: int, words: int) -> str:
         "1. As $1/x^4$ says, short waves scatter\n2. Violet scatters even more\n\n"
         "| colour | nm |\n| --- | --- |\n| blue | 450 |\n| red | 650 |\n\n```python\ntotal = blue + red\n```\n\n"
     )
-    return part * max(1, words // len(part.split()))
+    half = max(1, words // len(part.split()) // 2)
+    return f"{part * half}{_MIDDLE}\n\n{part * half}"
 
 
 def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int, words: int) -> Iterator[PlannedTask]:
@@ -173,7 +188,7 @@ def _tasks(run: int, tasks: int, names: tuple[str, ...], lines: int, width: int,
         yield PlannedTask(task=task, position=number, trials=range(1, TRIALS + 1))
 
 
-def _assessment(names: tuple[str, ...]) -> Assessment:
+def _assessment(names: tuple[str, ...], quoted: str) -> Assessment:
     grades = tuple(
         Grade(
             candidate=name,
@@ -182,8 +197,8 @@ def _assessment(names: tuple[str, ...]) -> Assessment:
             raw_score=7.0,
             min_score=0.0,
             max_score=10.0,
-            reason=f"`    return total` ends it; {criterion} is sound, though step 3 could be said more plainly.",
-            evidence=("    return total",),
+            reason=f"`{quoted}` ends it; {criterion} is sound, though step 3 could be said more plainly.",
+            evidence=(quoted,),
         )
         for name in names
         for criterion in CRITERIA

@@ -10,7 +10,7 @@ import builtins
 import keyword
 import re
 from bisect import bisect_right
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -40,13 +40,16 @@ def _readings_of(evidence: str) -> Iterable[str]:
 
 
 _BLOCK: Final = 1 << 15
+_MOST_PLACES: Final = 1_000
+_MOST_KEPT: Final = 100_000  # characters of a text whose page is kept
 _WHITE: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
 class Page:
     """Code with its white space removed, and an index from positions to the original lines.
 
-    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds.
+    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds. A
+    page remembers where quotations are, because pages show the same grades several times.
     """
 
     def __init__(self, code: str) -> None:
@@ -55,6 +58,7 @@ class Page:
         pressed = [_pressed(block) for block in self._blocks]
         self._text = "".join(pressed)
         self._ends: dict[int, list[int]] = {}
+        self._places: dict[str, tuple[tuple[int, int] | None]] = {}
         self._starts = [0, *accumulate(len(block) for block in pressed)]
 
     @property
@@ -68,17 +72,29 @@ class Page:
         A quotation may be re-indented, put in backticks or quotation marks, prefixed with line numbers, or shortened with
         `...`. It may also leave lines out if the others occur in the same order.
         """
+        known = self._places.get(evidence)
+        if known is None:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            known = self._places[evidence] = (self._search(evidence),)
+        return known[0]
+
+    def _search(self, evidence: str) -> tuple[int, int] | None:
+        tried: set[tuple[str, ...]] = set()
         for quotation in _readings_of(evidence):
-            for pieces in ((quotation,), _ELLIPSIS.split(quotation), quotation.splitlines()):
-                if (place := self._find([piece for piece in pieces if re.search(r"\S\s*\S", piece)])) is not None:
+            for parts in ((quotation,), _ELLIPSIS.split(quotation), quotation.splitlines()):
+                pieces = tuple(piece for part in parts if len(piece := _SPACE.sub("", part)) > 1)
+                if pieces in tried:
+                    continue
+                tried.add(pieces)
+                if (place := self._find(pieces)) is not None:
                     return place
         return None
 
-    def _find(self, pieces: list[str]) -> tuple[int, int] | None:
+    def _find(self, pieces: tuple[str, ...]) -> tuple[int, int] | None:
         """Return the first and last line of the pieces, if they all occur in this order."""
         start = end = -1
-        for piece in pieces:
-            wanted = _SPACE.sub("", piece)
+        for wanted in pieces:
             place = self._text.find(wanted, max(end, 0))
             if place < 0:
                 return None
@@ -99,6 +115,14 @@ class Page:
     def _lines(self) -> list[int]:
         """Return the number of lines before each block."""
         return [0, *accumulate(len(block.splitlines()) for block in self._blocks)]
+
+
+_kept = lru_cache(128)(Page)
+
+
+def page_of(code: str) -> Page:
+    """Return the page of a text, which is kept unless the text is very long."""
+    return _kept(code) if len(code) <= _MOST_KEPT else Page(code)
 
 
 def _blocks(code: str) -> Iterable[str]:

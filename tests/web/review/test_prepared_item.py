@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import complete_item, pressed
+from tests.support.waiting_store import fill
+from tests.web.conftest import complete_item, pressed, ready, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
 
@@ -83,3 +86,26 @@ def test_where_all_is_one_column_the_next_one_takes_no_room(review: Page, width:
     assert [one.bounding_box() for one in review.locator(".behind").all()] == [None, None]
     pressed(review, "s")
     expect(review.locator("#item > :not(.behind) pre")).to_be_visible()
+
+
+def test_of_a_long_text_only_what_is_near_its_evidence_is_painted(chromium: Browser, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/assay.db"
+    fill(store, 10, words=2000)
+    with serving(tmp_path, store=store) as server, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{server.url}/review")
+        ready(page)
+        page.wait_for_selector(".behind [data-at][style]", state="attached")
+        pressed(page, "a")
+        article = page.locator(".left:not(.behind) article")
+        expect(article.locator(".quoted")).to_be_in_viewport()
+        first = article.locator("em").first
+        painted = "block => block.checkVisibility({ contentVisibilityAuto: true })"
+        assert not first.evaluate(painted)
+        height = article.evaluate("text => text.scrollHeight")
+        article.evaluate("text => text.scrollTo(0, 0)")
+        expect(first).to_be_in_viewport()
+        page.wait_for_function(painted, arg=first.element_handle())
+        assert article.evaluate("text => text.scrollHeight") == pytest.approx(height, abs=2), (
+            "text jumps while it scrolls"
+        )

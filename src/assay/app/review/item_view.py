@@ -35,7 +35,7 @@ from assay.domain.suite import PERSON, Task, scale_in_words
 from assay.report.markdown import Node, safe_tree
 from assay.scoring.blinding import labels_in
 from assay.scoring.conversations import rubric_by_turn
-from assay.scoring.evidence import Page
+from assay.scoring.evidence import Page, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -379,7 +379,7 @@ def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) 
 
 def _pages(detail: AssessmentDetail) -> dict[str, Page]:
     texts = {response.candidate: response.text for response in detail.responses}
-    return {name: Page(texts.get(name, "")) for name in detail.row.candidates}
+    return {name: page_of(texts.get(name, "")) for name in detail.row.candidates}
 
 
 def _flag(flag: Flag, order: Sequence[str], mask: Mask | None) -> ShownFlag:

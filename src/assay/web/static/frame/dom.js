@@ -3,7 +3,7 @@
 export const boot = JSON.parse(document.getElementById("boot").textContent);
 
 /** Returns a number with a comma between thousands, as the server writes it. */
-export const count = (number) => number.toLocaleString("en-US", { maximumFractionDigits: 20 });
+export const count = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 }).format;
 
 /** Returns the text of a key with its placeholders filled in; the `.one` form if n is 1. */
 export function t(key, values = {}) {
@@ -94,7 +94,7 @@ export function painted() {
 export const storage = {
   memory: new Map(),
   get kept() {
-    return this.memory.size === 0;
+    return !this.memory.size;
   },
   get(key, otherwise) {
     try {

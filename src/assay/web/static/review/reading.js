@@ -49,6 +49,12 @@ export function drawText(item, view, place) {
 /** Returns the blocks that hold no other block. */
 const leaves = (root) => [...root.querySelectorAll("[data-at]")].filter((block) => !block.querySelector("[data-at]"));
 
+/** Lets the browser paint blocks only near what is visible: painting all of a long text delays it. */
+export function skipFar(root) {
+  const heights = [...root.querySelectorAll(".measure > :not(pre)")].map((block) => [block, block.getBoundingClientRect().height]);
+  for (const [block, height] of heights) if (height) block.style = `content-visibility: auto; contain-intrinsic-height: auto ${height}px; overflow-clip-margin: 3rem`;
+}
+
 function nodes(tree) {
   return tree.flatMap((node) => {
     if (typeof node === "string") return visible(node);
@@ -115,33 +121,36 @@ export function light(root, item, view, only = null) {
 
 const known = new WeakMap();
 
-/** Returns the text of an element without white space and marks of Markdown, and the place of each character. */
+/** Returns the text of an element without white space and marks of Markdown, and its text nodes with their starts in it. */
 function wordsIn(root) {
   if (known.has(root)) return known.get(root);
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  const places = [];
+  const nodes = [];
   let text = "";
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    for (let at = 0; at < node.data.length; at += 1) {
-      const kept = bare(node.data[at]);
-      for (const char of kept) {
-        text += char;
-        places.push([node, at]);
-      }
-    }
+    nodes.push([text.length, node]);
+    text += pressed(node.data);
   }
-  known.set(root, { text, places });
-  return { text, places };
+  known.set(root, { text, nodes });
+  return { text, nodes };
 }
 
-const SAME = { "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "−": "-", "–": "-" };
-const bare = (char) => (/[\s*_\x60#|>~\\$-]/.test(char) ? "" : (SAME[char] ?? char).toLowerCase());
+/** Returns the text node and the offset in it of a character without white space and marks. */
+function placeOf(nodes, at) {
+  const [start, node] = nodes.findLast(([first]) => first <= at);
+  let offset = -1;
+  for (let left = at - start; left >= 0; left -= pressed(node.data[offset]).length) offset += 1;
+  return [node, offset];
+}
+
+const SAME = { "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "−": "-", "–": "-", "ς": "σ" };
+const pressed = (text) => text.replace(/[\s*_\x60#|>~\\$-]+/g, "").toLowerCase().replace(/[“”„‘’−–ς]/g, (mark) => SAME[mark]);
 
 /** Returns the range of a quotation, as it is or without quotation marks around it; pieces between dots may be apart. */
 const rangeOf = (words, quotation) => rangeAs(words, quotation, /$^/) ?? rangeAs(words, quotation, /^["']|["'.,;:]+$/g);
 
-function rangeAs({ text, places }, quotation, around) {
-  const pieces = quotation.split(/\.{3,}|…/).map((piece) => [...piece.replace(/\[[^\]]*\]\([^)]*\)/g, (link) => link.slice(1, link.indexOf("]")))].map(bare).join("").replace(around, "")).filter((piece) => piece.length > 1);
+function rangeAs({ text, nodes }, quotation, around) {
+  const pieces = quotation.split(/\.{3,}|…/).map((piece) => pressed(piece.replace(/\[[^\]]*\]\([^)]*\)/g, (link) => link.slice(1, link.indexOf("]")))).replace(around, "")).filter((piece) => piece.length > 1);
   let start = -1;
   let end = 0;
   for (const piece of pieces) {
@@ -152,8 +161,9 @@ function rangeAs({ text, places }, quotation, around) {
   }
   if (start < 0) return null;
   const range = document.createRange();
-  range.setStart(...places[start]);
-  range.setEnd(places[end - 1][0], places[end - 1][1] + 1);
+  range.setStart(...placeOf(nodes, start));
+  const [last, offset] = placeOf(nodes, end - 1);
+  range.setEnd(last, offset + 1);
   return range;
 }
 

@@ -213,6 +213,7 @@ function prepare() {
     fill(behind[1], drawJudgement(ahead, view));
     drawLeft(behind[0], ahead);
     behind[1].scrollTop = 0;
+    view.reading?.skipFar(behind[0]);
     for (const side of behind) {
       rename(side, "id", "data-as");
       side.lastElementChild.getBoundingClientRect(); // forces the layout
@@ -246,7 +247,7 @@ function center(line, side = left) {
   const box = boxIn(side);
   if (!line || !box) return;
   const top = line.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
-  if ((top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30)) box.scrollTop = Math.max(0, top - box.clientHeight / 3);
+  if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 30) box.scrollTop = top - box.clientHeight / 3;
 }
 
 function drawSelectedReason() {
@@ -525,7 +526,7 @@ function undoLater(one) {
 }
 
 function undoable() {
-  return undos().length > 0 || (single && DECIDED.has(stateOf(current() ?? {})));
+  return undos().length || (single && DECIDED.has(stateOf(current() ?? {})));
 }
 
 function approve(event) {
