@@ -112,7 +112,7 @@ def test_extracted_answers_decide_agreement(page: Page, served: Served) -> None:
     expect(page.get_by_label("Field to extract"), "the whole state is in the address").to_have_value(r"import (\w+)")
     page.get_by_role("link", name="Agreement between answers").click()
     expect(page.get_by_text("2 tasks: all answers agree on 2, some differ on 0.")).to_be_visible()
-    expect(page.locator("table").first.locator("td", has_text="100.0 %")).to_have_count(6)
+    expect(page.locator("table").first.locator("td", has_text="100.0%")).to_have_count(6)
 
 
 def test_search_and_lines(page: Page, served: Served) -> None:

@@ -78,8 +78,9 @@ def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> Non
     assert page.locator(".summary .tally").inner_text().count("not graded") == 1
     page.get_by_role("link", name="r00, Trial 1: not graded").click()
     expect(page.locator("h1")).to_have_text("r00", use_inner_text=True)
-    expect(page.locator("pre").first).to_contain_text("Is **Person r00** a good hire?", use_inner_text=True)
-    expect(page.locator("pre").nth(1)).to_have_text("r00: yes, says number 0.", use_inner_text=True)
+    expect(page.locator(".reading").first).to_have_text("Is Person r00 a good hire?", use_inner_text=True)
+    expect(page.locator(".reading strong")).to_have_text("Person r00")
+    expect(page.locator(".reading").nth(1)).to_have_text("r00: yes, says number 0.", use_inner_text=True)
     with page.expect_download() as begun:
         page.get_by_role("link", name="Download").click()
     assert begun.value.path().read_text() == "r00: yes, says number 0."

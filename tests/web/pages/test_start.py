@@ -69,7 +69,7 @@ def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, serv
     watch.expected = ("422",)
     page.goto(f"{served.url}/start?suite=gates.json")
     page.get_by_text("Choose a judge: tick a model or a person, or add a model.").wait_for()
-    page.locator("#judges label", has_text="human").click()
+    page.locator("#judges label", has_text="A person").click()
     page.wait_for_selector("#estimate b")
     for width, height in ((1360, 800), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
@@ -118,7 +118,7 @@ def test_nothing_is_marked_as_wrong_before_anything_was_done(page: Page, served:
     expect(page.locator("#start .error:not(:empty), #problems li")).to_have_count(0)
     page.locator("#add-judge").fill("foo")
     page.get_by_role("button", name="Add judge").click()
-    page.locator("#judges label", has_text="human").click()
+    page.locator("#judges label", has_text="A person").click()
     page.locator('[data-error="judge"]').get_by_text("Model 'foo' names no provider").wait_for()
     expect(page.locator("#problems li")).to_have_count(0)
     page.goto(f"{served.url}/start?suite=")

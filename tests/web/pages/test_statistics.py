@@ -103,13 +103,13 @@ def test_filters_are_put_into_the_address_and_taken_out_again(page: Page, served
 
 def test_a_filter_of_a_long_name_keeps_its_cross_in_sight(page: Page, served: Served, counted: list[str]) -> None:
     with sqlite3.connect(served.folder / ".assay" / "assay.db") as store:
-        store.execute("UPDATE run SET id = ?", (f"20250101-000000-{'a-suite-of-many-words-' * 3}abcd",))
-    page.goto(f"{served.url}/results?run={served.run_id}")
+        store.execute("UPDATE run SET batch_id = ?", (batch := "a-batch-of-many-words-" * 4,))
+    page.goto(f"{served.url}/results?batch_id={batch}")
     chip = page.locator(".chip.chosen")
     assert chip.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing of the chip itself is cut off"
-    assert served.run_id in str(chip.get_attribute("title"))
+    assert batch in str(chip.get_attribute("title"))
     chip.click()
-    page.wait_for_url(lambda url: "run=" not in url)
+    page.wait_for_url(lambda url: "batch_id=" not in url)
 
 
 def test_sensitivity_figures_link_to_their_trials(page: Page, served: Served, counted: list[str]) -> None:

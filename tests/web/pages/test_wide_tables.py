@@ -32,7 +32,7 @@ def served(standing: Served) -> Served:
 
 def test_wide_table_keeps_its_first_column_and_scrolls_by_keyboard(page: Page, served: Served, watch: Watch) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{served.url}/compare")
+    page.goto(f"{served.url}/statistics/trials")
     place = page.locator(".scroll[data-wide]").first
     place.wait_for()
     assert place.evaluate("place => getComputedStyle(place, '::before').content").startswith('"Scroll sideways')
@@ -50,7 +50,7 @@ def test_wide_table_keeps_its_first_column_and_scrolls_by_keyboard(page: Page, s
 
 def test_a_table_that_fits_is_no_stop_of_the_tab_key(page: Page, served: Served, watch: Watch) -> None:
     page.set_viewport_size({"width": 1360, "height": 800})
-    page.goto(f"{served.url}/compare")
+    page.goto(f"{served.url}/statistics/trials")
     page.wait_for_selector(".scroll[tabindex='-1']")
     expect(page.locator(".scroll[data-wide]")).to_have_count(0)
     page.set_viewport_size({"width": 390, "height": 844})

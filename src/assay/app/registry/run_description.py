@@ -53,11 +53,11 @@ def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
             "role": total.role,
             "name": total.name,
             "model": total.model,
-            "answered": total.model_version or "not said",
+            "answered": total.model_version or "unknown",
             "calls": f"{total.calls:,}" + (f" ({total.failed:,} failed)" if total.failed else ""),
             "tokens in": f"{total.input_tokens:,}",
             "tokens out": f"{total.output_tokens:,}",
-            "cost": "price unknown" if total.cost_usd is None else wording.money(total.cost_usd),
+            "cost": "unknown" if total.cost_usd is None else wording.money(total.cost_usd),
             "s per call": "" if not total.latency_s else f"{total.latency_s / total.calls:.2f}",
         }
         for total in provenance.totals

@@ -50,6 +50,12 @@ def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
     return "code" if sum(bool(_CODE_LINE.search(line)) for line in lines) * 5 > 2 * len(lines) else "prose"
 
 
+def prose_tree(text: str) -> list[Node]:
+    """Return the Markdown tree of a text in prose; empty for code, JSON, and a text that a page could not hold as elements."""
+    holds = len(text) * _MOST_GROWTH <= 2 * MOST_PROSE  # a table of empty cells grows even more
+    return reading_tree(text) if holds and form_of(text, "", turns=False) == "prose" else []
+
+
 def _is_json(text: str) -> bool:
     if len(text) > MOST_PROSE or text.lstrip()[:1] not in ("{", "["):
         return False

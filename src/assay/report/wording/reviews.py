@@ -303,7 +303,7 @@ def protocol(in_use: Mapping[str, Any]) -> str:
         order += f", which grew from {', then '.join(f'{100 * share:g}%' for share in grown)}"
     switches = in_use.get("switched") or []
     before = f"; {switches[-1]['decided_before']} decided under an earlier version" if switches else ""
-    return f"{', '.join(shares) or 'plain'}; {policy}{order} (version {in_use.get('version', 1)}{before})"
+    return f"{', '.join(shares) or 'no extra checks'}; {policy}{order} (version {in_use.get('version', 1)}{before})"
 
 
 def _partial_mean(mean: float | None, ci95: tuple[float, float] | None, reason: str | None) -> str:

@@ -315,7 +315,7 @@ def _row(listed: Listed) -> Mapping[str, object]:
         "model": record.identity.model,
         "tier": record.tier.words,
         "good": record.tier.value in ("good", "excellent"),
-        "face": f"{str(face).replace('_', ' ')}, without uncertainty" if face and face != record.tier.value else None,
+        "face": f"{str(face).replace('_', ' ')} ignoring uncertainty" if face and face != record.tier.value else None,
         "state": listed.state,
         "said": _said(listed),
         "by": f"/calibration/{listed.by}" if listed.by else None,

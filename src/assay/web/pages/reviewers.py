@@ -35,7 +35,7 @@ _REASONS: Final = {
     "fewer_than_20": "fewer than 20",
     "pace_unknown": "fewer than 30 measured",
     "nothing_yet": "no data yet",
-    "one_side_is_empty": "needs both altered and unaltered checks",
+    "one_side_is_empty": "too few decisions to compare",
     "not_measured": "not measured",
     "no_variation": "no variation",
     "no_pairable_ratings": "no data yet",

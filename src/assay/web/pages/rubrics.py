@@ -40,7 +40,7 @@ _REASONS: Final = {
 
 _FIGURE_NAMES: Final = {
     "alpha": "Agreement between judge and person",
-    "alike": "of these differ by at most a tenth of the scale",
+    "alike": "Grades at most a tenth of the scale apart",
     "apart": "Judge minus person, blind",
     "acceptance": "Acceptance, grade shown first",
     "corrected": "Corrected",

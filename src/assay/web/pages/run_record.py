@@ -58,6 +58,7 @@ _SETTING: Final = re.compile(r", (thing|weight|tags|language|family|scoring|tria
 
 router = APIRouter(include_in_schema=False)
 
+_ELSEWHERE: Final = frozenset({"regrades", "batch", "Assay", "Python", "machine", "libraries"})
 _KIND_WORDS: Final = {
     "suite": "suite",
     "parameters": "parameters",
@@ -116,9 +117,8 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
     return {
         "facts": [
             ("configuration digest", dossier.config),
-            *((name, visible(value)) for name, value in dossier.facts if name not in ("regrades", "batch")),
+            *((name, visible(value)) for name, value in dossier.facts if name not in _ELSEWHERE),
         ],
-        "code": dossier.code,
         "batch": None
         if summary.batch_id is None
         else (visible(summary.batch_id), f"/batches/{quote(summary.batch_id, safe='')}"),
@@ -291,7 +291,6 @@ def _changes(run_diff: RunDiff) -> list[Mapping[str, object]]:
             "open": address_of(change.candidate),
             "sentence": visible(change.sentence.removeprefix(f"{change.candidate}: ")),
             "decision": change.comparison.decision,
-            "statistics": f"/results?{urlencode([('run', run_diff.before), ('run', run_diff.after)])}",
             "beside": _beside(run_diff, change.candidate),
             "tasks": [_task(task, change.candidate, run_diff) for task in change.by_task[:TASKS_SHOWN]],
         }

@@ -122,6 +122,7 @@ def behind_page(request: Request) -> Response:
         twin=asked.address("/statistics/behind.json"),
         **behind_parts(first, details, asked),
         figures=[_figure(asked, details.scores)],
+        filters=asked.pairs(),
         results=asked.address("/results"),
         behind=asked.address("/statistics/behind"),
         matrix_trials=asked.address("/statistics/trials"),

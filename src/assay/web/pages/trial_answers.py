@@ -8,6 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 
 from assay.app.comparison import trial_answers
+from assay.app.review.drawn_responses import prose_tree
 from assay.web.context import rooms_of
 from assay.web.formatting import seconds
 from assay.web.responses import Answer, download
@@ -96,5 +97,6 @@ def _failure(failure: Failure | None) -> Mapping[str, str] | None:
 
 
 def _shown(text: str) -> Mapping[str, object]:
-    """Return the displayed beginning of a text, with its length and the full length."""
-    return {"text": visible(text[:MOST_SHOWN]), "size": len(text), "shown": min(len(text), MOST_SHOWN)}
+    """Return the displayed beginning of a text, with its length and the full length; `tree` renders the Markdown of prose."""
+    shown = visible(text[:MOST_SHOWN])
+    return {"text": shown, "tree": prose_tree(text), "size": len(text), "shown": min(len(text), MOST_SHOWN)}

@@ -12,5 +12,6 @@ export function draw(page, { progress, elsewhere, skipped, sitting }) {
   const tally = Object.entries(sitting).filter(([, n]) => n > 0).map(([state, n]) => t(`review.done.${state}`, { n }));
   if (tally.length) lines.push(t("review.done.tally", { tally: tally.join(", ") }));
   fill(byId("empty-lines"), lines.map((line) => h("p", {}, line)));
+  byId("empty").querySelector('[href^="/results"]')?.classList.toggle("go", tally.length > 0 && !progress?.waiting);
   byId("empty-title").focus({ preventScroll: true });
 }

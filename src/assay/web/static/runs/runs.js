@@ -78,7 +78,7 @@ function nextStep(root, row) {
   link.hidden = posts;
   if (posts) step.textContent = t(`do.${row.action}`, { n: count(row.failed) });
   else {
-    link.firstChild.textContent = t(`do.${row.action}`, { n: count(row.waiting) });
+    link.firstChild.textContent = t(`do.${row.action === "open" && row.not_graded ? "grade" : row.action}`, { n: count(row.waiting) });
     link.classList.toggle("go", row.action === "review");
     const run = encodeURIComponent(row.id);
     link.href = row.action === "open" ? `/runs/${run}` : `/${row.action}?run=${run}`;
