@@ -126,7 +126,7 @@ def to_json(value: object) -> dict[str, object]:
 
 
 def plain(value: object) -> Any:
-    """Return a document as dictionaries and lists, as a reader of its JSON gets them."""
+    """Convert a document to the dictionaries and lists of its JSON."""
     if isinstance(value, str | int | float | None):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, tuple | list):

@@ -106,7 +106,7 @@ class PaidAnswers:
 
 
 def question_of(request: ModelRequest) -> str:
-    """Return a digest that is equal for the same question to the same model with the same parameters and repeat number."""
+    """Return a digest of a request's model, messages, parameters and repeat number, by which its answer is cached."""
     schema = request.answer_schema
     return digest(
         [

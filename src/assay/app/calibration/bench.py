@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Bench:
-    """Asks the judge. Implements `ports.Ledger`, so that failed tries go into the calibration's record."""
+    """The calls to the judge. Implements `ports.Ledger`, so that failed attempts go into the calibration's record."""
 
     workspace: Workspace
     setting: JudgeSetting

@@ -1,4 +1,4 @@
-"""JSON of calibrations."""
+"""JSON documents of calibrations."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SwapDocument:
 
 @document
 class MeasuredDocument(TrustDocument):
-    """A calibration as it is stored."""
+    """A stored calibration."""
 
     judge: str
     settings_of: str

@@ -122,7 +122,7 @@ def look(workspace: Workspace, wanted: Wanted) -> Foreseen:
 
 
 def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
-    """Return the arguments for `calibrate`, with every path inside the folder. Pasted samples are saved to a file."""
+    """Return the arguments of `calibrate`; every path is inside the folder, and pasted samples are saved to a file."""
     samples: Path | None = None
     if wanted.pasted is not None and wanted.pasted.strip():
         samples = _kept(workspace, wanted.pasted)

@@ -1,4 +1,4 @@
-"""Settings of a calibration, and its result."""
+"""A calibration's settings and result."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> It
 
 
 def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
-    """Return the suite with this model's own entry among its judges, or with the model replacing its judge."""
+    """Return the suite with the model as its judge, with the settings that the suite has for this model, if any."""
     try:
         loaded = preflight.load(workspace, suite)
     except InputError:  # a missing judge is fine here; other problems are raised below

@@ -31,7 +31,7 @@ _LOOKED_AT: Final = 5
 
 
 class AnswerFilter(StrEnum):
-    """Values that select the rows to show."""
+    """The filter for the rows to show."""
 
     ALL = "all"
     AGREE = "agree"
@@ -184,7 +184,7 @@ class Agreement:
         self.states = [dict.fromkeys(CellState, 0) for _ in range(self.columns)]
 
     def add(self, cells: Sequence[AnswerCell], says: RowAgreement) -> None:
-        """Count one row."""
+        """Add one row to the counts."""
         self.tasks += 1
         self.agree += says.state is RowState.AGREE
         self.disagree += says.state is RowState.DISAGREE

@@ -121,7 +121,7 @@ def matching_rows(rows: GradeRows, only: GradeFilter, apart: float) -> NDArray[n
 
 @dataclass(slots=True)
 class _Reading:
-    """A reading that is in progress."""
+    """An unfinished reading of a run's grades."""
 
     done: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None

@@ -42,7 +42,7 @@ COLUMNS: Final = (
 
 @dataclass(slots=True)
 class _Runs:
-    """The selected runs, and their candidates by run and by the name in that run's records."""
+    """The selected runs, and their candidates by (run, name in the run's records)."""
 
     summaries: dict[RunId, RunSummary]
     names: dict[tuple[RunId, str], str]
@@ -151,7 +151,7 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
 
 @dataclass(slots=True)
 class _OneLog:
-    """One suite and candidate's log while its samples are collected."""
+    """The unfinished log of one suite and candidate."""
 
     log: InspectLog = field(default_factory=InspectLog)
     runs: dict[RunId, None] = field(default_factory=dict)

@@ -63,7 +63,7 @@ class ExportRequest:
         return names_for([self.workspace.journal.plan_of(run.id) for run in runs], runs)
 
     def score_rows(self) -> Iterator[ScoreRow]:
-        """Yield every score that counts, with pseudonyms if the user asked for them."""
+        """Yield every counted score, under pseudonyms if the user requested them."""
         names = self.names()
         for row in self.workspace.archive.exports.score_rows(self.selection, everything=False):
             yield replace(row, candidate=names.candidate(row.candidate)) if names.active else row
@@ -149,7 +149,7 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
 
 
 def only_counted(request: ExportRequest) -> None:
-    """Raise `InputError` if the user also asked for results that do not count."""
+    """Raise `InputError` if the user also requested results that do not count."""
     if request.everything:
         problem = f"{request.format} holds only counted results."
         raise InputError("--all", problem, remedy="Use --all with csv, parquet, json or jsonl.")

@@ -66,7 +66,7 @@ def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
 
 @dataclass(slots=True)
 class RunWriter:
-    """Writes one group's records to the store and its messages to the result."""
+    """Writer of one file group's records to the store, and of its messages to the result."""
 
     _workspace: Workspace
     _group: FileGroup

@@ -183,7 +183,7 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
 
 
 def _place(workspace: Workspace) -> Path:
-    """Return the path that messages use for the document; no file is written there."""
+    """Return the document's path in messages; no such file is written."""
     root = workspace.folder.resolve()
     return Path(_FILE) if root == Path.cwd() else root / _FILE
 

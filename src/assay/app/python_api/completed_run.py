@@ -41,7 +41,7 @@ class CompletedRun(RunResult):
 
     @property
     def id(self) -> str:
-        """The run's id, as every command and function takes it."""
+        """The run's id, which every command and function accepts."""
         return str(self.summary.id)
 
     def stats(self) -> results.CandidateScores:

@@ -360,7 +360,7 @@ def _present(draft: Any) -> dict[str, object]:
 
 
 def _missing(value: object) -> bool:
-    """True for None and for the NaN of a data frame."""
+    """True for None, and for NaN in a data frame."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 

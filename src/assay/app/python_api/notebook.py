@@ -29,7 +29,7 @@ def progress(listener: Listener | None) -> Iterator[Listener]:
 
 
 def in_notebook() -> bool:
-    """True if a Jupyter kernel runs this program; imports nothing."""
+    """True if a Jupyter kernel runs this program; does not import IPython."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")

@@ -216,7 +216,7 @@ class Criteria:
         }
 
     def _fares(self, use: RubricInUse) -> _Read:
-        """Return current statistics, or the last ones if reading them again so soon would take too long."""
+        """Return a rubric's statistics, or the last ones if reading them again so soon would take too long."""
         archive, clock = self._workspace.archive, self._workspace.clock
         ids = {run.run_id for run in use.runs}
         event = archive.trials.decided_since(None)[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInFull:
-    """A run with its plan and trials; `stamps` holds the calibrations of its judges, in the order of the plan."""
+    """A run with its plan and trials; `stamps` has its judges' calibration labels, in the plan's order."""
 
     summary: RunSummary
     plan: RunPlan

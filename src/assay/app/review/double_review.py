@@ -32,7 +32,7 @@ class SecondOpinions:
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
-        """Return each reviewer's last opinion that was not withdrawn by reviewer, oldest first."""
+        """Return the reviewers' last opinions by name, without withdrawn ones, oldest first."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
         return standing_opinions(opinions)
 
@@ -80,7 +80,7 @@ class SecondOpinions:
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
-        """Count the pending assessments of a selection that this reviewer cannot decide.
+        """Count a selection's pending assessments that this reviewer cannot decide.
 
         Runs with control items are left out: the number would change after a decision on a real item but not on a check.
         """

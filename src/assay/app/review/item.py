@@ -1,4 +1,4 @@
-"""The records a review page shows."""
+"""The records that a review page shows."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class PastDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Everything that a page shows of one assessment.
+    """One assessment with everything that a review page shows.
 
     Attributes:
         hidden: True if names are hidden.

@@ -22,5 +22,5 @@ def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | N
 
 
 def stored_lottery(workspace: Workspace, plan: RunPlan) -> ReviewLottery | None:
-    """Return the draw of a stored run."""
+    """Return a stored run's draw, or None if its review policy is not `sample`."""
     return lottery_of(plan, (planned for planned, _ in workspace.journal.tasks_of(plan.id)))

@@ -81,7 +81,7 @@ def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Pr
 
 
 def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, reviewer: str | None = None) -> Protocol:
-    """Switch a run to these numbers for all future reviews; return the protocol that now applies.
+    """Change these numbers of a run's protocol for future reviews; return the new protocol.
 
     Raises:
         InputError, UnknownName: as in `wished`.
@@ -176,7 +176,7 @@ def load_left(workspace: Workspace, summary: RunSummary) -> Load:
 
 
 def numbers(protocol: Protocol) -> dict[str, float]:
-    """Return all numbers of a protocol that a form shows, including those that are 0."""
+    """Return all of a protocol's numbers for a form, including zeros."""
     return {name: float(getattr(protocol, name)) for name in NUMBERS}
 
 

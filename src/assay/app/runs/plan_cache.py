@@ -20,7 +20,7 @@ _KEPT: Final = 200
 
 
 class Plans:
-    """Plans by run. Thread-safe."""
+    """Cached run plans. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

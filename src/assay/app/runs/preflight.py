@@ -181,7 +181,7 @@ def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
 
 
 class _NothingAsked:
-    """Finds candidate models that could not answer, because a task has no prompt, as in a set."""
+    """The candidate models that cannot answer because a task has no prompt, as in a set."""
 
     def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
         # A candidate with its own prompt was checked against the columns of each task when the suite was read.

@@ -81,7 +81,7 @@ class Conclusion:
 
     @property
     def verdicts(self) -> tuple[str, str]:
-        """Return both verdicts as sentences."""
+        """The verdicts before and after, as sentences."""
         return wording.verdict(self.before), wording.verdict(self.after)
 
 

@@ -121,7 +121,7 @@ class KeptCells:
         self._worn_pairs: set[int] = set()
 
     def _remember(self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Remember the counted scores of each trial, averaged over judge calls and sorted by trial, and the rows of each task."""
+        """Store each trial's counted scores, averaged over judge calls and sorted by trial, and each task's rows."""
         candidate = np.array([self._candidates[name] for name in columns.candidates], dtype=np.int64)
         key = columns.trial * max(len(candidate), 1) + columns.candidate
         _, first, line, calls = np.unique(key, return_index=True, return_inverse=True, return_counts=True)

@@ -116,7 +116,7 @@ class CountedTrial:
 
 
 class LiveReports:
-    """Statistics pages by selection, cached. Thread-safe."""
+    """Cached statistics pages by selection. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -262,7 +262,7 @@ class _Kept:
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:
-        """Return False if two candidates share no suite, and their own page if they took part in only some of the runs."""
+        """Return True if two candidates share a suite, and their own page if they took part in only some of the runs."""
         known = self._of_pair.get((a, b))
         if known is None or known[0] != cells.rebuilt:
             of_both = replace(self._selection, compared=(a, b))

@@ -253,7 +253,7 @@ def compare(
 
 
 def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]) -> str:
-    """Return the verdict as a sentence.
+    """Return the verdict on a comparison as a sentence.
 
     If no task has a second trial, the sentence names the command that adds one, unless the run was imported.
     """
