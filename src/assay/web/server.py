@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import threading
@@ -216,8 +217,7 @@ def serve(
     check_exposure(host, secret)
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
-    # It takes a fifth of a second, which would otherwise delay the first visit to the results page.
-    threading.Thread(target=import_module, args=("scipy.special",), daemon=True).start()
+    threading.Thread(target=_prepare_results_page, daemon=True).start()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"
@@ -242,6 +242,15 @@ def serve(
         _Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _prepare_results_page() -> None:
+    """Load parts of the results page before its first visit, and exempt all that is loaded from garbage collection."""
+    import_module("scipy.special")
+    for name in ("frame/base.html", "statistics/results.html"):
+        templating.templates().get_template(name)
+    gc.collect()
+    gc.freeze()
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
