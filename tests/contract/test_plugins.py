@@ -190,6 +190,7 @@ RIGHT_AND_WRONG = {
     "regex": (("about 42", r"\b42\b"), ("about 24", r"\b42\b")),
     "numeric": (("42", "42"), ("43", "42")),
     "boolean": (("yes", "yes"), ("no", "yes")),
+    "tool_calls": (("## Turn 1 · user\n\nGo.\n\n## Turn 1 · tool call\n\nlook {}", "look"), ("look", "look")),
 }
 
 

@@ -332,6 +332,7 @@ CREATE TABLE call (
 	fail_detail TEXT, 
 	request_digest VARCHAR(32) NOT NULL, 
 	body_key BIGINT, 
+	tool_calls TEXT, 
 	CONSTRAINT pk_call PRIMARY KEY (key), 
 	CONSTRAINT fk_call_trial_key_trial FOREIGN KEY(trial_key) REFERENCES trial (key)
 );

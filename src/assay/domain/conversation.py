@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.tools import ToolCall
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,11 +20,14 @@ if TYPE_CHECKING:
 
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
+TOOL_CALL: Final = "tool call"
+TOOL_RESULT: Final = "tool result"
+TOOL_ERROR: Final = "tool error"
 
 MOST_TURNS: Final = 100
 """Maximum turns of a conversation."""
 
-_HEADING: Final = re.compile(r"(?:\A|\n\n)## Turn (\d{1,4}) · (user|assistant)\n\n")
+_HEADING: Final = re.compile(r"(?:\A|\n\n)## Turn (\d{1,4}) · (user|assistant|tool call|tool result|tool error)\n\n")
 _LIKE_HEADING: Final = re.compile(r"^(\\*## Turn )", re.MULTILINE)
 _ESCAPED: Final = re.compile(r"^\\(\\*## Turn )", re.MULTILINE)
 
@@ -66,6 +71,28 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def replies_of(text: str) -> tuple[str, ...]:
-    """Return the candidate's replies in a transcript; any other text, such as a snippet, counts as a single reply."""
+    """Return the candidate's reply in each turn of a transcript; any other text, such as a snippet, counts as a single reply.
+
+    A reply is empty if the turn ends with tool calls. Text before a tool call is not the reply.
+    """
     messages = messages_of(text)
-    return tuple(content for role, content in messages if role == ASSISTANT) if messages else (text,)
+    replies: dict[int, str] = {}
+    turn = 0
+    for role, content in messages:
+        turn += role == USER
+        if role != USER:
+            replies[turn] = content if role == ASSISTANT else ""
+    return tuple(replies.values()) if messages else (text,)
+
+
+def call_text(call: ToolCall) -> str:
+    """Return a call as its message in a transcript: `name {"argument": "value"}`."""
+    # No tool has blanks in its name, but a model may call one that does not exist.
+    name = re.sub(r"\s", "␣", call.name)
+    return f"{name} {call.text}"
+
+
+def calls_of(text: str) -> tuple[ToolCall, ...]:
+    """Return the tool calls in a transcript, in order and without ids."""
+    calls = (content.partition(" ") for role, content in messages_of(text) if role == TOOL_CALL)
+    return tuple(ToolCall.written("", name, arguments) for name, _, arguments in calls)

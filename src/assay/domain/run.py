@@ -107,8 +107,7 @@ class ClaimedTrial:
         graded: candidates graded by the current assessment of each slot in `done`.
         tries: number of earlier tries of this trial.
         rounds: number of answers so far by candidate, which varies the seed of the next request.
-        spoken: keyed by candidate: the replies so far of an unfinished conversation, including those of a simulated user, each
-            with True if the token limit cut it off.
+        spoken: keyed by candidate: the replies so far of an unfinished conversation, including those of a simulated user.
     """
 
     key: TrialKey
@@ -123,7 +122,7 @@ class ClaimedTrial:
     graded: Mapping[tuple[str, str | None], frozenset[str]] = field(default_factory=dict)
     tries: int = 0
     rounds: Mapping[str, int] = field(default_factory=dict)
-    spoken: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    spoken: Mapping[str, tuple[Reply, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

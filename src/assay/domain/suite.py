@@ -11,7 +11,7 @@ from assay.domain.digest import JsonValue, digest
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
-from assay.domain.tools import ToolCall, ToolResult
+from assay.domain.tools import CannedTool, ToolCall, ToolResult
 from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
@@ -247,6 +247,7 @@ class Task:
     `ideal` a complete model solution, and `final_answer` its final result alone. `columns` are additional values that
     candidates' prompts may name. A task with `turns` is a conversation: `turns` holds all messages of the user, including the
     first. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is graded separately.
+    A task with `tools` is a conversation too. A candidate gets at most `tool_turns` requests for each message of the user.
     """
 
     id: str
@@ -269,6 +270,8 @@ class Task:
     turns: tuple[Turn, ...] = ()
     persona: str = ""
     by_turn: bool = False
+    tools: tuple[CannedTool, ...] = ()
+    tool_turns: int = 10
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
@@ -289,6 +292,8 @@ class Task:
             own["turns"] = [[turn.content, turn.expected] for turn in self.turns]
             own |= {"persona": self.persona} if self.persona else {}
             own |= {"by_turn": True} if self.by_turn else {}
+        if self.tools:
+            own["tools"] = [*map(_tool_identity, self.tools), self.tool_turns]
         if self.columns:
             # A column that only repeats the prompt does not change the digest, so a candidate with a template may join later.
             told = {self.context, *(message.content for message in self.prompt)}
@@ -312,6 +317,11 @@ class Task:
     def snippet_of(self, candidate: str) -> Snippet | None:
         """Return this candidate's snippet, or None."""
         return next((s for s in self.snippets if s.candidate == candidate), None)
+
+
+def _tool_identity(canned: CannedTool) -> JsonValue:
+    answers: list[JsonValue] = [[dict(answer.arguments), answer.text, answer.is_error] for answer in canned.answers]
+    return [canned.tool.name, canned.tool.description, dict(canned.tool.parameters), answers]
 
 
 def message_identity(message: Message) -> JsonValue:

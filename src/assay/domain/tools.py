@@ -7,8 +7,8 @@ To continue a conversation after a `Reply` with `tool_calls`, add two messages t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from assay.domain.digest import JsonValue
@@ -63,3 +63,90 @@ class ToolResult:
     call_id: str
     text: str
     is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannedAnswer:
+    """A tool's result in a suite, for calls with at least these arguments."""
+
+    text: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannedTool:
+    """A tool that a task offers; the first of its answers that fits a call is the result."""
+
+    tool: Tool
+    answers: tuple[CannedAnswer, ...]
+
+
+def canned_result(call: ToolCall, tools: Sequence[CannedTool]) -> ToolResult:
+    """Return a task's result for a call; a call that no answer fits gets an error that tells the model why."""
+    by_name = {canned.tool.name: canned for canned in tools}
+    if call.name not in by_name:
+        problem = f"There is no tool {call.name!r}. The tools are: {', '.join(by_name)}."
+    elif call.arguments is None:
+        problem = "The arguments are not a JSON object."
+    else:
+        for answer in by_name[call.name].answers:
+            if contains(call.arguments, answer.arguments):
+                return ToolResult(call_id=call.id, text=answer.text, is_error=answer.is_error)
+        problem = "There is no result for these arguments."
+    return ToolResult(call_id=call.id, text=problem, is_error=True)
+
+
+def contains(arguments: Mapping[str, JsonValue], part: Mapping[str, JsonValue]) -> bool:
+    """True if the arguments have every name in `part` with the same value."""
+    return all(name in arguments and same_json(arguments[name], value) for name, value in part.items())
+
+
+def same_json(a: object, b: object) -> bool:
+    """True for equal JSON values; unlike in Python, `true` is not 1."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and contains(a, b)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same_json, a, b))
+    return a == b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedCall:
+    """A call that a task expects; any arguments fit if `arguments` is None."""
+
+    name: str
+    arguments: Mapping[str, JsonValue] | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.arguments is None else f"{self.name} {json.dumps(self.arguments, ensure_ascii=False)}"
+
+
+def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
+    """Return the calls in a task's `expected`: names separated by commas, or a JSON list of names and `{name, arguments}`.
+
+    Raises:
+        ValueError: the text is something else; the error is the end of a sentence about it.
+    """
+    try:
+        items = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
+    except (ValueError, RecursionError):
+        raise ValueError("is not a JSON list.") from None
+    calls = []
+    for place, item in enumerate(items, 1):
+        match item:
+            case str(name) if name:
+                calls.append(ExpectedCall(name=name))
+            case {"name": str(name), **more} if name and not more:
+                calls.append(ExpectedCall(name=name))
+            case {"name": str(name), "arguments": dict(arguments), **more} if name and not more:
+                calls.append(ExpectedCall(name=name, arguments=arguments))
+            case "" if len(items) == 1:
+                pass
+            case _:
+                raise ValueError(
+                    f"has call {place} as {json.dumps(item)[:80]}, expected a name or {{name, arguments}}."
+                )
+    return tuple(calls)

@@ -1,7 +1,7 @@
 """Hold a conversation with a candidate: its requests in order, and the messages so far.
 
 A task without turns is a conversation of one request, whose reply is the response. Between the replies come the task's scripted
-messages and then, if the task has a persona, those of a simulated user.
+messages and then, if the task has a persona, those of a simulated user. Tool calls get the task's results until a reply has none.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Final
 
 from assay.domain.assessment import Response
-from assay.domain.calls import ModelRequest, Purpose, Role
-from assay.domain.conversation import ASSISTANT, USER, transcript
+from assay.domain.calls import ModelRequest, Purpose, Reply, Role
+from assay.domain.conversation import ASSISTANT, TOOL_CALL, TOOL_ERROR, TOOL_RESULT, USER, call_text, transcript
 from assay.domain.digest import derived_seed
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.prompts import candidate_messages
 from assay.domain.run import ClaimedTrial, RunPlan
-from assay.domain.suite import CandidateSpec, Message
+from assay.domain.suite import CandidateSpec, Message, ToolMessage
+from assay.domain.tools import canned_result
 
 DONE: Final = "DONE"
 """The reply with which a simulated user ends the conversation."""
@@ -42,13 +43,14 @@ class Conversation:
         self._candidate = candidate.name
         self._opening = candidate_request(plan, claimed, candidate, model)
         self._said: list[tuple[str, str]] = []
-        self._replies = 0
+        self._messages: list[Message] = []
+        self._replies = self._rounds = 0
         self._truncated = False
         self.request: ModelRequest | None = self._opening
         """The next request; None once the conversation has ended."""
-        for text, truncated in claimed.spoken.get(candidate.name, ()):
+        for reply in claimed.spoken.get(candidate.name, ()):
             if self.request is not None:
-                self.hear(text, truncated=truncated)
+                self.hear(reply)
 
     @property
     def response(self) -> Response:
@@ -56,22 +58,33 @@ class Conversation:
         text = self._said[-1][1] if not self._claimed.task.turns else transcript(self._with_first())
         return Response(candidate=self._candidate, text=text, truncated=self._truncated)
 
-    def hear(self, text: str, *, truncated: bool = False) -> None:
+    def hear(self, reply: Reply) -> None:
         """Add the reply that answers `request`, and prepare the next request."""
         task, asked = self._claimed.task, self.request
         if asked is None:
             raise ValueError("the conversation has ended")
         if asked.purpose.role is Role.USER:
-            message = text.strip()
+            message = reply.text.strip()
             lines = message.splitlines()
             if not lines or lines[-1].strip(" .*\"'`").upper() == DONE:
                 self.request = None
                 return
             self._continue(message)
             return
-        self._said.append((ASSISTANT, text))
+        self._truncated |= reply.truncated
+        if reply.text or not reply.tool_calls:
+            self._said.append((ASSISTANT, reply.text))
+        if reply.tool_calls:
+            results = self._use_tools(reply)
+            self._rounds += 1
+            if self._rounds < task.tool_turns:
+                self._ask(*results)
+                return
+            self._messages += results
+        else:
+            self._messages.append(Message(role=ASSISTANT, content=reply.text))
         self._replies += 1
-        self._truncated |= truncated
+        self._rounds = 0
         user = self._plan.user
         if self._replies < len(task.turns):
             self._continue(task.turns[self._replies].content)
@@ -82,8 +95,20 @@ class Conversation:
 
     def _continue(self, message: str) -> None:
         self._said.append((USER, message))
-        messages = tuple(Message(role=role, content=text) for role, text in self._said)
-        self.request = replace(self._opening, messages=(*self._opening.messages, *messages))
+        self._ask(Message(role=USER, content=message))
+
+    def _ask(self, *messages: Message) -> None:
+        self._messages += messages
+        self.request = replace(self._opening, messages=(*self._opening.messages, *self._messages))
+
+    def _use_tools(self, reply: Reply) -> tuple[Message, Message]:
+        """Note each call with its result; return the messages with the calls and with the results."""
+        results = tuple(canned_result(call, self._claimed.task.tools) for call in reply.tool_calls)
+        for call, result in zip(reply.tool_calls, results, strict=True):
+            self._said.append((TOOL_CALL, call_text(call)))
+            self._said.append((TOOL_ERROR if result.is_error else TOOL_RESULT, result.text))
+        calls = ToolMessage(role=ASSISTANT, content=reply.text, calls=reply.tool_calls)
+        return calls, ToolMessage(role="tool", content="", results=results)
 
     def _with_first(self) -> list[tuple[str, str]]:
         return [(USER, self._claimed.task.turns[0].content), *self._said]
@@ -93,7 +118,8 @@ class Conversation:
         seed = derived_seed(self._plan.seed, task.id, self._claimed.k, self._replies, f"user:{self._candidate}")
         # The simulated user gets one message instead of swapped roles, because several endpoints refuse a conversation that the
         # assistant begins.
-        asked = f"The conversation so far:\n\n{transcript(self._with_first())}\n\nWrite the person's next message."
+        talk = transcript((role, text) for role, text in self._with_first() if role in (USER, ASSISTANT))
+        asked = f"The conversation so far:\n\n{talk}\n\nWrite the person's next message."
         return ModelRequest(
             model=model,
             messages=(
@@ -121,5 +147,6 @@ def candidate_request(plan: RunPlan, claimed: ClaimedTrial, candidate: Candidate
         messages=candidate_messages(plan.system_prompt, claimed.task, candidate),
         parameters=Parameters(seed=seed).over(claimed.task.parameters.over(model.parameters.over(plan.parameters))),
         purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
+        tools=tuple(canned.tool for canned in claimed.task.tools),
         task=None if model.program is None else claimed.task,
     )

@@ -151,7 +151,7 @@ async def _respond(
                         Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
                     )
                 return
-            conversation.hear(answer.reply.text, truncated=answer.reply.truncated)
+            conversation.hear(answer.reply)
             if conversation.request is not None:
                 # Stored before the next turn, so that a killed process repeats one call and not the whole conversation.
                 await bench.journal.record(Entry(trial=claimed.key, calls=answer.calls))

@@ -16,7 +16,7 @@ from assay.scoring.pairwise import PairwiseJudge
 from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.rubrics import ARENA_RUBRIC, default_rubric
 from assay.scoring.scorer_registry import SCORER_REGISTRY
-from assay.scoring.scorers import ScorerEvaluator, option_problems
+from assay.scoring.scorers import TOOL_CALLS, ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def evaluators_for(
     ours = not (task.scoring.source or task.scoring.plugin)
     if ours and (problems := option_problems(method, task.scoring.options)):
         raise SuiteError(f"tasks[{task.id}].score", problems[0])
-    return (ReplyScorer(task.scoring) if task.turns else ScorerEvaluator(task.scoring),)
+    by_reply = task.turns and method != TOOL_CALLS
+    return (ReplyScorer(task.scoring) if by_reply else ScorerEvaluator(task.scoring),)
 
 
 def rubric_of(evaluator: Evaluator) -> Rubric | None:

@@ -173,7 +173,9 @@ def messages_of(
 def prompt_text(task: Task) -> str:
     """Return the candidates' prompt as one text; if there are several messages, each is preceded by its role."""
     text = _messages_text(task)
-    return f"{text}\n\n{CONVERSATION_NOTE}" if task.turns else text
+    tools = "".join(f"\n- {canned.tool.name}: {canned.tool.description}" for canned in task.tools)
+    offered = f"\n\n(The assistant may call these tools:{tools})" if tools else ""
+    return f"{text}\n\n{CONVERSATION_NOTE}{offered}" if task.turns else text
 
 
 def _messages_text(task: Task) -> str:

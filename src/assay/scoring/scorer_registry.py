@@ -47,6 +47,7 @@ SCORER_REGISTRY: Final[Registry[PluginScorer]] = Registry(
         "regex": "assay.scoring.regex:regex_scorer",
         "numeric": "assay.scoring.numeric:numeric",
         "boolean": "assay.scoring.text_match:boolean",
+        "tool_calls": "assay.scoring.tool_calls:tool_calls",
     },
     members=("__call__",),
 )

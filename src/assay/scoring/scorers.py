@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Protocol, assert_never, cast
 from assay.domain.assessment import Assessment
 from assay.domain.errors import did_you_mean
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
-from assay.scoring import custom_scorers, math_scorer, numeric as numbers
+from assay.domain.tools import expected_calls
+from assay.scoring import custom_scorers, math_scorer, numeric as numbers, tool_calls
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
@@ -41,6 +42,7 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
 """Built-in scorers that run in this process."""
 
 MATH: Final = "math"
+TOOL_CALLS: Final = "tool_calls"
 JUDGED: Final = ("judge", "code_arena")
 """Scoring methods in which an LLM grades."""
 
@@ -64,7 +66,13 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
         return problems
     if method == TESTS:
         return test_problems(options)
-    known = () if method in JUDGED else (*_OPTIONS.get(method, ()), "extract")
+    known = (
+        ()
+        if method in JUDGED
+        else tool_calls.OPTIONS
+        if method == TOOL_CALLS
+        else (*_OPTIONS.get(method, ()), "extract")
+    )
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
         + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")
@@ -72,12 +80,20 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
         if name not in known
     ]
     extraction = way_problems(options["extract"]) if "extract" in options else ()
+    if method == TOOL_CALLS:
+        return (*unknown, *tool_calls.option_problems(options))
     return (*unknown, *extraction, *(numbers.option_problems(options) if method == "numeric" else ()))
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     """Return the problems with a task's `expected` for this method, one sentence each."""
     if method not in (*SCORERS, MATH):
+        return ()
+    if method == TOOL_CALLS and expected is not None:
+        try:
+            expected_calls(expected)
+        except ValueError as error:
+            return (f"`expected` {error}",)
         return ()
     if expected is None or not expected.strip():
         missing = "is missing" if expected is None else "is empty"

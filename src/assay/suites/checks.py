@@ -14,8 +14,21 @@ from assay.domain.suite import PERSON
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
-METHODS: Final = ("exact", "similarity", "regex", "numeric", "boolean", "math", "judge", "code_arena", "tests")
+METHODS: Final = (
+    "exact",
+    "similarity",
+    "regex",
+    "numeric",
+    "boolean",
+    "math",
+    "judge",
+    "code_arena",
+    "tests",
+    "tool_calls",
+)
 """Built-in scoring methods."""
+
+TOOL_CALLS: Final = "tool_calls"
 
 COMPARING: Final = frozenset({"exact", "similarity", "regex", "numeric", "boolean", "math"})
 """Methods that compare a response with `expected` and therefore need one."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
-from assay.suites.grammar import Kind, ReadContext, Schema, read_text
+from assay.suites.grammar import Kind, ReadContext, Schema, read_free, read_text
 
 if TYPE_CHECKING:
     from assay.suites.located_yaml import Value
@@ -24,5 +25,16 @@ def _read_expected(value: Value, path: Path, context: ReadContext) -> str | None
     return ", ".join(item for item in items if item is not None)
 
 
+def _read_expected_or_calls(value: Value, path: Path, context: ReadContext) -> str | None:
+    """Read the expected answer; a list of tool calls, `{name, arguments}`, becomes JSON."""
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return json.dumps(read_free(value, path, context), ensure_ascii=False)
+    return _read_expected(value, path, context)
+
+
 _PLAIN: Final[Schema] = {"type": ["string", "number", "boolean"]}
 EXPECTED: Final = Kind(_read_expected, {"anyOf": [_PLAIN, {"type": "array", "items": _PLAIN}]})
+_CALL: Final[Schema] = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+EXPECTED_OR_CALLS: Final = Kind(
+    _read_expected_or_calls, {"anyOf": [_PLAIN, {"type": "array", "items": {"anyOf": [_PLAIN, _CALL]}}]}
+)

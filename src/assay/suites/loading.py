@@ -59,6 +59,7 @@ from assay.suites.scoring import SCORE
 from assay.suites.set_files import is_set, read_set
 from assay.suites.taskfiles import BATCH, TABLES, RowMapping, TaskFile, TaskFileKeys, listed_rows
 from assay.suites.tasks import TASK, TRIALS, TaskRules, read_task
+from assay.suites.tools import TOOL_TURNS, TOOLS, offered_tools
 
 if TYPE_CHECKING:
     from assay.domain.suite import Task
@@ -118,6 +119,8 @@ class SuiteKeys(Keys):
     score = key(SCORE, "Scoring of tasks that do not name their own.")
     user = key(USER, "A model that plays the user in conversations.")
     grade_by = key(GRADE_BY, "How to grade tasks with turns that do not say: as a whole or turn by turn.")
+    tools = key(TOOLS, "Tools that candidates may call, with results.")
+    tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user, 10 by default.")
     tasks = key(
         unread({"anyOf": [{"type": "array", "minItems": 1, "items": TASK.schema}, TaskFileKeys.schema()]}),
         required="Add a list of tasks, or {file: tasks.jsonl}.",
@@ -319,6 +322,8 @@ class _Loader:
         judges = self._judges(keys.judge or ())
         self._set_rules(declared, judges, keys.score)
         self.rules.by_turn = keys.grade_by == TURN
+        self.rules.tools = offered_tools(keys.tools or [], self.context, {})
+        self.rules.tool_turns = keys.tool_turns or self.rules.tool_turns
         if keys.user is not None:
             self.rules.persona = keys.user.persona
             self.rules.columns |= frozenset(columns_named(keys.user.persona))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import did_you_mean
 from assay.domain.suite import Scoring
-from assay.suites.checks import METHODS
+from assay.suites.checks import METHODS, TOOL_CALLS
 from assay.suites.grammar import Kind, ReadContext, Schema, one_of, read_free
 from assay.suites.located_yaml import Value, shown
 
@@ -65,7 +65,13 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
     if None in scorings:
         return None
     judged, *others = (scoring for scoring in scorings if scoring is not None) if value else (None,)
-    if judged is None or not judged.judged or len(others) != 1 or others[0].judged or others[0].method == "tests":
+    if (
+        judged is None
+        or not judged.judged
+        or len(others) != 1
+        or others[0].judged
+        or others[0].method in ("tests", TOOL_CALLS)
+    ):
         problem = f"is {shown(value)}, expected the judge and the scorer that verifies its responses: [judge, math]."
         context.report(path, problem)
         return None

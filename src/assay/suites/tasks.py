@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,10 @@ from assay.domain.model import Parameters
 from assay.domain.prompts import all_columns, columns_named, columns_of, filled_in, prompt_columns
 from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import CandidateSpec, Message, Scoring, Snippet, Task
-from assay.suites.checks import JUDGED
+from assay.domain.tools import CannedTool, expected_calls
+from assay.suites.checks import JUDGED, TOOL_CALLS
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
-from assay.suites.expected import EXPECTED
+from assay.suites.expected import EXPECTED, EXPECTED_OR_CALLS
 from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, key, read_name, whole
 from assay.suites.located_yaml import Value, as_written
 from assay.suites.models import PARAMETERS
@@ -23,6 +25,7 @@ from assay.suites.prompts import PROMPT
 from assay.suites.rubrics import WEIGHT
 from assay.suites.scoring import SCORE
 from assay.suites.snippets import SNIPPETS, SnippetEntry
+from assay.suites.tools import TOOL_TURNS, TOOLS, offered_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +73,7 @@ class TaskKeys(Keys):
     thing = key(WORD, "The display name; by default the id.")
     context = key(TEXT, "The rules that apply to the task.")
     prompt = key(PROMPT)
-    expected = key(EXPECTED)
+    expected = key(EXPECTED_OR_CALLS)
     ideal = key(TEXT, "A solution as it should be written, shown to judges and reviewers.")
     final_answer = key(EXPECTED, "Only the right result; scorers compare with it if there is no `expected`.")
     score = key(SCORE)
@@ -91,6 +94,10 @@ class TaskKeys(Keys):
         TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`."
     )
     grade_by = key(GRADE_BY, "Grade a task with turns as a whole or turn by turn.")
+    tools = key(
+        TOOLS, "Tools that candidates may call, with results; names take the suite's tools. Replaces the suite's."
+    )
+    tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user.")
     persona = key(TEXT, "The simulated user's role in this task, replacing the suite's; empty for no simulated user.")
 
 
@@ -124,6 +131,7 @@ class TaskRules:
         spellings: names of all candidates.
         persona: the persona of the suite's simulated user; None if it has no such user.
         by_turn: True if tasks without this setting are graded turn by turn.
+        tools: the suite's tools by name; `tool_turns` is its maximum number of requests for each message of the user.
         templates: candidates that have their own prompt templates.
         columns: columns that these templates name.
         same_columns: True if all tasks have the same columns, as in a table, so that one report of a missing one is enough.
@@ -137,6 +145,8 @@ class TaskRules:
     models: tuple[str, ...] = ()
     persona: str | None = None
     by_turn: bool = False
+    tools: Mapping[str, CannedTool] = field(default_factory=dict)
+    tool_turns: int = 10
     templates: tuple[CandidateSpec, ...] = ()
     columns: frozenset[str] = frozenset()
     same_columns: bool = False
@@ -196,6 +206,9 @@ def read_task(
         columns={**(columns or {}), **(keys.columns or {})},
         extra={name: content for name in ("category", "difficulty") if (content := getattr(keys, name)) is not None},
     )
+    tools = rules.tools if keys.tools is None else offered_tools(keys.tools, context, rules.tools)
+    if tools:
+        task = replace(task, tools=tuple(tools.values()), tool_turns=keys.tool_turns or rules.tool_turns)
     task = _with_turns(task, keys, rules)
     _apply_rules(task, keys, rules, of_row)
     return task if task.prompt or not task.columns else replace(task, prompt=_prompt_of_columns(task))
@@ -209,7 +222,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
         node.report("persona", "needs a simulated user.", "Add `user: {model: provider/name}` to the suite.")
     if turns and not task.prompt:
         task = replace(task, prompt=(Message(role="user", content=turns[0].content),))
-    elif turns or persona:
+    elif turns or persona or task.tools:
         first = columns_of(task).get("prompt")
         if first is None and task.prompt:
             node.report("prompt", "has no user message, but a conversation begins with one.")
@@ -219,7 +232,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
         if name not in columns:
             node.context.report(node.path, f"has no column {name!r}, which the persona names.")
     by_turn = rules.by_turn if keys.grade_by is None else keys.grade_by == TURN
-    if not turns or (len(turns) == 1 and not persona):
+    if not turns or (len(turns) == 1 and not persona and not task.tools):
         return task
     if by_turn and persona:
         problem = "is `turn`, but with a simulated user the number of turns is not known in advance."
@@ -258,6 +271,11 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
         name = "final_answer" if task.expected is None and task.final_answer is not None else "expected"
         for problem in node.context.checks.reference_problems(method, task.reference):
             node.report(name, problem)
+    given = node.values.get("expected")
+    if method != TOOL_CALLS and isinstance(given, list) and any(isinstance(item, dict) for item in given):
+        node.report("expected", f"is a list with mappings, which only `score: {TOOL_CALLS}` compares.")
+    if method == TOOL_CALLS:
+        _check_calls(task, node)
     if method in JUDGED and not rules.has_judge:
         node.report("score", f"is {method}, but the suite has no judge.", "Add `judge: provider/name` to the suite.")
     given = node.values.get("snippets")
@@ -285,6 +303,22 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
             f"has one candidate ({only}), but a joint judge compares at least two.",
             "Add a snippet of another candidate, or set `mode: each` on the judge.",
         )
+
+
+def _check_calls(task: Task, node: Node) -> None:
+    """Report what makes a task unfit for comparing its tool calls with those expected."""
+    names = [canned.tool.name for canned in task.tools]
+    if not names:
+        node.report("score", f"is {TOOL_CALLS}, but the task offers no tools.", "Add `tools` to the task or the suite.")
+        return
+    if task.by_turn:
+        node.report("grade_by", f"is turn, but `score: {TOOL_CALLS}` compares all calls of a conversation.")
+    with suppress(ValueError):  # reported with the other problems of `expected`
+        for call in expected_calls(task.reference or ""):
+            if call.name not in names:
+                node.report(
+                    "expected", f"names the tool {call.name!r}, which is not offered.{did_you_mean(call.name, names)}"
+                )
 
 
 def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay import __version__
 from assay.app.exports.exporters import Exported, ExportRequest, only_counted, output_folder
-from assay.domain.conversation import ASSISTANT, messages_of
+from assay.domain.conversation import ASSISTANT, TOOL_CALL, TOOL_ERROR, TOOL_RESULT, messages_of
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -250,12 +250,17 @@ def _samples(
         )
 
 
+# Logs know no other roles of messages.
+_ROLES: Final = {TOOL_CALL: ASSISTANT, TOOL_RESULT: "tool", TOOL_ERROR: "tool"}
+
+
 def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ...]:
     """Return the messages after the prompt as (role, text): the response, or the rest of the conversation."""
     if not responses:
         return ()
     # The first message of a transcript is the user's, which the prompt ends with.
     spoken = messages_of(responses[-1].text)[1:] if task.turns else ()
+    spoken = tuple((_ROLES.get(role, role), text) for role, text in spoken)
     return spoken or ((ASSISTANT, responses[-1].text),)
 
 

@@ -120,6 +120,8 @@ class TaskDraft:
     turns: Sequence[object] | None = None
     persona: str | None = None
     grade_by: str | None = None
+    tools: Sequence[object] | None = None
+    tool_turns: int | None = None
     category: object = None
     difficulty: object = None
 
@@ -144,6 +146,7 @@ class SuiteDraft:
     rubric: Sequence[str | Mapping[str, object]] | None = None
     trials: int | None = None
     review: object = None
+    tools: Sequence[object] | None = None
     map: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
     system_prompt: str | None = None

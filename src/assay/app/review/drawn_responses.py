@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from assay.domain.conversation import messages_of
+from assay.domain.conversation import ASSISTANT, USER, messages_of
 from assay.report.markdown import Node, reading_tree
 from assay.report.syntax import is_code_language, marks_of
 
@@ -89,6 +89,11 @@ def _turns(text: str) -> list[Node]:
     turns: list[Node] = []
     line = 1
     for role, message in messages_of(text):
-        turns.append(["section", {"role": role}, *reading_tree(message, first_line=line + 2)])
-        line += message.count("\n") + 4
+        last = line + 2 + message.count("\n")
+        if role in (USER, ASSISTANT):
+            inside = reading_tree(message, first_line=line + 2)
+        else:  # a tool's name, arguments or result is not Markdown
+            inside = [["pre", {"data-at": f"{line + 2}-{last}"}, ["code", {}, message]]]
+        turns.append(["section", {"role": role.replace(" ", "_")}, *inside])
+        line = last + 2
     return turns

@@ -17,14 +17,15 @@ from assay.app.runs.cost_estimate import Tally, check_cap, over_budget
 from assay.app.webhooks import check_webhook
 from assay.app.workspace import Workspace, browser_notes
 from assay.domain.assessment import Response
-from assay.domain.calls import ModelRequest, Role
+from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TaskKey, TrialKey, folded
 from assay.domain.lifecycle import Policy
 from assay.domain.names import name_problem
 from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, RunPlan
 from assay.domain.selection import Selection
-from assay.domain.suite import CandidateSpec, Suite, Task
+from assay.domain.suite import CandidateSpec, Suite, Task, ToolMessage
+from assay.domain.tools import ToolCall
 from assay.engine.conversation import Conversation
 from assay.engine.estimate import CostEstimate, likely_tokens
 from assay.engine.planning import chosen_candidates, planned_run, planned_tasks
@@ -281,8 +282,12 @@ def _requests(
             conversation = Conversation(plan, claimed, candidate, candidate.model)
             while (request := conversation.request) is not None:
                 yield request
-                # At four characters per token, this is half of the maximum answer, as `likely_tokens` assumes.
-                conversation.hear(_UNKNOWN * 2 * (request.parameters.max_tokens or 0))
+                # At four characters per token, this is half of the maximum answer, as `likely_tokens` assumes. One round of
+                # tool calls is assumed for each message of the user.
+                calls = tuple(ToolCall(id="", name=tool.name, arguments={}) for tool in request.tools[:1])
+                used = isinstance(request.messages[-1], ToolMessage)
+                text = _UNKNOWN * 2 * (request.parameters.max_tokens or 0)
+                conversation.hear(Reply(text=text, tool_calls=() if used else calls))
             responses[candidate.name] = conversation.response
     for evaluator in evaluators_for(planned.task, plan.judges, plan.rubric, k=k):
         if not evaluator.by_model:

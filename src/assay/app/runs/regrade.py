@@ -367,6 +367,8 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
     told = "prompt" if task.prompt != now.prompt else "context" if task.context != now.context else None
     if [turn.content for turn in task.turns] != [turn.content for turn in now.turns]:
         told = "conversation"
+    if (task.tools, task.tool_turns) != (now.tools, now.tool_turns):
+        told = "set of tools"
     if asked and told is not None:
         raise InputError(
             f"task {task.id}",

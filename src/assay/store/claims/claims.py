@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cachetools import LRUCache
-from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, insert, or_, select, update
 
 from assay.domain.assessment import Response
-from assay.domain.calls import Role
+from assay.domain.calls import Reply, Role
 from assay.domain.errors import Refused, StoreError, UnknownName
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState, standing
@@ -24,7 +24,7 @@ from assay.domain.suite import PERSON, Task
 from assay.store.claims.held_trial import Holding
 from assay.store.claims.process_locks import OwnerLocks
 from assay.store.database import schema
-from assay.store.database.codec import bytes_text, task_record
+from assay.store.database.codec import bytes_text, task_record, tool_calls_record
 from assay.store.database.connections import Database, portions
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, move_trials, unread_among
 from assay.store.database.name_keys import candidate_names
@@ -359,20 +359,29 @@ def _responses(
 
 def _spoken(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
-) -> dict[int, dict[str, list[tuple[str, bool]]]]:
+) -> dict[int, dict[str, list[Reply]]]:
     """Return the stored replies of unfinished conversations in order, by trial and candidate."""
-    spoken: dict[int, dict[str, list[tuple[str, bool]]]] = {}
+    spoken: dict[int, dict[str, list[Reply]]] = {}
     table, body = schema.call, schema.body
     rows = connection.execute(
-        select(table.c.trial_key, table.c.candidate_key, table.c.attempt, table.c.finish_reason, body.c.content)
-        .join(body, body.c.key == table.c.body_key)
+        select(
+            table.c.trial_key,
+            table.c.candidate_key,
+            table.c.attempt,
+            table.c.finish_reason,
+            table.c.tool_calls,
+            body.c.content,
+        )
+        .outerjoin(body, body.c.key == table.c.body_key)
         .where(table.c.trial_key.in_(keys), table.c.role.in_(_SPEAKERS), table.c.fail_kind.is_(None))
+        .where(or_(table.c.body_key.is_not(None), table.c.tool_calls.is_not(None)))
         .order_by(table.c.key)
     )
-    for trial, candidate, attempt, finish, content in rows:
+    for trial, candidate, attempt, finish, calls, content in rows:
         name = names.get(candidate)
         if name is not None and attempt == holdings[trial].rounds.get(candidate, 0) + 1:
-            spoken.setdefault(trial, {}).setdefault(name, []).append((bytes_text(content), finish == "length"))
+            reply = Reply(text=bytes_text(content or b""), finish_reason=finish, tool_calls=tool_calls_record(calls))
+            spoken.setdefault(trial, {}).setdefault(name, []).append(reply)
     return spoken
 
 

@@ -37,6 +37,7 @@ from assay.domain.suite import (
     SuiteCopy,
     Task,
 )
+from assay.domain.tools import CannedAnswer, CannedTool, Tool, ToolCall
 from assay.domain.verdicts import VerdictRules
 
 if TYPE_CHECKING:
@@ -118,11 +119,22 @@ def task_record(content: bytes) -> Task:
         scoring=_scoring(data["scoring"]),
         tags=tuple(data["tags"]),
         turns=tuple(Turn(**turn) for turn in data.get("turns", ())),
+        tools=tuple(
+            CannedTool(
+                tool=Tool(**canned["tool"]), answers=tuple(CannedAnswer(**answer) for answer in canned["answers"])
+            )
+            for canned in data.get("tools", ())
+        ),
         snippets=tuple(
             Snippet(candidate=snippet["candidate"], files=tuple(SourceFile(**file) for file in snippet["files"]))
             for snippet in data["snippets"]
         ),
     )
+
+
+def tool_calls_record(content: str | None) -> tuple[ToolCall, ...]:
+    """Return the tool calls in the column of a stored call."""
+    return () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
 
 
 def plan_bytes(plan: RunPlan) -> bytes:

@@ -321,6 +321,7 @@ call = Table(
     Column("fail_detail", Text),
     Column("request_digest", String(32), nullable=False),
     Column("body_key", Key),
+    Column("tool_calls", Text),
     Index("ix_call_trial_key", "trial_key"),
     # Only these replies are looked up by their request; an index over all calls would slow every commit.
     Index(
@@ -330,7 +331,10 @@ call = Table(
         postgresql_where=text("role = 'structurer'"),
     ),
 )
-"""`body_key` holds a reply that could not be used; a usable reply is kept in the response or assessment that it led to."""
+"""`body_key` holds a reply that could not be used; a usable reply is kept in the response or assessment that it led to.
+
+`tool_calls` is JSON of the calls in a reply, which a resumed conversation needs.
+"""
 
 job = Table(
     "job",

@@ -13,7 +13,7 @@ from assay.domain.calls import Role
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.run import CallRecord, Entry, NewAssessment
 from assay.store.claims.held_trial import Holding, Slot
-from assay.store.database.codec import assessment_bytes, plain, request_digest, text_bytes
+from assay.store.database.codec import assessment_bytes, json_text, plain, request_digest, text_bytes
 from assay.store.database.connections import take_keys
 from assay.store.database.counters import ASSESSMENT, CounterChanges
 from assay.store.database.name_keys import NameKeys
@@ -124,6 +124,7 @@ class CommitRows:
                 *failed,
                 request_digest(call.request) if call.job is None else call.job.digest,
                 kept,
+                json_text(reply.tool_calls) if reply is not None and reply.tool_calls else None,
             )
         )
         return key

@@ -88,7 +88,7 @@ def _add_call(
         (
             key, portion.run.run_key, trial.key, "judge", None, grader, 1, 1, plain(imported.judge), None, None,
             imported.input_tokens, imported.output_tokens, imported.latency_s, None, imported.cost_usd, "",
-            None, None, None, "", None,
+            None, None, None, "", None, None,
         )
     )  # fmt: skip
     return key

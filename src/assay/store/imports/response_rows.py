@@ -82,7 +82,7 @@ def call_row(
         key, portion.run.run_key, trial_key, "candidate", candidate_key, None, 1, 1,
         stored(response.candidate) if model is None else model, model, finish,
         response.input_tokens, response.output_tokens, response.latency_s, None, response.cost_usd,
-        response.started or "", *failed, "", None,
+        response.started or "", *failed, "", None, None,
     )  # fmt: skip
 
 

@@ -69,6 +69,16 @@ def test_turns_are_rendered_each_by_itself_at_its_lines() -> None:
     assert "Turn 9 · user" in json.dumps(second, ensure_ascii=False), "a heading that a model wrote is part of its turn"
 
 
+def test_calls_and_results_of_tools_are_shown_as_written() -> None:
+    talk = [("user", "Hi"), ("tool call", 'look {"at": "_a_"}'), ("tool result", "*b*\n*c*"), ("tool error", "no")]
+    text = transcript(talk)
+    _, call, result, error = shown(text, "turns")["tree"]
+    assert [turn[1]["role"] for turn in (call, result, error)] == ["tool_call", "tool_result", "tool_error"]
+    assert call[2] == ["pre", {"data-at": "7-7"}, ["code", {}, 'look {"at": "_a_"}']]
+    assert result[2] == ["pre", {"data-at": "11-12"}, ["code", {}, "*b*\n*c*"]]
+    assert text.split("\n")[int(error[2][1]["data-at"].split("-")[0]) - 1] == "no"
+
+
 def test_text_that_would_grow_too_much_stays_source() -> None:
     table = "|a" * 500 + "\n" + "|-" * 500 + "\n" + "x\n" * 5_000
     assert shown(table, "prose")["tree"] == []

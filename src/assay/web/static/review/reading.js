@@ -9,6 +9,7 @@ import { calledBy, drawResponse, paint, quotedLines, quotesOf } from "./item.js"
 import { formula } from "./formulas.js";
 
 const TAGS = new Set("p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a table thead tbody tr th td section".split(" "));
+const TURNS = new Set(["user", "assistant", "tool_call", "tool_result", "tool_error"]);
 const OPEN_LEVELS = 2;
 const SIMILAR = 0.5;
 const MOST_WORDS = 3_000;
@@ -62,7 +63,10 @@ function nodes(tree) {
     if (!TAGS.has(tag)) return nodes(children);
     if (tag === "code" && attributes["data-tex"]) return [formula(children.join(""), attributes["data-tex"] === "block")];
     const shown = attributes["data-at"] ? { "data-at": attributes["data-at"] } : {};
-    if (tag === "section") return [h("section", { class: `turn-of ${attributes.role === "user" ? "user" : "assistant"}` }, h("h3", { class: "quiet" }, t(`review.turn.${attributes.role === "user" ? "user" : "assistant"}`)), nodes(children))];
+    if (tag === "section") {
+      const role = TURNS.has(attributes.role) ? attributes.role : "assistant";
+      return [h("section", { class: `turn-of ${role}` }, h("h3", { class: "quiet" }, t(`review.turn.${role}`)), nodes(children))];
+    }
     if (tag === "code" && attributes["data-marks"]) return [h("code", shown, paint(children.join(""), attributes["data-marks"]).map((line) => [...line.map(([kind, piece]) => h("span", { class: kind || null }, visible(piece))), "\n"]))];
     if (tag === "a" && /^https?:\/\//.test(attributes.href ?? "")) Object.assign(shown, { href: attributes.href, rel: "noopener noreferrer nofollow", target: "_blank" });
     if (tag === "ol" && attributes.start) shown.start = attributes.start;
