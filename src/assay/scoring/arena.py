@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
+from assay.domain.assessment import Assessment, Flag, FlagKind, weights_of
 from assay.domain.calls import ModelRequest
 from assay.domain.model import Parameters
 from assay.domain.pages import PageRequest, Shots, Unseen
-from assay.domain.run import Slot
 from assay.domain.suite import Image, JudgeSpec, Rubric
 from assay.scoring.evaluator import Answer, MoreRequests, Request, Sitting, UnreadableReply
 from assay.scoring.judge import JUDGE_DEFAULTS, EachJudge, assessment_of, request_of
 from assay.scoring.pages import page_of
 from assay.scoring.prompts import ARENA
-from assay.scoring.rubric_evaluator import RubricEvaluator
+from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 TEMPERATURE: Final = 0.3
 """Parameters of this judge, unless its suite sets a temperature that differs from a judge's usual one."""
@@ -30,9 +29,7 @@ TEMPERATURE: Final = 0.3
 class ArenaJudge(RubricEvaluator):
     """Makes one call per candidate, with pictures of its page if there are any."""
 
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
-        return self.slot_for_each(candidates)
+    slots = RubricEvaluator.slot_for_each
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Request that the page be rendered; request nothing if the response has no page."""
@@ -64,22 +61,12 @@ class ArenaJudge(RubricEvaluator):
         return replace(request, messages=(*before, replace(last, images=(*last.images, *images))))
 
     def _nothing(self, sitting: Sitting) -> Assessment:
-        (response,) = sitting.responses
+        name = sitting.responses[0].candidate
+        grades = [grade_on(criterion, name, criterion.low) for criterion in self.rubric.criteria]
+        reason = "The response holds no web page."
         return Assessment(
-            grades=tuple(
-                Grade(
-                    candidate=response.candidate,
-                    criterion=criterion.name,
-                    score=0.0,
-                    raw_score=criterion.low,
-                    min_score=criterion.low,
-                    max_score=criterion.high,
-                    reason="The response holds no web page.",
-                    confidence=1.0,
-                )
-                for criterion in self.rubric.criteria
-            ),
-            scores={response.candidate: 0.0},
+            grades=tuple(replace(grade, reason=reason, confidence=1.0) for grade in grades),
+            scores={name: 0.0},
             weights=weights_of(self.rubric),
             labels=dict(sitting.labels),
         )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, weights_of
+from assay.domain.assessment import Assessment, Flag, FlagKind, weights_of
 from assay.domain.run import Slot
 from assay.domain.suite import JudgeMode, Rubric
-from assay.scoring.rubric_evaluator import RubricEvaluator
+from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 if TYPE_CHECKING:
     from assay.scoring.evaluator import Answer, Request, Sitting
@@ -40,20 +40,8 @@ class PersonJudge(RubricEvaluator):
 def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
     """Return an assessment without scores, for a person to fill in; `reply` is a judge's unreadable reply, if any."""
     names = [response.candidate for response in sitting.responses]
-    grades = tuple(
-        Grade(
-            candidate=name,
-            criterion=criterion.name,
-            score=None,
-            raw_score=None,
-            min_score=criterion.low,
-            max_score=criterion.high,
-        )
-        for name in names
-        for criterion in rubric.criteria
-    )
     return Assessment(
-        grades=grades,
+        grades=tuple(grade_on(criterion, name) for name in names for criterion in rubric.criteria),
         scores=dict.fromkeys(names),
         weights=weights_of(rubric),
         report=reply,

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Response, weighted_scores, weights_of
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.model import Parameters
-from assay.domain.run import Slot
 from assay.domain.suite import Criterion, JudgeSpec, Message, Rubric, Task
 from assay.scoring.evaluator import Answer, Sitting, UnreadableReply
 from assay.scoring.flags import flags_of
 from assay.scoring.prompts import JOINT, SOLO, filled, named_placeholders, system_prompt
 from assay.scoring.reply_parser import Reading, read_grading
-from assay.scoring.rubric_evaluator import RubricEvaluator
+from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 from assay.scoring.verification import rule_flags
 
 Schema: TypeAlias = "dict[str, JsonValue]"
@@ -53,9 +52,7 @@ class JointJudge(RubricEvaluator):
 class EachJudge(JointJudge):
     """A judge that grades each response separately, with one call per candidate."""
 
-    def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
-        return self.slot_for_each(candidates)
+    slots = RubricEvaluator.slot_for_each
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """Return the question about this sitting's only response; raises ValueError if it has several responses."""
@@ -103,10 +100,20 @@ def request_of(
     """Return the question about this sitting; `template` replaces Assay's own template."""
     labels = labels_of(sitting)
     shown = tuple(labels[response.candidate] for response in sitting.responses)
+    messages = _messages(spec, rubric, sitting, labels, template)
+    answer = AnswerSchema(name="grading", schema=answer_schema(shown, rubric))
+    return judge_request(spec, sitting, messages, answer, candidate=candidate)
+
+
+def judge_request(
+    spec: JudgeSpec, sitting: Sitting, messages: tuple[Message, ...], answer: AnswerSchema, candidate: str | None = None
+) -> ModelRequest:
+    """Return a request to the judge, with its complete parameters and the seed of this sitting."""
+    parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
     return ModelRequest(
         model=spec.model,
-        messages=_messages(spec, rubric, sitting, labels, template),
-        parameters=asked_with(spec, sitting),
+        messages=messages,
+        parameters=parameters if sitting.seed is None else Parameters(seed=sitting.seed).over(parameters),
         purpose=Purpose(
             role=Role.JUDGE,
             task=sitting.task.id,
@@ -114,16 +121,10 @@ def request_of(
             attempt=sitting.attempt,
             candidate=candidate,
             judge=spec.name,
-            labels=labels,
+            labels=labels_of(sitting),
         ),
-        answer_schema=AnswerSchema(name="grading", schema=answer_schema(shown, rubric)),
+        answer_schema=answer,
     )
-
-
-def asked_with(spec: JudgeSpec, sitting: Sitting) -> Parameters:
-    """Return the judge's complete parameters, with the seed of this sitting."""
-    parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
-    return parameters if sitting.seed is None else Parameters(seed=sitting.seed).over(parameters)
 
 
 def labels_of(sitting: Sitting) -> dict[str, str]:
@@ -330,15 +331,9 @@ def _blind_flags(reply: Reply) -> tuple[Flag, ...]:
 def _grade(candidate: str, criterion: Criterion, reading: Reading) -> Grade:
     read = reading.grades.get((candidate, criterion.name))
     score = read.score if read else None
-    raw = score.raw if score else None
-    return Grade(
-        candidate=candidate,
-        criterion=criterion.name,
-        score=None if raw is None or (score is not None and score.outside) else criterion.normalised(raw),
-        raw_score=raw,
-        min_score=criterion.low,
-        max_score=criterion.high,
-        reason=read.reason if read else "",
-        evidence=read.evidence if read else (),
-        confidence=read.confidence if read else None,
-    )
+    grade = grade_on(criterion, candidate, score.raw if score else None)
+    if score is not None and score.outside:
+        grade = replace(grade, score=None)
+    if read is None:
+        return grade
+    return replace(grade, reason=read.reason, evidence=read.evidence, confidence=read.confidence)

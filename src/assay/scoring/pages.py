@@ -58,10 +58,7 @@ def _fenced(text: str) -> dict[str, str]:
 
 
 _LANGUAGES: Final = {
-    "html": "html",
-    "htm": "html",
-    "xhtml": "html",
-    "svg": "html",
+    **dict.fromkeys(("html", "htm", "xhtml", "svg"), "html"),
     "css": "css",
     "js": "js",
     "javascript": "js",

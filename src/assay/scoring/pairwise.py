@@ -15,11 +15,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Response
-from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
+from assay.domain.calls import AnswerSchema, ModelRequest, Reply
 from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import Answer, MoreRequests, Sitting, UnreadableReply
 from assay.scoring.function_evaluator import plain_grade
-from assay.scoring.judge import asked_with, closed_object, cut_flags, labels_of, messages_of
+from assay.scoring.judge import closed_object, cut_flags, judge_request, labels_of, messages_of
 from assay.scoring.prompts import PAIR
 from assay.scoring.reply_parser import prose_of, read_grading
 from assay.scoring.rubric_evaluator import RubricEvaluator
@@ -78,25 +78,11 @@ class PairwiseJudge(RubricEvaluator):
         two = replace(sitting, responses=meeting)
         first, second = (labels[response.candidate] for response in meeting)
         example = f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
-        return ModelRequest(
-            model=self.spec.model,
-            messages=messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example),
-            parameters=asked_with(self.spec, sitting),
-            purpose=Purpose(
-                role=Role.JUDGE,
-                task=sitting.task.id,
-                trial=sitting.k,
-                attempt=sitting.attempt,
-                judge=self.spec.name,
-                labels=labels,
-            ),
-            answer_schema=AnswerSchema(
-                name="verdict",
-                schema=closed_object(
-                    {"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}}
-                ),
-            ),
+        schema = closed_object(
+            {"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}}
         )
+        messages = messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example)
+        return judge_request(self.spec, sitting, messages, AnswerSchema(name="verdict", schema=schema))
 
     def _assessment(
         self, sitting: Sitting, labels: dict[str, str], heard: list[_Heard], answers: tuple[Answer, ...]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.json_repair import CutText, LooseText, read_loosely
@@ -72,11 +72,8 @@ def read_grading(
     if not loose.documents and "&quot;" in text:
         loose = read_loosely(html.unescape(text))
     names = Names(labels, rubric)
-    readings = [
-        walked
-        for document in loose.documents[-MAX_DOCUMENTS:]
-        if (walked := _walk_document(document.value, names)).grades
-    ]
+    walks = [_Walk(names).walk(document.value) for document in loose.documents[-MAX_DOCUMENTS:]]
+    readings = [walk for walk in walks if walk.grades]
     if not readings:
         grades = spoken_grades(_prose(loose, cut=cut), labels, names, rubric) if spoken else {}
         if not grades:
@@ -85,7 +82,7 @@ def read_grading(
     best = max(range(len(readings)), key=lambda place: (readings[place].readable, len(readings[place].grades), place))
     merged = readings[best]
     for other in (*readings[best + 1 :], *reversed(readings[:best])):
-        merged.take_whom_it_lacks(other)
+        merged.add_missing(other)
     known = set(merged.graded)
     return Reading(
         grades=merged.grades,
@@ -142,10 +139,22 @@ _LABEL_LIKE: Final = re.compile(rf"^(?:(?:{GLUED_NOUN})?[A-Z]{{1,2}}|{NOUN}[\s_\
 # --- walking a document --------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Walked:
-    """The grades of one document, while they are being collected."""
+@dataclass(frozen=True, slots=True)
+class _Stranger:
+    """A label that does not belong to any candidate."""
 
+    label: str
+
+
+_Whose: TypeAlias = str | _Stranger | None
+_Fields: TypeAlias = "dict[str, tuple[str, JsonValue]]"
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Collects the grades of one document. `whose` and `about` are the candidate and criterion of the current part."""
+
+    names: Names
     grades: dict[tuple[str, str], ReadGrade] = field(default_factory=dict)
     strangers: list[str] = field(default_factory=list)
     report: str = ""
@@ -159,12 +168,7 @@ class _Walked:
     def graded(self) -> set[str]:
         return {candidate for candidate, _ in self.grades}
 
-    def note(self, candidate: str, criterion: str, grade: ReadGrade) -> None:
-        before = self.grades.get((candidate, criterion))
-        if before is None or grade.weight >= before.weight:
-            self.grades[candidate, criterion] = grade
-
-    def take_whom_it_lacks(self, other: _Walked) -> None:
+    def add_missing(self, other: _Walk) -> None:
         """Copy missing grades from another document, because some judges write one document per candidate or grade."""
         lacked = other.graded - self.graded
         self.grades.update({key: grade for key, grade in other.grades.items() if key not in self.grades})
@@ -172,191 +176,143 @@ class _Walked:
         if lacked and other.report and other.report not in self.report:
             self.report = f"{self.report}\n\n{other.report}".strip()
 
+    def walk(self, node: JsonValue, whose: _Whose = None, about: Criterion | None = None, depth: int = 0) -> _Walk:
+        """Collect the grades in a value and in the values inside it."""
+        if depth > MAX_WALK:
+            return self
+        if isinstance(node, list):
+            for item in node:
+                self.walk(item, whose, about, depth + 1)
+        elif isinstance(node, str) and node.lstrip()[:1] == "{" and depth < 3:  # a document inside a string of this one
+            for document in read_loosely(node).documents:
+                self.walk(document.value, whose, about, depth + 2)
+        elif isinstance(node, dict):
+            self._walk_object(node, whose, about, depth)
+        else:
+            self._note_scalar(node, whose, about)
+        return self
 
-@dataclass(frozen=True, slots=True)
-class _Stranger:
-    """A label that does not belong to any candidate."""
+    def _walk_object(self, node: dict[str, JsonValue], whose: _Whose, about: Criterion | None, depth: int) -> None:
+        names, fields = self.names, _by_canonical_key(node)
+        whose, about = _from_fields(fields, names, whose, about)
+        grade_keys = self._note_grade(fields, whose, about)
+        for plain, (key, value) in fields.items():
+            if plain in grade_keys:
+                continue
+            if whose is None and (candidate := names.candidate(key)):
+                self.walk(value, candidate, about, depth + 1)
+            elif whose is None and about is None and (pair := names.both(key)):
+                self.walk(value, *pair, depth + 1)
+            elif about is None and (criterion := names.criterion(key)):
+                self._note_criterion(fields, value, whose, criterion, depth)
+            elif plain in _RANKING_KEYS:
+                self.ranking = self.ranking or list(_ranked(value, names))
+            elif plain in _REPORT_KEYS and isinstance(value, str):
+                self.report = self.report or value
+            elif isinstance(value, dict | list):
+                stranger = whose is None and isinstance(value, dict) and _LABEL_LIKE.match(key.strip(WRAPPING))
+                self.walk(value, _Stranger(key) if stranger else whose, about, depth + 1)
+            elif isinstance(value, str) and value.lstrip()[:1] == "{":
+                self.walk(value, whose, about, depth + 1)
+            elif about is not None and whose is None and _LABEL_LIKE.match(key.strip(WRAPPING)):
+                self._note_scalar(value, _Stranger(key), about)
 
-    label: str
+    def _note_grade(self, fields: _Fields, whose: _Whose, about: Criterion | None) -> frozenset[str]:
+        """Record this object if it is a grade; return the keys that were used."""
+        names = self.names
+        criterion = about or names.lone_criterion
+        if criterion is None:
+            return frozenset()
+        score_key = next(
+            (
+                plain
+                for plain in (*_SCORE_KEYS, *(_CHOICE_KEYS if criterion.labels else ()))
+                if plain in fields
+                and not isinstance(fields[plain][1], dict | list)
+                and (whose is not None or names.candidate(fields[plain][0]) is None)
+                and (about is not None or names.criterion(fields[plain][0]) is None)
+                and not (
+                    plain == "label" and isinstance(fields[plain][1], str) and names.candidate(str(fields[plain][1]))
+                )
+            ),
+            None,
+        )
+        reasons = [plain for plain in _REASON_KEYS if isinstance(_value(fields, plain), str)]
+        if score_key is None and not (about is not None and reasons):
+            return frozenset()
+        total_keys = [plain for plain in _TOTAL_KEYS if plain in fields]
+        evidence_keys = [plain for plain in _EVIDENCE_KEYS if plain in fields]
+        total = fields[total_keys[0]][1] if total_keys else None
+        grade = ReadGrade(
+            score=read_score(fields[score_key][1], criterion, total=total) if score_key else None,
+            reason=str(fields[reasons[0]][1]).strip() if reasons else "",
+            evidence=tuple(text for plain in evidence_keys for text in _texts(fields[plain][1])),
+            confidence=_confidence(_value(fields, "confidence")),
+        )
+        self._note(grade, whose, criterion)
+        return frozenset({score_key or "confidence", "confidence", *reasons, *total_keys, *evidence_keys})
+
+    def _note_criterion(self, fields: _Fields, value: JsonValue, whose: _Whose, about: Criterion, depth: int) -> None:
+        """Record the value of a criterion's key: a score with the reason in another key, a grade, or grades by candidate."""
+        if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
+            value = value[0]
+        if isinstance(value, dict | list):
+            self.walk(value, whose, about, depth + 1)
+            return
+        beside = canonical(about.name)
+        reasons = (_value(fields, beside + tail) for tail in _REASON_KEYS)
+        reason = next((told.strip() for told in reasons if isinstance(told, str)), "")
+        evidence = tuple(text for tail in _EVIDENCE_KEYS for text in _texts(_value(fields, beside + tail)))
+        score = read_score(value, about)
+        if score is not None or reason:
+            self._note(ReadGrade(score=score, reason=reason, evidence=evidence), whose, about)
+
+    def _note_scalar(self, value: JsonValue, whose: _Whose, about: Criterion | None) -> None:
+        criterion = about or (self.names.lone_criterion if whose is not None else None)
+        if criterion is None or isinstance(value, dict | list) or (score := read_score(value, criterion)) is None:
+            return
+        if whose is not None or score.raw is not None:
+            self._note(ReadGrade(score=score), whose, criterion)
+
+    def _note(self, grade: ReadGrade, whose: _Whose, criterion: Criterion) -> None:
+        if isinstance(whose, _Stranger):
+            if grade.score is not None:
+                self.strangers.append(whose.label)
+        elif (candidate := whose or self.names.lone_candidate) is not None:
+            before = self.grades.get((candidate, criterion.name))
+            if before is None or grade.weight >= before.weight:
+                self.grades[candidate, criterion.name] = grade
 
 
-def _walk_document(value: JsonValue, names: Names) -> _Walked:
-    walked = _Walked()
-    _walk(value, walked, names, whose=None, about=None, depth=0)
-    return walked
-
-
-def _walk(
-    node: JsonValue,
-    walked: _Walked,
-    names: Names,
-    *,
-    whose: str | _Stranger | None,
-    about: Criterion | None,
-    depth: int,
-) -> None:
-    if depth > MAX_WALK:
-        return
-    if isinstance(node, list):
-        for item in node:
-            _walk(item, walked, names, whose=whose, about=about, depth=depth + 1)
-        return
-    if isinstance(node, str) and node.lstrip()[:1] == "{" and depth < 3:  # a document inside a string of this one
-        for document in read_loosely(node).documents:
-            _walk(document.value, walked, names, whose=whose, about=about, depth=depth + 2)
-        return
-    if not isinstance(node, dict):
-        _note_scalar(node, walked, names, whose=whose, about=about)
-        return
-    fields = _by_canonical_key(node)
-    whose, about = _from_fields(fields, names, whose=whose, about=about)
-    grade_keys = _note_grade(fields, walked, names, whose=whose, about=about)
-    for plain, (key, value) in fields.items():
-        if plain in grade_keys:
-            continue
-        if whose is None and (candidate := names.candidate(key)):
-            _walk(value, walked, names, whose=candidate, about=about, depth=depth + 1)
-        elif whose is None and about is None and (pair := names.both(key)):
-            _walk(value, walked, names, whose=pair[0], about=pair[1], depth=depth + 1)
-        elif about is None and (criterion := names.criterion(key)):
-            _note_criterion(fields, plain, value, walked, names, whose=whose, about=criterion, depth=depth)
-        elif plain in _RANKING_KEYS:
-            walked.ranking = walked.ranking or list(_ranked(value, names))
-        elif plain in _REPORT_KEYS and isinstance(value, str):
-            walked.report = walked.report or value
-        elif isinstance(value, dict | list):
-            stranger = whose is None and isinstance(value, dict) and _LABEL_LIKE.match(key.strip(WRAPPING))
-            _walk(value, walked, names, whose=_Stranger(key) if stranger else whose, about=about, depth=depth + 1)
-        elif isinstance(value, str) and value.lstrip()[:1] == "{":
-            _walk(value, walked, names, whose=whose, about=about, depth=depth + 1)
-        elif about is not None and whose is None and _LABEL_LIKE.match(key.strip(WRAPPING)):
-            _note_scalar(value, walked, names, whose=_Stranger(key), about=about)
-
-
-def _by_canonical_key(node: dict[str, JsonValue]) -> dict[str, tuple[str, JsonValue]]:
+def _by_canonical_key(node: dict[str, JsonValue]) -> _Fields:
     return {canonical(key): (key, value) for key, value in node.items()}
 
 
+def _value(fields: _Fields, plain: str) -> JsonValue:
+    return fields.get(plain, ("", None))[1]
+
+
 def _from_fields(
-    fields: dict[str, tuple[str, JsonValue]], names: Names, *, whose: str | _Stranger | None, about: Criterion | None
-) -> tuple[str | _Stranger | None, Criterion | None]:
+    fields: _Fields, names: Names, whose: _Whose = None, about: Criterion | None = None
+) -> tuple[_Whose, Criterion | None]:
     """Return the candidate and criterion that a row names in its own fields (`"candidate": "A"`, `"criterion": "integrity"`)."""
     if about is None:
         for plain in _CRITERION_FIELDS:
-            told = fields.get(plain, ("", None))[1]
+            told = _value(fields, plain)
             if isinstance(told, str) and (about := names.criterion(told)):
                 break
     if whose is None:
         for plain in _CANDIDATE_FIELDS:
-            told = fields.get(plain, ("", None))[1]
+            told = _value(fields, plain)
             if isinstance(told, str) and (whose := names.candidate(told)):
                 return whose, about
         for plain in _CANDIDATE_FIELDS:
-            told = fields.get(plain, ("", None))[1]
-            certain = plain in _SURE_CANDIDATE_FIELDS
-            if (
-                isinstance(told, str)
-                and (certain or _LABEL_LIKE.match(told))
-                and names.criterion(told) is None
-                and told.strip()
-            ):
+            told = _value(fields, plain)
+            if not isinstance(told, str) or not told.strip() or names.criterion(told) is not None:
+                continue
+            if plain in _SURE_CANDIDATE_FIELDS or _LABEL_LIKE.match(told):
                 return _Stranger(told.strip()), about
     return whose, about
-
-
-def _note_grade(
-    fields: dict[str, tuple[str, JsonValue]],
-    walked: _Walked,
-    names: Names,
-    *,
-    whose: str | _Stranger | None,
-    about: Criterion | None,
-) -> frozenset[str]:
-    """Record this object if it is a grade; return the keys that were used."""
-    criterion = about or names.lone_criterion
-    if criterion is None:
-        return frozenset()
-    score_key = next(
-        (
-            plain
-            for plain in (*_SCORE_KEYS, *(_CHOICE_KEYS if criterion.labels else ()))
-            if plain in fields
-            and not isinstance(fields[plain][1], dict | list)
-            and (whose is not None or names.candidate(fields[plain][0]) is None)
-            and (about is not None or names.criterion(fields[plain][0]) is None)
-            and not (plain == "label" and isinstance(fields[plain][1], str) and names.candidate(str(fields[plain][1])))
-        ),
-        None,
-    )
-    reasons = [plain for plain in _REASON_KEYS if isinstance(fields.get(plain, ("", None))[1], str)]
-    if score_key is None and not (about is not None and reasons):
-        return frozenset()
-    total = next((fields[plain][1] for plain in _TOTAL_KEYS if plain in fields), None)
-    used = {score_key, *reasons, *(plain for plain in _TOTAL_KEYS if plain in fields)} - {None}
-    evidence_keys = [plain for plain in _EVIDENCE_KEYS if plain in fields]
-    used |= {*evidence_keys, "confidence"}
-    grade = ReadGrade(
-        score=read_score(fields[score_key][1], criterion, total=total) if score_key else None,
-        reason=str(fields[reasons[0]][1]).strip() if reasons else "",
-        evidence=tuple(text for plain in evidence_keys for text in _texts(fields[plain][1])),
-        confidence=_confidence(fields.get("confidence", ("", None))[1]),
-    )
-    _note(grade, walked, names, whose=whose, criterion=criterion)
-    return frozenset(plain for plain in used if plain is not None)
-
-
-def _note_criterion(
-    fields: dict[str, tuple[str, JsonValue]],
-    plain: str,
-    value: JsonValue,
-    walked: _Walked,
-    names: Names,
-    *,
-    whose: str | _Stranger | None,
-    about: Criterion,
-    depth: int,
-) -> None:
-    """Record the value of a criterion's key: a score with the reason in another key, a grade, or grades by candidate."""
-    if isinstance(value, dict | list):
-        if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
-            value = value[0]
-        else:
-            _walk(value, walked, names, whose=whose, about=about, depth=depth + 1)
-            return
-    beside = canonical(about.name)
-    reason = next(
-        (str(told) for tail in _REASON_KEYS if isinstance(told := fields.get(beside + tail, ("", None))[1], str)), ""
-    )
-    evidence = tuple(text for tail in _EVIDENCE_KEYS for text in _texts(fields.get(beside + tail, ("", None))[1]))
-    score = read_score(value, about)
-    if score is None and not reason:
-        return
-    _note(
-        ReadGrade(score=score, reason=reason.strip(), evidence=evidence), walked, names, whose=whose, criterion=about
-    )  # fmt: skip
-
-
-def _note_scalar(
-    value: JsonValue, walked: _Walked, names: Names, *, whose: str | _Stranger | None, about: Criterion | None
-) -> None:
-    criterion = about or (names.lone_criterion if whose is not None else None)
-    if criterion is None or isinstance(value, dict | list) or (score := read_score(value, criterion)) is None:
-        return
-    if whose is None and score.raw is None:
-        return
-    _note(ReadGrade(score=score), walked, names, whose=whose, criterion=criterion)
-
-
-def _note(
-    grade: ReadGrade, walked: _Walked, names: Names, *, whose: str | _Stranger | None, criterion: Criterion
-) -> None:
-    if isinstance(whose, _Stranger):
-        if grade.score is not None:
-            walked.strangers.append(whose.label)
-        return
-    candidate = whose or names.lone_candidate
-    if candidate is not None:
-        walked.note(candidate, criterion.name, grade)
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -403,7 +359,7 @@ def _ranked(value: JsonValue, names: Names) -> Iterator[str]:
     for place, item in enumerate(value):
         if isinstance(item, dict):
             fields = _by_canonical_key(item)
-            whose, _ = _from_fields(fields, names, whose=None, about=None)
+            whose, _ = _from_fields(fields, names)
             rank = next((fields[key][1] for key in ("rank", "place", "position") if key in fields), None)
             if isinstance(whose, str):
                 rows.append((float(rank) if isinstance(rank, int | float) else float(place), whose))

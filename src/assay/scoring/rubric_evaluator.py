@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.domain.assessment import Grade
 from assay.domain.run import Slot
 
 if TYPE_CHECKING:
-    from assay.domain.suite import JudgeSpec, Rubric
+    from assay.domain.suite import Criterion, JudgeSpec, Rubric
     from assay.scoring.evaluator import Request, Sitting
 
 
@@ -43,3 +44,15 @@ class RubricEvaluator(ABC):
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return the requests of `ask`, if it is the only round."""
         return self.ask(sitting)
+
+
+def grade_on(criterion: Criterion, candidate: str, raw: float | None = None) -> Grade:
+    """Return a candidate's grade with this raw score."""
+    return Grade(
+        candidate=candidate,
+        criterion=criterion.name,
+        score=None if raw is None else criterion.normalised(raw),
+        raw_score=raw,
+        min_score=criterion.low,
+        max_score=criterion.high,
+    )

@@ -24,18 +24,16 @@ COMMAND: Final = "python -m unittest -v"
 SECONDS: Final = 60.0
 _LONGEST_S: Final = 3600.0
 _SHOWN_CHARS: Final = 2000
-_ENDINGS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "": "py",
-        "python": "py",
-        "javascript": "js",
-        "typescript": "ts",
-        "ruby": "rb",
-        "go": "go",
-        "bash": "sh",
-        "rust": "rs",
-    }
-)
+_ENDINGS: Final = {
+    "": "py",
+    "python": "py",
+    "javascript": "js",
+    "typescript": "ts",
+    "ruby": "rb",
+    "go": "go",
+    "bash": "sh",
+    "rust": "rs",
+}
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,8}")
 _RAN_NONE: Final = re.compile(r"^Ran 0 tests in ", re.MULTILINE)
 _RAN: Final = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)

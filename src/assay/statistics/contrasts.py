@@ -5,7 +5,7 @@ differences of task means; if the table is complete, one matrix product gives al
 trials adds up over tasks and over both sides, and joint trials enter as differences.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -138,24 +138,24 @@ class LikeThese:
     def scoped(self, i: int) -> ScopedDifference:
         """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
-        means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         if n_shared == 0:
             return nothing(TASKS_LIKE_THESE, "no_shared_tasks")
         if n_shared == 1:
-            return _partial(TASKS_LIKE_THESE, means, "need_at_least_2_tasks")
+            return _partial(self, i, TASKS_LIKE_THESE, "need_at_least_2_tasks")
         if not self.enough[i]:
-            return _partial(TASKS_LIKE_THESE, means, "need_at_least_4_families")
+            return _partial(self, i, TASKS_LIKE_THESE, "need_at_least_4_families")
         if self.across.constant[i]:
             # Exact sign flip: of the 2^G patterns, only the two in which all signs are equal are as extreme. The exponent is
             # capped, so that p stays above 0 for very many tasks.
-            tied = abs(means[0]) < NO_SPREAD
+            tied = abs(self.estimate[i]) < NO_SPREAD
             p_value = 1.0 if tied else 2.0 ** (1 - min(int(self.across.n_units[i]), 1000))
             # Families can be tied although their tasks are not.
             ties = tied and bool((np.abs(self.pairs.difference[i][self.pairs.shared[i]]) < NO_SPREAD).all())
             reason = "all_ties" if ties else "zero_variance"
-            return _partial(TASKS_LIKE_THESE, means, reason, std_err=0.0, p_value=p_value, method="signflip_exact")
+            result = _partial(self, i, TASKS_LIKE_THESE, reason)
+            return replace(result, std_err=0.0, p_value=p_value, method="signflip_exact")
         method = "cr2_families_paired_t" if self.grouped else "cr2_kish_paired_t"
-        return _regular(self, i, TASKS_LIKE_THESE, means, method)
+        return _regular(self, i, TASKS_LIKE_THESE, method)
 
 
 class TheseTasks:
@@ -201,34 +201,34 @@ class TheseTasks:
     def scoped(self, i: int) -> ScopedDifference:
         """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
-        means = (float(self.estimate[i]), float(self.sides[0][i]), float(self.sides[1][i]))
         scope = THIS_TASK_ONLY if n_shared == 1 else THESE_TASKS
         if n_shared == 0:
             return nothing(scope, "no_shared_tasks")
         if not self.known[i] or (n_shared == 1 and self.single[i]):
-            return _partial(scope, means, "need_at_least_2_trials")
+            return _partial(self, i, scope, "need_at_least_2_trials")
         if self.constant[i]:
-            return self._constant(i, scope, means)
+            return self._constant(i, scope)
         by_trial = self.by_trial[i]
         if n_shared == 1:
             method = "paired_trials_t" if by_trial.any() else "welch_t"
         else:
             method = "paired_stratified_t" if (by_trial == self.pairs.shared[i]).all() else "stratified_t"
-        return _regular(self, i, scope, means, method)
+        return _regular(self, i, scope, method)
 
-    def _constant(self, i: int, scope: str, means: tuple[float, float, float]) -> ScopedDifference:
+    def _constant(self, i: int, scope: str) -> ScopedDifference:
         tied = bool((np.abs(self.task_difference[i]) < NO_SPREAD).all())
+        result = replace(_partial(self, i, scope, "all_ties" if tied else "zero_variance"), std_err=0.0)
         # Trial noise of exactly 0 on several tasks is not credible, so no p is given unless all tasks are tied.
         if scope == THESE_TASKS and not tied:
-            return _partial(scope, means, "zero_variance", std_err=0.0)
+            return result
         by_trial = bool(self.by_trial[i].any())
         method = "signflip_exact" if by_trial else "permutation_exact"
         if tied:
-            return _partial(scope, means, "all_ties", std_err=0.0, p_value=1.0, method=method)
+            return replace(result, p_value=1.0, method=method)
         at = int(np.flatnonzero(self.pairs.shared[i])[0])
         n_a, n_b = (int(n[i, at]) for n in self.n)
         p_value = 2.0 ** (1 - min(n_a, 1000)) if by_trial else _two_constants(n_a, n_b)
-        return _partial(scope, means, "zero_variance", std_err=0.0, p_value=p_value, method=method)
+        return replace(result, p_value=p_value, method=method)
 
 
 def _two_constants(n_a: int, n_b: int) -> float:
@@ -245,42 +245,23 @@ def _tested(estimate: Floats, std_err: Floats, df: Floats) -> tuple[Floats, Floa
     return t, t_two_sided(t, df), t_quantile(0.975, df) * std_err
 
 
-def _regular(
-    scoped: LikeThese | TheseTasks, i: int, scope: str, means: tuple[float, float, float], method: str
-) -> ScopedDifference:
-    half = float(scoped.half[i])
-    return ScopedDifference(
-        scope=scope,
-        difference=means[0],
-        mean_a=means[1],
-        mean_b=means[2],
-        ci95=(means[0] - half, means[0] + half),
-        std_err=float(scoped.std_err[i]),
-        t=float(scoped.t[i]),
-        df=float(scoped.df[i]),
-        p_value=float(scoped.p[i]),
+def _regular(test: LikeThese | TheseTasks, i: int, scope: str, method: str) -> ScopedDifference:
+    difference, half = float(test.estimate[i]), float(test.half[i])
+    return replace(
+        _partial(test, i, scope),
+        ci95=(difference - half, difference + half),
+        std_err=float(test.std_err[i]),
+        t=float(test.t[i]),
+        df=float(test.df[i]),
+        p_value=float(test.p[i]),
         method=method,
     )
 
 
-def _partial(
-    scope: str,
-    means: tuple[float, float, float],
-    reason: str,
-    *,
-    std_err: float | None = None,
-    p_value: float | None = None,
-    method: str | None = None,
-) -> ScopedDifference:
+def _partial(test: LikeThese | TheseTasks, i: int, scope: str, reason: str | None = None) -> ScopedDifference:
+    mean_a, mean_b = (float(side[i]) for side in test.sides)
     return ScopedDifference(
-        scope=scope,
-        difference=means[0],
-        mean_a=means[1],
-        mean_b=means[2],
-        std_err=std_err,
-        p_value=p_value,
-        method=method,
-        reason=reason,
+        scope=scope, difference=float(test.estimate[i]), mean_a=mean_a, mean_b=mean_b, reason=reason
     )
 
 

@@ -12,7 +12,7 @@ no finite strength relative to it, and are reported as None instead of a large n
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,29 +107,21 @@ class BradleyTerry:
         if strength_a is None or strength_b is None:
             return StrengthDifference(a=a, b=b, reason=self.reason)
         difference = strength_a - strength_b
+        result = StrengthDifference(a=a, b=b, difference=difference, win_probability=float(expit(difference)))
         # The full covariance is used, because the strengths of two items are correlated.
         weights = np.zeros(len(self.items))
         weights[i], weights[j] = 1.0, -1.0
         spread = self.spread(weights) if i != j else None
         if spread is None:
-            return StrengthDifference(
-                a=a,
-                b=b,
-                difference=difference,
-                win_probability=float(expit(difference)),
-                reason="need_at_least_2_tasks" if self.method is None else "zero_variance",
-            )
+            return replace(result, reason="need_at_least_2_tasks" if self.method is None else "zero_variance")
         std_err, df = spread
         quantile = float(t_quantile(0.975, df))
         low, high = difference - quantile * std_err, difference + quantile * std_err
-        return StrengthDifference(
-            a=a,
-            b=b,
-            difference=difference,
+        return replace(
+            result,
             std_err=std_err,
             ci95=(low, high),
             p_value=float(t_two_sided(difference / std_err, df)),
-            win_probability=float(expit(difference)),
             win_probability_ci95=(float(expit(low)), float(expit(high))),
         )
 

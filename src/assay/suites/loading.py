@@ -141,7 +141,7 @@ class LoadOptions:
         judge_from: name for the source of `judge` in messages.
         default_judge: used if the file names no judge; `default_judge_from` likewise.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
-        folder: folder to which relative paths in `judge` and `default_judge` refer.
+        folder: folder to which relative paths in `judge` and `default_judge` refer; by default the working folder.
         read_from: additional folders whose files the suite may name.
         judge_may_come: True to accept set files and batch input files without a judge, as when a file is only checked.
     """
@@ -186,12 +186,8 @@ def load_suite(
 
     Args:
         path: as the user gave it; messages and the suite's copy use it in this form.
-        judge: judge from the command line, which replaces the suite's own. A plain reference changes only the model, and keeps
-            the mode, temperature and prompt of the suite's first judge.
-        default_judge: judge from the settings, for files that name no judge.
-        candidates: references or mappings as in `candidates:`, added to those of the file.
-        folder: folder to which relative paths in `judge` and `default_judge` refer; None means the working folder.
-        read_from: folders whose files the suite may name, in addition to its own folder and the working folder.
+        judge, default_judge, candidates, folder, read_from: as in `LoadOptions`; the suite may also name files in the working
+            folder.
         checks: checks of references and options by providers and scorers; if None, only built-in names are known.
         text: JSON that is read instead of the file's content.
         given: values that are read instead of a file; `path` then only names the suite's copy and its folder.
