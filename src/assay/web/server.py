@@ -247,7 +247,7 @@ def serve(
 def _prepare_results_page() -> None:
     """Load parts of the results page before its first visit, and exempt all that is loaded from garbage collection."""
     import_module("scipy.special")
-    for name in ("frame/base.html", "statistics/results.html"):
+    for name in ("frame/base.html", "statistics/results.html", "statistics/statistics_parts.html"):
         templating.templates().get_template(name)
     gc.collect()
     gc.freeze()

@@ -171,9 +171,10 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
         for estimate in overview.report.estimates
     }
     several = len({label.suite for _, label in labels}) > 1
+    narrowed = {candidate: f"&{urlencode({'candidate': candidate})}" for candidate in ranked}
     rows = []
     for name, label in labels[start : start + shown]:
-        its_own = {"task": label.task, **({"suite": label.suite} if several else {})}
+        trials = asked.address("/statistics/trials", task=label.task, **({"suite": label.suite} if several else {}))
         cells = []
         for candidate in ranked:
             each = by_name[candidate].get(name)
@@ -184,7 +185,7 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
                     "shade": None if each is None else min(9, int(10 * each.mean)),
                     "said": "" if each is None else wording.task_line(each, approved=overview.approved),
                     "n": 0 if each is None else each.n_trials,
-                    "open": asked.address("/statistics/trials", **its_own, candidate=candidate),
+                    "open": trials + narrowed[candidate],
                 }
             )
         rows.append(
@@ -194,7 +195,7 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
                 "version": label.digest[:6] if label.changed else None,
                 "weight": label.weight,
                 "cells": cells,
-                "open": asked.address("/statistics/trials", **its_own),
+                "open": trials,
             }
         )
     return {
