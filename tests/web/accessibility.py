@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-WIDTHS = ((390, 844), (820, 1180), (1360, 800))
+WIDTHS = ((390, 844), (1024, 768), (1440, 900))
 """Width and height of a phone, a tablet and a desktop window."""
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ZOOMED = (340, 250)
-"""1360 by 1000 pixels at 400%."""
+"""A desktop window of 1360 by 1000 pixels at 400%."""
 
 PAGES = {
     "runs": "/runs",
@@ -199,9 +199,11 @@ def _keep(page: Page, name: str) -> None:
     if folder := os.environ.get("ASSAY_PICTURES"):
         page.wait_for_timeout(250)
         size = page.viewport_size or {"width": 0, "height": 0}
-        whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
         bar = page.locator("footer.actions").count()  # stays at the window's lower edge, wherever that is
         bar = bar or (size["width"] < 861 and page.locator(".go-part").count())
+        if not bar and page.locator(".save-row").count():  # in a window as high as the page, it stands at the end
+            page.set_viewport_size({**size, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+        whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
         clip = {
             "x": 0,
             "y": 0,
