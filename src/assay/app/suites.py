@@ -20,6 +20,7 @@ from assay.suites.checks import METHODS, ExternalChecks
 from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
 from assay.suites.rubrics import described_rubric, load_rubric
+from assay.suites.scenarios import SCENARIO_FILE, scenario_problems
 from assay.suites.schema import set_json_schema, suite_json_schema
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
     """Return all problems of a suite or set file, or of a text that will be saved as one."""
     settings = workspace.settings
+    if path.name == SCENARIO_FILE and text is None:
+        return scenario_problems(path)
     return problems_in(
         path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text
     )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from assay.app.results_folder import ProjectingDecisions, Projector
     from assay.app.webhooks import Notices
     from assay.domain.digest import JsonValue
-    from assay.ports import Clock, Pages, Workers
+    from assay.domain.programs import Agent
+    from assay.ports import Clock, Pages, Provider, Workers
     from assay.providers.directory import Directory
     from assay.sandbox.shells.commands import SandboxedCommands
     from assay.store.calibrations import StoreCalibrations
@@ -186,7 +187,14 @@ class Workspace:
             read_from=self.settings.read_from,
             local_only=bool(self.settings.values["local_only"]),
             rules=address_rules(self.settings, web=self._for_web),
+            agent=self._own_agent,
         )
+
+    def _own_agent(self, program: Agent) -> Provider | None:
+        from assay.agents.opening import open_agent  # most runs have no agent
+
+        kept = self.settings.folder / ".assay" / "workspaces"
+        return open_agent(program, choose=self.commands.choose, base=self.folder, kept=kept)
 
     @cached_property
     def workers(self) -> Workers:

@@ -19,6 +19,7 @@ from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrup
 
 COMMANDS = {
     "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
+    "bench": ("assay.cli.bench", "Let agents work on scenarios in sandboxed workspaces, and grade what they leave."),
     "resume": ("assay.cli.run", "Finish an interrupted or failed run without repeating finished work."),
     "pause": ("assay.cli.run", "Stop a run after its current trials, until it is resumed."),
     "cancel": ("assay.cli.run", "Stop a run after its current trials; finished trials are kept."),

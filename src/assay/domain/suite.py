@@ -11,6 +11,7 @@ from assay.domain.digest import JsonValue, digest
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
+from assay.domain.scenarios import Scenario
 from assay.domain.tools import CannedTool, ToolCall, ToolResult
 from assay.domain.verdicts import VerdictRules
 
@@ -248,6 +249,7 @@ class Task:
     candidates' prompts may name. A task with `turns` is a conversation: `turns` holds all messages of the user, including the
     first. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is graded separately.
     A task with `tools` is a conversation too. A candidate gets at most `tool_turns` requests for each message of the user.
+    A task with a `scenario` is solved by an agent in a workspace, and its response is the report of that workspace.
     """
 
     id: str
@@ -273,6 +275,7 @@ class Task:
     tools: tuple[CannedTool, ...] = ()
     tool_turns: int = 10
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
+    scenario: Scenario | None = None
 
     @property
     def digest(self) -> str:
@@ -288,6 +291,8 @@ class Task:
             own["ideal"] = self.ideal
         if self.final_answer is not None:
             own["final_answer"] = self.final_answer
+        if self.scenario is not None:
+            own["scenario"] = self.scenario.digest
         if self.turns:
             own["turns"] = [[turn.content, turn.expected] for turn in self.turns]
             own |= {"persona": self.persona} if self.persona else {}

@@ -5,15 +5,16 @@ Nothing here imports an HTTP client or a price list until a model needs one, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from assay.domain.errors import SettingsError, UnknownName
 from assay.domain.model import ModelSpec
+from assay.domain.programs import Agent
 from assay.domain.suite import PERSON
 from assay.ports import BatchApi, Provider
 from assay.providers.access import Access, Takes, takes
@@ -24,8 +25,10 @@ from assay.providers.origin import origin_of
 from assay.providers.prices import PriceList
 from assay.providers.recordings import Recording
 from assay.providers.registry import PROVIDERS, ProviderContext
-from assay.providers.session import HttpSession
 from assay.providers.vendors import VENDORS
+
+if TYPE_CHECKING:
+    from assay.providers.session import HttpSession
 
 TIMEOUT_S: Final = 120.0
 _DEMO: Final = "@demo"
@@ -41,6 +44,7 @@ class Directory:
         local_only: True to refuse every endpoint that is not on this machine or network.
         rules: which keys may be sent to which origins; by default, only the vendors' keys to their own origins.
         timeout_s: time limit of one request, from the first byte sent to the last byte read.
+        agent: opens Assay's own agents.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Directory:
         local_only: bool = False,
         rules: AddressRules | None = None,
         timeout_s: float = TIMEOUT_S,
+        agent: Callable[[Agent], Provider | None] = lambda program: None,
     ) -> None:
         self._environment = environment
         self._base_folder = base_folder
@@ -68,6 +73,7 @@ class Directory:
             cost_of=self._prices.cost_of,
             http=self._http,
             recording=self._recording,
+            agent=agent,
         )
         self._providers: dict[tuple[object, ...], Provider] = {}
         self._batches: dict[tuple[object, ...], BatchApi | None] = {}

@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from assay.domain.model import ModelSpec
+from assay.domain.programs import Agent
 from assay.plugins import Registry
 from assay.ports import Provider
 from assay.providers.address_rules import AddressRules
 from assay.providers.prices import CostOf
 from assay.providers.recordings import Recording
-from assay.providers.session import HttpSession
 from assay.providers.vendors import VENDORS
+
+if TYPE_CHECKING:
+    from assay.providers.session import HttpSession  # aiohttp takes 0.2 s to import
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class ProviderContext:
         cost_of: returns the price of a call from its token counts.
         http: returns the HTTP session that all providers share.
         recording: returns the recording with a given file name.
+        agent: returns the provider of one of Assay's own agents, None for another agent.
     """
 
     environment: Mapping[str, str]
@@ -48,6 +52,7 @@ class ProviderContext:
     cost_of: CostOf
     http: Callable[[], HttpSession]
     recording: Callable[[str], Recording]
+    agent: Callable[[Agent], Provider | None] = lambda program: None
 
 
 class ProviderOpener(Protocol):

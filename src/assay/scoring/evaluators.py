@@ -18,6 +18,7 @@ from assay.scoring.rubrics import ARENA_RUBRIC, default_rubric
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import TOOL_CALLS, ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
+from assay.scoring.workspace_grader import EVALUATORS, WorkspaceGrader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,8 @@ def evaluators_for(
                 f"is `{method}`, which no installed package offers.",
                 remedy="Install the package that offers it.",
             )
+    if method == EVALUATORS:
+        return (WorkspaceGrader(task.scoring),)
     if method == TESTS:
         return (TestsEvaluator(task.scoring),)
     ours = not (task.scoring.source or task.scoring.plugin)

@@ -129,7 +129,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     if not tasks:
         raise InputError(suite.name, "has no task with a weight above 0, so there is nothing to run.")
     nothing_asked.check()
-    if "tests" in methods:
+    if methods & {"tests", "evaluators"}:
         # In a separate thread, because a notebook's event loop runs in this one.
         with ThreadPoolExecutor(1) as pool:
             pool.submit(asyncio.run, workspace.commands.choose()).result()

@@ -50,6 +50,8 @@ def open_program(program: Program, context: ProviderContext, /) -> Provider:
             _check_program(program.words[0], folder, context, where)
             return Commands(program, folder=folder, environment=context.environment)
         case Agent():
+            if (own := context.agent(program)) is not None:
+                return own
             target = _agent_target(program.target, where)
         case Function():
             target = program.target

@@ -22,6 +22,7 @@ from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters, Price
 from assay.domain.programs import program_from_json
 from assay.domain.run import RunPlan
+from assay.domain.scenarios import Scenario
 from assay.domain.structure import Structuring
 from assay.domain.suite import (
     CandidateSpec,
@@ -125,6 +126,7 @@ def task_record(content: bytes) -> Task:
             )
             for canned in data.get("tools", ())
         ),
+        scenario=None if data.get("scenario") is None else Scenario.from_json(data["scenario"]),
         snippets=tuple(
             Snippet(candidate=snippet["candidate"], files=tuple(SourceFile(**file) for file in snippet["files"]))
             for snippet in data["snippets"]

@@ -14,6 +14,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.scenarios import readable
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialMark
 from assay.domain.suite import Task
 from assay.store.database import schema
@@ -339,14 +340,25 @@ def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonVa
 
 def assessment(connection: Connection, key: AssessmentKey, /) -> AssessmentDetail:
     """Return one assessment with everything that a reviewer looks at; raises `UnknownName`."""
-    for detail in AssessmentReader().details(connection, [key]):
+    for detail in assessments_of(connection, [key]):
         return detail
     raise UnknownName("assessment", shown_assessment(key))
 
 
 def assessments_of(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
     """Return several assessments in the order of their keys; unknown keys are left out."""
+    return tuple(map(_readable, AssessmentReader().details(connection, keys)))
+
+
+def as_stored(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
+    """Return several assessments as `assessments_of` does, but with the reports of workspaces instead of their Markdown."""
     return tuple(AssessmentReader().details(connection, keys))
+
+
+def _readable(detail: AssessmentDetail) -> AssessmentDetail:
+    if detail.task.scenario is None:
+        return detail
+    return replace(detail, responses=tuple(replace(each, text=readable(each.text)) for each in detail.responses))
 
 
 def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentState, int]:
@@ -373,6 +385,7 @@ class AssessmentQueries(Queries):
 
     detail = snapshot(assessment)
     details = snapshot(assessments_of)
+    as_stored = snapshot(as_stored)
     tally = snapshot(tally)
     tally_within = snapshot(tally_within)
 

@@ -1,0 +1,1 @@
+"""Agents: candidates that work on a repository in a sandboxed workspace."""

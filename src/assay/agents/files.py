@@ -1,0 +1,121 @@
+"""Copies of a fixture and the differences between two folders, read without following links that an agent may have made."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final
+
+IGNORED: Final = frozenset(
+    {"node_modules", ".git", ".turbo", "dist", ".nx", ".pnpm-store", "__pycache__", ".venv", ".pytest_cache"}
+)
+"""Folders that are neither copied nor compared: they can be rebuilt."""
+
+LARGEST_FILE: Final = 256 << 10
+"""Maximum bytes of a file whose content is compared line by line or kept; only the size of a larger one is compared."""
+
+LARGEST_DIFF: Final = 400_000
+MOST_PATHS: Final = 5_000
+
+
+def copy_fixture(source: Path, target: Path) -> None:
+    """Copy a fixture; links are copied as links, and `IGNORED` folders are left out."""
+    shutil.copytree(source, target, symlinks=True, ignore=lambda _, names: IGNORED.intersection(names))
+
+
+def walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield each file and link below a folder, sorted by its path relative to it, without following links."""
+    pending = [""]
+    while pending:
+        inner = pending.pop()
+        try:
+            entries = sorted(os.scandir(folder / inner), key=lambda entry: entry.name)
+        except OSError:  # the agent may have removed its own permission
+            continue
+        folders = []
+        for entry in entries:
+            path = f"{inner}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in IGNORED:
+                    folders.append(f"{path}/")
+            else:
+                yield path, entry.stat(follow_symlinks=False)
+        pending += reversed(folders)
+
+
+def content_of(folder: Path, path: str) -> str | None:
+    """Return the text of a file or `link to …`; None if it is absent, special, too large or not text."""
+    place = folder / path
+    try:
+        facts = place.lstat()
+        if stat.S_ISLNK(facts.st_mode):
+            return f"link to {os.readlink(place)}\n"
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_FILE:
+            return None
+        with os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError:
+        return None
+    if b"\0" in content or len(content) > LARGEST_FILE:
+        return None
+    return content.decode("utf-8", "replace")
+
+
+class Snapshot:
+    """The files of a folder at one moment: their sizes, and the content of those that are text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sizes: dict[str, int] = {}
+        self.texts: dict[str, str] = {}
+        for path, facts in walk(folder):
+            self.sizes[path] = facts.st_size
+            if (text := content_of(folder, path)) is not None:
+                self.texts[path] = text
+
+    def kept(self, paths: Collection[str]) -> dict[str, str | None]:
+        """Return the contents of some paths; None for a file that is absent or not text."""
+        return {path: self.texts.get(path) for path in paths}
+
+
+def difference(base: Snapshot, now: Snapshot) -> str:
+    """Return a unified diff of two snapshots; files that are not text are only named."""
+    parts = []
+    for path in sorted(base.sizes.keys() | now.sizes.keys()):
+        before, after = base.texts.get(path), now.texts.get(path)
+        if before == after and base.sizes.get(path) == now.sizes.get(path):
+            continue
+        old, new = (
+            (f"a/{path}" if path in base.sizes else "/dev/null"),
+            (f"b/{path}" if path in now.sizes else "/dev/null"),
+        )
+        if (path in base.sizes and before is None) or (path in now.sizes and after is None):
+            parts.append(f"Binary or large files {old} and {new} differ ({now.sizes.get(path, 0):,} bytes)\n")
+            continue
+        lines = list(difflib.unified_diff(_lines(before), _lines(after), old, new))
+        lines = lines or [f"--- {old}\n", f"+++ {new}\n"]  # an empty file, added or deleted
+        parts += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines]
+    return "".join(parts)
+
+
+def _lines(text: str | None) -> list[str]:
+    return [] if text is None else text.splitlines(keepends=True)
+
+
+def restore(paths: Collection[str], source: Path, target: Path) -> None:
+    """Put files back as they were, replacing what an agent left in their place, links and files in place of folders too."""
+    for path in paths:
+        place = target
+        for step in Path(path).parent.parts:
+            place /= step
+            if place.is_symlink() or (place.exists() and not place.is_dir()):
+                place.unlink()
+            place.mkdir(exist_ok=True)
+        place = target / path
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        place.unlink(missing_ok=True)
+        shutil.copy2(source / path, place, follow_symlinks=False)

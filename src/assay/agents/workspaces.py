@@ -1,0 +1,250 @@
+"""Carry out an agent's trial: prepare a workspace, let the agent work in it, run the validation commands, and report."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from assay.agents.files import LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
+from assay.domain.calls import ModelRequest, Reply, Usage
+from assay.domain.digest import bytes_digest
+from assay.domain.failure import CallFailed, Fault
+from assay.domain.programs import Agent
+from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
+from assay.domain.scenarios import CheckOutcome, Scenario, Step, WorkspaceReport
+from assay.ports import Sandbox, Shell
+
+SHOWN_OUTPUT: Final = 20_000
+LARGEST_STEPS: Final = 400_000
+KEPT_WORKSPACES: Final = 20
+"""Workspaces of the newest trials that stay on disk; each new trial removes older ones."""
+
+SKIP_WARMUP: Final = "skip_warmup"
+"""Option of an agent: start from the fixture as it is, without the baseline commands."""
+
+PROMPT: Final = "ASSAY_PROMPT"
+"""Environment variable of the agent's shell that holds the prompt."""
+
+LONGEST_PROMPT: Final = 100_000
+"""Maximum bytes of a prompt; Linux allows 128 KiB in one variable."""
+
+ChooseSandbox: TypeAlias = Callable[[], Awaitable[Sandbox]]
+
+ENVIRONMENT: Final = "environment"
+"""Kind of a failure that the workspace caused, and not the candidate."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What an agent did so far: its steps, its last message, how it ended, and what it cost."""
+
+    steps: list[Step] = field(default_factory=list)
+    answer: str = ""
+    end: str = "done"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class WorkingAgent(Protocol):
+    """Works on the task in a prompt, by commands in the shell of a workspace."""
+
+    async def work(self, request: ModelRequest, scenario: Scenario, shell: Shell, work: Work) -> None:
+        """Work until the task is done or the agent gives up; `work` receives each step as it happens."""
+        ...
+
+
+class WorkspaceTrials:
+    """Answers requests of trials with a scenario; implements `ports.Provider`.
+
+    Args:
+        agent: works in the workspace.
+        choose: returns the sandbox for all commands.
+        base: the folder to which a scenario's folder is relative.
+        kept: the folder of the workspaces.
+    """
+
+    def __init__(self, agent: WorkingAgent, program: Agent, *, choose: ChooseSandbox, base: Path, kept: Path) -> None:
+        self._agent = agent
+        self._program = program
+        self._choose = choose
+        self._base = base
+        self._kept = kept
+        self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+
+    async def complete(self, request: ModelRequest, /) -> Reply:
+        """Carry out one trial; the reply's text is the workspace report.
+
+        Raises:
+            CallFailed: the workspace could not be prepared, or the sandbox was lost.
+        """
+        task = request.task
+        if task is None or task.scenario is None:
+            raise CallFailed(
+                ENVIRONMENT,
+                f"Agent {self._program.label!r} works in a workspace, and the task has no scenario.",
+                transient=False,
+                fault=Fault.HARNESS,
+            )
+        async with self._turn():
+            return await self._trial(request, task.scenario, task.id)
+
+    async def close(self) -> None:
+        """Do nothing: every sandbox ends with its trial."""
+
+    def _turn(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if self._turns is None or self._turns[0] is not loop:
+            self._turns = loop, asyncio.Semaphore(os.cpu_count() or 1)
+        return self._turns[1]
+
+    async def _trial(self, request: ModelRequest, scenario: Scenario, task: str) -> Reply:
+        fixture = self._base / scenario.folder / scenario.fixture
+        _check_fixture(fixture, scenario)
+        prompt = "\n\n".join(message.content for message in request.messages).replace("\0", "")
+        if len(prompt.encode()) > LONGEST_PROMPT:
+            detail = f"The prompt has {len(prompt):,} characters, and an agent's may have {LONGEST_PROMPT:,} bytes."
+            raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
+        sandbox = await self._choose()
+        place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
+        control, folder = place / "control", place / "workspace"
+        try:
+            await asyncio.to_thread(_prepare, self._kept, place, fixture, control)
+            await self._warm_up(sandbox, scenario, control)
+            await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
+            base = await asyncio.to_thread(Snapshot, control)
+            work = Work()
+            began = time.monotonic()
+            wanted = ShellRequest(
+                workspace=str(folder),
+                network=scenario.network,
+                environment={PROMPT: prompt},
+                limits=ShellLimits(seconds=60 * scenario.minutes),
+            )
+            # The agent's shell ends before its files are read: a process that it left behind could exchange them for links.
+            async with sandbox.open(wanted) as shell:
+                await self._agent.work(request, scenario, shell, work)
+            seconds = time.monotonic() - began
+            now = await asyncio.to_thread(Snapshot, folder)
+            # The agent may have weakened the tests, so the validation commands run the original ones.
+            await asyncio.to_thread(restore, scenario.protected_files, control, folder)
+            outcomes = await _validated(sandbox, scenario, folder)
+        except (OSError, shutil.Error) as error:
+            detail = f"The workspace could not be prepared: {error}"[:500]
+            raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS) from error
+        report = _report(scenario, work, base, now, outcomes, seconds)
+        return Reply(
+            text=report.to_text(),
+            usage=Usage(input_tokens=work.input_tokens, output_tokens=work.output_tokens),
+            cost_usd=work.cost_usd,
+            latency_s=seconds,
+            log=f"workspace: {place}",
+        )
+
+    async def _warm_up(self, sandbox: Sandbox, scenario: Scenario, control: Path) -> None:
+        """Run the baseline commands in the copy that becomes the base of the diff; they may use the network."""
+        if not scenario.baseline or self._program.options.get(SKIP_WARMUP):
+            return
+        async with sandbox.open(ShellRequest(workspace=str(control), network=scenario.setup_network)) as shell:
+            for command in scenario.baseline:
+                result = await shell.run(command)
+                if not result.succeeded:
+                    raise CallFailed(
+                        ENVIRONMENT,
+                        f"The baseline command {command!r} failed before the agent began: {result.output[-400:].strip()}",
+                        transient=False,
+                        fault=Fault.HARNESS,
+                    )
+
+
+def _check_fixture(fixture: Path, scenario: Scenario) -> None:
+    """Raise `CallFailed` if a file of the fixture has changed since the run was planned."""
+    for name, expected in scenario.files.items():
+        try:
+            same = bytes_digest((fixture / name).read_bytes()) == expected
+        except OSError:
+            same = False
+        if not same:
+            detail = (
+                f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
+            )
+            raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
+
+
+def _prepare(kept: Path, place: Path, fixture: Path, control: Path) -> None:
+    """Create the folder of a trial with a copy of the fixture, and remove the oldest workspaces."""
+    kept.mkdir(parents=True, exist_ok=True)
+    old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
+    for each in old[: max(0, len(old) - KEPT_WORKSPACES + 1)]:
+        shutil.rmtree(each, ignore_errors=True)
+    place.mkdir()
+    copy_fixture(fixture, control)
+
+
+async def _validated(sandbox: Sandbox, scenario: Scenario, folder: Path) -> tuple[CheckOutcome, ...]:
+    """Run the validation commands in order, in a shell of their own."""
+    if not scenario.commands:
+        return ()
+    outcomes = []
+    async with sandbox.open(ShellRequest(workspace=str(folder), network=scenario.setup_network)) as shell:
+        for check in scenario.commands:
+            result = await shell.run(check.command, seconds=check.seconds, output_bytes=SHOWN_OUTPUT)
+            if result.end is CommandEnd.SHELL_LOST:
+                raise CallFailed(ENVIRONMENT, f"The sandbox was lost during {check.command!r}.", transient=False)
+            outcomes.append(
+                CheckOutcome(
+                    kind=check.kind,
+                    command=check.command,
+                    exit_code=result.exit_code,
+                    end=str(result.end),
+                    seconds=round(result.seconds, 3),
+                    output=_clean(result.output),
+                )
+            )
+    return tuple(outcomes)
+
+
+def _report(
+    scenario: Scenario, work: Work, base: Snapshot, now: Snapshot, outcomes: tuple[CheckOutcome, ...], seconds: float
+) -> WorkspaceReport:
+    """Return the report, with each part cut to its limit."""
+    diff = difference(base, now)
+    cut = {"diff": len(diff) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
+    steps, cut["steps"] = _within(work.steps)
+    return WorkspaceReport(
+        answer=_clean(work.answer),
+        end=work.end,
+        diff=_clean(diff[:LARGEST_DIFF]),
+        paths=tuple(sorted(now.sizes)[:MOST_PATHS]),
+        files=now.kept(scenario.keep),
+        base=base.kept(scenario.keep),
+        matches={text: [path for path, content in now.texts.items() if text in content] for text in scenario.search},
+        outcomes=outcomes,
+        steps=steps,
+        cut=tuple(name for name, is_cut in cut.items() if is_cut),
+        seconds=round(seconds, 3),
+    )
+
+
+def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:
+    """Return the first steps that fit into the limit, and True if some were left out."""
+    room = LARGEST_STEPS
+    kept: list[Step] = []
+    for step in steps:
+        room -= len(step.text) + len(step.result)
+        if room < 0:
+            return tuple(kept), True
+        kept.append(step)
+    return tuple(kept), False
+
+
+def _clean(text: str) -> str:
+    """Return a text that every store accepts."""
+    return text.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")

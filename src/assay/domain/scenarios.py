@@ -1,0 +1,208 @@
+"""Scenarios: tasks that an agent solves in a workspace, the checks of that workspace, and the report of one trial.
+
+The report is a trial's response. It is a JSON text, so that it is stored, exported, regraded and compared like any other response.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, Final, Self
+
+from assay.domain.digest import JsonValue, digest
+
+REPORT: Final = "assay.workspace-report/1"
+THRESHOLD: Final = 0.7
+
+
+class CommandKind(StrEnum):
+    """Kinds of validation commands, in the order in which they run."""
+
+    INSTALL = "install"
+    BUILD = "build"
+    TYPECHECK = "typecheck"
+    LINT = "lint"
+    TEST = "test"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCommand:
+    """A validation command; without the success of a required one, the trial is no success."""
+
+    kind: str
+    command: str
+    required: bool = False
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorSpec:
+    """An evaluator with its weight in the trial's score, at least 0, and its options."""
+
+    name: str
+    weight: float = 1.0
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What an agent's task needs in addition to its prompt.
+
+    Attributes:
+        folder: the scenario's folder, as the suite was given; the fixture is `folder/fixture`.
+        fixture: name of the fixture's folder.
+        files: digest of each file of the fixture, by its path.
+        baseline: commands that prepare a copy of the fixture before the agent starts.
+        commands: validation commands.
+        evaluators: the criteria of the grade.
+        answers: answers to the agent's questions, by question or key word.
+        keep: paths whose content the report includes, because evaluators read them.
+        search: texts for which the report lists the files that contain them.
+        protected: patterns of the fixture's files that the agent must not change; they are restored before the validation.
+        network: True if the agent's commands may use the network.
+        setup_network: True if the baseline and validation commands may use it.
+        minutes: limit for the agent.
+        threshold: weighted score from which a trial is a success.
+    """
+
+    folder: str
+    fixture: str
+    files: Mapping[str, str]
+    baseline: tuple[str, ...] = ()
+    commands: tuple[CheckCommand, ...] = ()
+    evaluators: tuple[EvaluatorSpec, ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    network: bool = False
+    setup_network: bool = False
+    minutes: float = 60.0
+    threshold: float = THRESHOLD
+
+    @property
+    def protected_files(self) -> list[str]:
+        """The files of the fixture that the agent must not change."""
+        return [path for path in self.files if any(fnmatchcase(path, pattern) for pattern in self.protected)]
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything that affects a trial; the folder's place is left out, because a project may be moved."""
+        return digest({name: value for name, value in asdict(self).items() if name != "folder"})
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Build a scenario from its stored form."""
+        values = dict(data)
+        values["commands"] = tuple(CheckCommand(**each) for each in values.get("commands", ()))
+        values["evaluators"] = tuple(EvaluatorSpec(**each) for each in values.get("evaluators", ()))
+        for name in ("baseline", "keep", "search", "protected"):
+            values[name] = tuple(values.get(name, ()))
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """The result of one validation command; `exit_code` is None if it was stopped."""
+
+    kind: str
+    command: str
+    exit_code: int | None
+    end: str
+    seconds: float
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of an agent: a message, or a tool call with its result."""
+
+    kind: str
+    text: str
+    tool: str = ""
+    result: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceReport:
+    """What one trial left behind.
+
+    Attributes:
+        answer: the agent's last message.
+        end: `done`, or the limit or failure that ended the agent.
+        diff: unified diff from the prepared fixture to the workspace, without the changes of validation commands.
+        paths: paths of all files in the workspace after the agent.
+        files: contents of the files that evaluators read; None for an absent one.
+        base: the contents of the same files before the agent.
+        matches: for each text that the scenario searches, the paths of the files that contain it.
+        outcomes: results of the validation commands, in order.
+        steps: the agent's trajectory.
+        cut: names of the parts above that were cut to their limits.
+        seconds: the agent's wall time.
+    """
+
+    answer: str = ""
+    end: str = "done"
+    diff: str = ""
+    paths: tuple[str, ...] = ()
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    base: Mapping[str, str | None] = field(default_factory=dict)
+    matches: Mapping[str, list[str]] = field(default_factory=dict)
+    outcomes: tuple[CheckOutcome, ...] = ()
+    steps: tuple[Step, ...] = ()
+    cut: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def to_text(self) -> str:
+        """Return the report as JSON text."""
+        return json.dumps({"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
+
+    def to_markdown(self) -> str:
+        """Return the report as people and judges read it: changes, validation, the agent's last message, its steps."""
+        parts = ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
+        parts += ["## Validation"] if self.outcomes else []
+        for each in self.outcomes:
+            ended = each.end.replace("_", " ") if each.exit_code is None else f"exit code {each.exit_code}"
+            parts += [
+                f"{each.kind}, {ended} after {each.seconds:.1f} s",
+                _fenced(f"$ {each.command}\n{each.output}", ""),
+            ]
+        parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s and {len(self.steps)} steps."]
+        parts += [_fenced(self.answer, "")] if self.answer else []
+        for number, step in enumerate(self.steps, 1):
+            parts += [f"### Step {number}: {step.tool or step.kind}", _fenced(step.text, "")]
+            parts += [_fenced(step.result, "")] if step.result else []
+        parts += [f"Too long and cut: {', '.join(self.cut)}."] if self.cut else []
+        return "\n\n".join(parts)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self | None:
+        """Return the report in a response; None if the response is another text."""
+        if not text.startswith('{"format":"' + REPORT):
+            return None
+        try:
+            data = json.loads(text)
+            del data["format"]
+            data["outcomes"] = tuple(CheckOutcome(**each) for each in data["outcomes"])
+            data["steps"] = tuple(Step(**each) for each in data["steps"])
+            data["paths"], data["cut"] = tuple(data["paths"]), tuple(data["cut"])
+            return cls(**data)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+
+
+def readable(text: str) -> str:
+    """Return a response as people and judges read it: a workspace report as Markdown, any other text unchanged."""
+    report = WorkspaceReport.from_text(text)
+    return text if report is None else report.to_markdown()
+
+
+def _fenced(text: str, language: str) -> str:
+    """Return a text as a code block that nothing in it can end."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,251 @@
+"""Grades an agent's workspace from its report: one grader, whose criteria are the scenario's evaluators with their weights.
+
+The weighted score is Σ(score · weight) / Σ weight. Each evaluator is a function of the report alone, so a stored trial can be
+graded again with other weights.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from assay.domain.assessment import Assessment, weighted_score
+from assay.domain.digest import JsonValue
+from assay.domain.scenarios import CommandKind, EvaluatorSpec, Scenario, WorkspaceReport
+from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
+from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
+
+EVALUATORS: Final = "evaluators"
+"""Name of the grader, and of the scoring method of tasks with a scenario."""
+
+FINDING_COST: Final = 0.2
+LEFTOVER_COST: Final = 0.33
+_SHOWN: Final = 1500
+_SKIPPED: Final = re.compile(
+    r"^\+.*(?:\.skip\(|\bxit\(|\bxdescribe\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bskipTest\(|pytest\.skip\()"
+)
+_WIDENED: Final = re.compile(r'^\+.*(?:"skipLibCheck":\s*true|# type: ignore|# noqa\b|eslint-disable)')
+
+
+class Finding(NamedTuple):
+    """An evaluator's score between 0 and 1, and the reason for it."""
+
+    score: float
+    reason: str
+
+
+class WorkspaceGrader(FunctionEvaluator):
+    """Gives each agent's workspace one grade per evaluator of the scenario."""
+
+    def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
+        """Return no requests: the report holds everything."""
+        return ()
+
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+        """Return the grades of one workspace; raises `Unscorable` if the response is not a report."""
+        (response,) = sitting.responses
+        scenario = sitting.task.scenario
+        report = WorkspaceReport.from_text(response.text)
+        if scenario is None or report is None:
+            raise Unscorable("no_report", "The response is not the report of a workspace, so it cannot be evaluated.")
+        findings = {spec.name: evaluate(spec, scenario, report) for spec in scenario.evaluators}
+        weights = {spec.name: spec.weight for spec in scenario.evaluators}
+        grades = [plain_grade(response.candidate, name, score, reason) for name, (score, reason) in findings.items()]
+        scores = {
+            response.candidate: weighted_score({name: finding.score for name, finding in findings.items()}, weights)
+        }
+        return Assessment(grades=tuple(grades), scores=scores, weights=weights)
+
+
+def succeeded(scenario: Scenario, report: WorkspaceReport, weighted: float | None) -> bool | None:
+    """True if the weighted score reaches the threshold and every required command passed; None if there is no score."""
+    if weighted is None:
+        return None
+    passed = {outcome.command for outcome in report.outcomes if outcome.exit_code == 0}
+    return weighted >= scenario.threshold and all(
+        check.command in passed for check in scenario.commands if check.required
+    )
+
+
+def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Return the score of one evaluator."""
+    function = FUNCTIONS.get(spec.name)
+    return _command(spec, report) if function is None else function(spec.options, scenario, report)
+
+
+def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[str]) -> str:
+    """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
+    if name in FUNCTIONS:
+        needed = _NEEDED[name]
+        return "" if not needed or options.get(needed) else f"needs `{needed}`."
+    if name in kinds:
+        return ""
+    return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}."
+
+
+def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
+    """Grade the validation commands of one kind: the share that passed, or fewer issues than `worst`."""
+    outcomes = [outcome for outcome in report.outcomes if outcome.kind == spec.name]
+    if not outcomes:
+        return Finding(0.0, f"No {spec.name} command ran.")
+    passed = sum(outcome.exit_code == 0 for outcome in outcomes)
+    shown = "\n".join(
+        f"$ {each.command}\n{_ended(each.end, each.exit_code)} after {each.seconds:.1f} s\n{each.output[-_SHOWN:]}"
+        for each in outcomes
+    )
+    pattern = spec.options.get("issues")
+    if isinstance(pattern, str) and passed < len(outcomes):
+        counts = [int(match) for each in outcomes for match in re.findall(pattern, each.output) if match.isdigit()]
+        worst = spec.options.get("worst", 10)
+        if counts and isinstance(worst, int | float) and worst > 0:
+            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}.\n{shown}")
+    return Finding(passed / len(outcomes), shown)
+
+
+def _ended(end: str, exit_code: int | None) -> str:
+    return f"exit code {exit_code}" if exit_code is not None else end.replace("_", " ")
+
+
+def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Share of the required dependencies whose declared version allows, or is, the target."""
+    declared = dependencies_in(report.files)
+    wrong = []
+    for target in options["required"]:
+        name, wanted = str(target["name"]), str(target["to"])
+        version = declared.get(name.lower())
+        if version is None:
+            wrong.append(f"{name} is missing, wanted {wanted}")
+        elif not _allows(version, wanted):
+            wrong.append(f"{name} is {version or 'any version'}, wanted {wanted}")
+    total = len(options["required"])
+    return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All targets are declared.")
+
+
+def _file_structure(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Share of the required files that exist; a file that must be gone counts likewise."""
+    present = set(report.paths)
+    missing = [path for path in options["required"] if path not in present]
+    left = [path for path in options.get("absent", ()) if path in present]
+    total = len(options["required"]) + len(options.get("absent", ()))
+    reasons = [f"{path} is missing" for path in missing] + [f"{path} should be gone" for path in left]
+    return Finding((total - len(reasons)) / total, "; ".join(reasons) or "All files are as required.")
+
+
+def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Share of the keys of JSON and TOML files that have the values of the reference."""
+    wrong, total = [], 0
+    for file, keys in options["files"].items():
+        document = _document(file, report.files.get(file))
+        for path, wanted in keys.items():
+            total += 1
+            value = document
+            for step in path.split("."):
+                value = value.get(step) if isinstance(value, dict) else None
+            if value != wanted:
+                wrong.append(f"{file} {path} is {json.dumps(value)[:80]}, wanted {json.dumps(wanted)[:80]}")
+    return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All keys have their values.")
+
+
+def _namespace_migration(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """1 minus 0.33 for each file that still contains an old name."""
+    left = [f"{path} still has {name!r}" for name in options["from"] for path in report.matches.get(name, ())]
+    return Finding(max(0.0, 1 - LEFTOVER_COST * len(left)), "; ".join(left[:20]) or "No old name is left.")
+
+
+def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """1 minus 0.2 for each sign of cheating: a protected file changed or deleted, a test skipped, a warning silenced."""
+    protected = set(scenario.protected_files)
+    findings = []
+    path = ""
+    for line in report.diff.splitlines():
+        if line.startswith("--- "):
+            path = line[4:].removeprefix("a/")
+        elif line.startswith("+++ "):
+            if path in protected:
+                findings.append(f"{path} was {'deleted' if line == '+++ /dev/null' else 'changed'}")
+            path = line[4:].removeprefix("b/")
+        elif _SKIPPED.match(line):
+            findings.append(f"{path} skips a test: {line[1:].strip()[:80]}")
+        elif _WIDENED.match(line):
+            findings.append(f"{path} silences a check: {line[1:].strip()[:80]}")
+    return Finding(max(0.0, 1 - FINDING_COST * len(findings)), "; ".join(findings[:20]) or "No check was weakened.")
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceReport], Finding]]] = MappingProxyType(
+    {
+        "dependency_targets": _dependency_targets,
+        "file_structure": _file_structure,
+        "config_accuracy": _config_accuracy,
+        "namespace_migration": _namespace_migration,
+        "integrity_guard": _integrity_guard,
+    }
+)
+"""Evaluators of files by name; every other evaluator is a kind of validation command."""
+
+_NEEDED: Final = {
+    "dependency_targets": "required",
+    "file_structure": "required",
+    "config_accuracy": "files",
+    "namespace_migration": "from",
+    "integrity_guard": "",
+}
+KINDS: Final = tuple(kind.value for kind in CommandKind)
+
+
+def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the declared version of each dependency in requirements files, pyproject.toml and package.json, by lower-case name."""
+    declared: dict[str, str] = {}
+    for path, content in files.items():
+        name = path.rpartition("/")[2]
+        if content is None:
+            continue
+        if name == "package.json":
+            document = _document(path, content)
+            for group in ("dependencies", "devDependencies", "peerDependencies"):
+                part = document.get(group) if isinstance(document, dict) else None
+                declared |= {key.lower(): str(value) for key, value in part.items()} if isinstance(part, dict) else {}
+            continue
+        lines = content.splitlines() if name.endswith(".txt") else _project_dependencies(_document(path, content))
+        for line in lines:
+            try:
+                requirement = Requirement(line.partition("#")[0].strip())
+            except InvalidRequirement:
+                continue
+            declared[requirement.name.lower()] = str(requirement.specifier)
+    return declared
+
+
+def _project_dependencies(document: Any) -> list[str]:
+    project = document.get("project") if isinstance(document, dict) else None
+    listed = project.get("dependencies") if isinstance(project, dict) else None
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+
+
+def _document(path: str, content: str | None) -> Any:
+    """Return the content of a JSON or TOML file; None if it cannot be read."""
+    try:
+        return None if content is None else tomllib.loads(content) if path.endswith(".toml") else json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+_NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
+
+
+def _allows(declared: str, wanted: str) -> bool:
+    """True if a declared version (`==2.1.0`, `^18.2.0`) is at least the target, within the same major version."""
+    has, wants = _NUMBERS.search(declared), _NUMBERS.search(wanted)
+    if has is None or wants is None:
+        return declared.strip() == wanted.strip()
+    try:
+        version, target = Version(has.group()), Version(wants.group())
+    except InvalidVersion:
+        return False
+    return version.major == target.major and version >= target

@@ -1,0 +1,147 @@
+"""`assay bench`: agents work on a scenario in sandboxed workspaces, from the folder to the statistics."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.agents.files import Snapshot, copy_fixture, difference, restore
+from tests.journey.conftest import Command
+from tests.journey.test_task_tests import _no_sandbox_works
+
+SCENARIO = """
+title: Mend a slug function
+baseline: {run: ["python -m compileall -q ."]}
+validation:
+  commands: {test: "python -m unittest -q"}
+evaluators:
+  - {name: test, weight: 0.7}
+  - {name: integrity-guard, weight: 0.3}
+timeout_minutes: 1
+"""
+TESTS = """
+import unittest
+from slug import slug
+class SlugTest(unittest.TestCase):
+    def test_words(self):
+        self.assertEqual(slug(" Hello,  World "), "hello-world")
+"""
+SOLUTION = 'import re\\n\\n\\ndef slug(text):\\n    return \\"-\\".join(re.findall(r\\"[a-z0-9]+\\", text.lower()))\\n'
+SOLVES = f'solves=cmd: echo "$ASSAY_PROMPT" | grep -q Mend && printf "{SOLUTION}" > slug.py'
+
+
+@pytest.fixture
+def scenario(project: Path) -> Path:
+    folder = project / "suites" / "basics" / "scenarios" / "fix-slug"
+    for name, text in {
+        "scenario.yaml": SCENARIO,
+        "prompts/L0-minimal.md": "Mend slug() in slug.py.",
+        "prompts/L1-basic.md": "Mend slug() in slug.py so that the tests pass.",
+        "repo-fixture/slug.py": "def slug(text):\n    return text\n",
+        "repo-fixture/tests/__init__.py": "",
+        "repo-fixture/tests/test_slug.py": TESTS,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def bench(assay: Command, *words: str) -> Any:
+    result = assay("bench", "basics", "fix-slug", "--json", *words)
+    assert result.code in (0, 1), result.err
+    return json.loads(result.out)
+
+
+@pytest.mark.slow
+def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scenario: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    cheats = "cheats=cmd: rm -r tests; ln -s /etc tests; sleep 100 & exit 3"
+    document = bench(assay, "--agent", SOLVES, "--agent", "echo", "--agent", cheats, "--iterations", "2")
+    outcomes = {(each["agent"], each["tier"], each["trial"]): each for each in document["agent_trials"]}
+    assert len(outcomes) == 12
+    assert {each["score"] for (agent, *_), each in outcomes.items() if agent == "solves"} == {1.0}
+    assert {each["success"] for (agent, *_), each in outcomes.items() if agent == "solves"} == {True}
+    untouched = outcomes["echo", "L0", 1]
+    assert (untouched["score"], untouched["success"]) == (pytest.approx(0.3), False), "the fixture is not solved"
+    cheated = outcomes["cheats", "L1", 2]
+    assert cheated["evaluators"]["test"] == 0, "the original tests run, not what the agent left in their place"
+    assert cheated["evaluators"]["integrity_guard"] == pytest.approx(0.6)
+    assert cheated["ended"] == "exit code 3"
+    assert (scenario / "repo-fixture" / "tests" / "test_slug.py").read_text("utf-8") == TESTS
+    shown = assay("show", "t1").out
+    assert "Mend slug() in slug.py." in shown
+    assert "+    return" in shown
+    lint = json.loads(assay("stats", "--criterion", "integrity_guard", "--json").out)
+    assert {each["candidate"]: each["mean"] for each in lint["candidates"]}["cheats"] == pytest.approx(0.6)
+    ranked = json.loads(assay("rank", "--json").out)
+    assert [each["candidate"] for each in ranked["candidates"]] == ["solves", "echo", "cheats"]
+
+
+def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, scenario: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    spoils = f"spoils=cmd: test -e {scenario}/marker; true"
+    (scenario / "scenario.yaml").write_text(SCENARIO.replace("compileall -q .", "no_such_module"), "utf-8")
+    document = bench(assay, "--agent", spoils, "--tier", "L0")
+    (failure,) = document["failures"]
+    assert (failure["kind"], failure["fault"]) == ("environment", "harness")
+    assert "no_such_module" in failure["detail"]
+    (scenario / "repo-fixture" / "slug.py").write_text("changed", "utf-8")
+    again = json.loads(assay("resume", document["run_id"], "--json").out)
+    assert [each["kind"] for each in again["failures"]] == ["fixture_changed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("evaluators:", "evaluatorz:"), "evaluators"),
+        (("{name: test, weight: 0.7}", "{name: tests}"), "is not an evaluator"),
+        (("weight: 0.7}", "weight: -1}"), "of at least 0"),
+        (("{test:", "{7:"), "is not an evaluator"),
+        (('commands: {test: "python -m unittest -q"}', "required: [lint]"), "lint, which has no command"),
+        (("timeout_minutes: 1", "timeout_minutes: 1\n  x: ["), "scenario.yaml:"),
+    ],
+)
+def test_problems_of_a_scenario_are_named_with_their_line(
+    assay: Command, scenario: Path, change: tuple[str, str], problem: str
+) -> None:
+    (scenario / "scenario.yaml").write_text(SCENARIO.replace(*change), "utf-8")
+    for result in (
+        assay("validate", "suites/basics/scenarios/fix-slug/scenario.yaml"),
+        assay("bench", "basics", "fix-slug"),
+    ):
+        assert result.code == 2
+        assert "scenario.yaml:" in result.err
+        assert problem in result.err
+
+
+def test_unknown_names_are_refused_with_what_there_is(assay: Command, scenario: Path) -> None:
+    assert "There is: basics fix-slug" in assay("bench", "basics", "nothing").err
+    assert "There is: basics fix-slug" in assay("bench", "basics", "../fix-slug").err
+    assert "has L0, L1" in assay("bench", "basics", "fix-slug", "--tier", "L7").err
+    assert "not installed" in assay("bench", "basics", "fix-slug", "--agent", "nobody").err
+
+
+def test_files_are_restored_over_links_and_read_without_following(tmp_path: Path) -> None:
+    source, target, secret = tmp_path / "source", tmp_path / "target", tmp_path / "secret"
+    (source / "tests").mkdir(parents=True)
+    (source / "tests" / "t.py").write_text("original", "utf-8")
+    secret.mkdir()
+    (secret / "t.py").write_text("private", "utf-8")
+    copy_fixture(source, target)
+    base = Snapshot(target)
+    (target / "tests" / "t.py").unlink()
+    (target / "tests").rmdir()
+    (target / "tests").symlink_to(secret)
+    os.mkfifo(target / "pipe")
+    diff = difference(base, Snapshot(target))
+    assert "private" not in diff
+    assert f"+link to {secret}" in diff
+    restore(["tests/t.py"], source, target)
+    assert (target / "tests" / "t.py").read_text("utf-8") == "original"
+    assert (secret / "t.py").read_text("utf-8") == "private", "nothing was written through the link"

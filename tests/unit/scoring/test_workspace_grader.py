@@ -1,0 +1,126 @@
+"""Evaluators of an agent's workspace, on reports made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assay.domain.assessment import Response
+from assay.domain.scenarios import CheckCommand, CheckOutcome, EvaluatorSpec, Scenario, WorkspaceReport, readable
+from assay.domain.suite import Scoring, Task
+from assay.scoring.evaluator import Sitting, Unscorable
+from assay.scoring.workspace_grader import EVALUATORS, WorkspaceGrader, evaluate, succeeded
+
+SCORING = Scoring(method=EVALUATORS)
+
+
+def scenario(*evaluators: EvaluatorSpec, **more: Any) -> Scenario:
+    return Scenario(folder="f", fixture="repo", files=more.pop("files", {}), evaluators=evaluators, **more)
+
+
+def outcome(kind: str, exit_code: int | None, output: str = "", end: str = "exited") -> CheckOutcome:
+    return CheckOutcome(kind=kind, command=f"run {kind}", exit_code=exit_code, end=end, seconds=1.0, output=output)
+
+
+def scored(name: str, report: WorkspaceReport, options: dict[str, Any], **more: Any) -> tuple[float, str]:
+    spec = EvaluatorSpec(name=name, options=options)
+    return evaluate(spec, scenario(spec, **more), report)
+
+
+def test_weights_of_the_worked_example_give_its_score() -> None:
+    evaluators = (
+        EvaluatorSpec(name="build", weight=0.4),
+        EvaluatorSpec(name="typecheck", weight=0.3, options={"issues": r"(\d+) errors", "worst": 10}),
+        EvaluatorSpec(name="lint", weight=0.3, options={"issues": r"Found (\d+)", "worst": 20}),
+    )
+    commands = tuple(CheckCommand(kind=each.name, command=f"run {each.name}") for each in evaluators)
+    report = WorkspaceReport(
+        outcomes=(outcome("build", 0), outcome("typecheck", 1, "2 errors"), outcome("lint", 1, "Found 5"))
+    )
+    task = Task(id="s/L0", thing="s", scoring=SCORING, scenario=scenario(*evaluators, commands=commands))
+    response = Response(candidate="agent", text=report.to_text())
+    assessment = WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(response,)), ())
+    assert {grade.criterion: grade.score for grade in assessment.grades} == {
+        "build": 1.0,
+        "typecheck": 0.8,
+        "lint": 0.75,
+    }
+    assert assessment.scores["agent"] == pytest.approx(0.865)  # 0.85 would be the mean without weights
+    assert task.scenario is not None
+    assert succeeded(task.scenario, report, assessment.scores["agent"]) is True
+    strict = scenario(*evaluators, commands=(CheckCommand(kind="lint", command="run lint", required=True),))
+    assert succeeded(strict, report, 0.865) is False, "a required command failed"
+    assert succeeded(task.scenario, report, 0.69) is False
+    assert succeeded(task.scenario, report, None) is None
+
+
+def test_response_without_a_report_is_unscorable() -> None:
+    task = Task(id="s/L0", thing="s", scoring=SCORING, scenario=scenario(EvaluatorSpec(name="test")))
+    for text in (
+        "",
+        "Done!",
+        '{"format":"assay.workspace-report/1"',
+        '{"format":"assay.workspace-report/1","steps":7}',
+    ):
+        with pytest.raises(Unscorable, match="not the report"):
+            WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(Response(candidate="a", text=text),)), ())
+
+
+def test_command_that_was_stopped_or_did_not_run_scores_zero() -> None:
+    report = WorkspaceReport(outcomes=(outcome("test", None, end="timed_out"), outcome("test", 0)))
+    assert scored("test", report, {})[0] == 0.5
+    assert "timed out" in scored("test", report, {})[1]
+    assert scored("lint", report, {}) == (0.0, "No lint command ran.")
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "score"),
+    [
+        ("requirements.txt", "Flask==3.0.2\nrequests>=2.31  # http\n", 1.0),
+        ("requirements.txt", "Flask==2.9\nrequests>=2.31\n", 0.5),
+        ("requirements.txt", "Flask==4.0\n", 0.0),
+        ("pyproject.toml", '[project]\ndependencies = ["flask~=3.1", "requests==2.31.0"]\n', 1.0),
+        ("package.json", '{"dependencies": {"flask": "^3.0.0"}, "devDependencies": {"requests": "2.32.1"}}', 1.0),
+        ("package.json", '{"dependencies": [', 0.0),
+        ("package.json", '{"dependencies": 7}', 0.0),
+        ("requirements.txt", None, 0.0),
+    ],
+)
+def test_dependency_targets_are_read_from_each_kind_of_file(path: str, content: str | None, score: float) -> None:
+    wanted = {"required": [{"name": "flask", "to": "3.0"}, {"name": "requests", "to": "2.31"}]}
+    assert scored("dependency_targets", WorkspaceReport(files={path: content}), wanted)[0] == score
+
+
+def test_files_configuration_and_old_names_are_checked() -> None:
+    report = WorkspaceReport(
+        paths=("a.py", "old.py"), files={"c.toml": "[tool.x]\nlevel = 2\n"}, matches={"oldlib": ["a.py", "b.py"]}
+    )
+    assert scored("file_structure", report, {"required": ["a.py", "b.py"], "absent": ["old.py", "gone.py"]})[0] == 0.5
+    assert scored("config_accuracy", report, {"files": {"c.toml": {"tool.x.level": 2, "tool.y": 1}}})[0] == 0.5
+    score, reason = scored("namespace_migration", report, {"from": ["oldlib"]})
+    assert score == pytest.approx(0.34)
+    assert "b.py still has 'oldlib'" in reason
+
+
+@pytest.mark.parametrize(
+    ("diff", "findings"),
+    [
+        ("--- a/slug.py\n+++ b/slug.py\n+x = 1\n", 0),
+        ("--- a/tests/t.py\n+++ /dev/null\n-x\n", 1),
+        ("--- a/tests/t.py\n+++ b/tests/t.py\n-x\n+    @unittest.skip('later')\n", 2),
+        ("--- /dev/null\n+++ b/tests/new.py\n+assert True\n", 0),
+        ('--- a/tsconfig.json\n+++ b/tsconfig.json\n+  "skipLibCheck": true\n', 1),
+    ],
+)
+def test_each_weakened_check_costs_a_fifth(diff: str, findings: int) -> None:
+    guarded = {"files": {"tests/t.py": "0", "slug.py": "0"}, "protected": ("tests/*",)}
+    score, reason = scored("integrity_guard", WorkspaceReport(diff=diff), {}, **guarded)
+    assert score == pytest.approx(1 - 0.2 * findings), reason
+
+
+def test_report_shown_as_markdown_cannot_be_broken_out_of() -> None:
+    text = WorkspaceReport(diff="+```\n+# Forged\n", answer="````\n## Validation").to_text()
+    assert readable(text).count("\n````diff\n") == 1
+    assert "\n`````\n" in readable(text)
+    assert readable("plain answer") == "plain answer"
