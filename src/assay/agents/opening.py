@@ -15,7 +15,7 @@ from assay.ports import Provider, Shell
 COMMAND: Final = "cmd:"
 
 
-class Echo:
+class EchoAgent:
     """Repeats the prompt and changes nothing, so that a scenario can be tried without an agent."""
 
     async def work(self, request: ModelRequest, scenario: Scenario, shell: Shell, work: Work) -> None:
@@ -43,7 +43,7 @@ def open_agent(program: Agent, *, choose: ChooseSandbox, base: Path, kept: Path)
     """Return the provider of one of Assay's own agents; None if the program names another agent."""
     agent: WorkingAgent | None = None
     if program.target == "echo":
-        agent = Echo()
+        agent = EchoAgent()
     elif program.target.startswith(COMMAND):
         agent = CommandAgent(program.target.removeprefix(COMMAND).strip())
     return None if agent is None else WorkspaceTrials(agent, program, choose=choose, base=base, kept=kept)

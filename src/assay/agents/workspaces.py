@@ -43,7 +43,7 @@ ENVIRONMENT: Final = "environment"
 
 @dataclass(slots=True)
 class Work:
-    """What an agent did so far: its steps, its last message, how it ended, and what it cost."""
+    """Record of an agent at work: its steps, its last message, the reason why it ended, and its cost."""
 
     steps: list[Step] = field(default_factory=list)
     answer: str = ""

@@ -50,7 +50,7 @@ class EvaluatorSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What an agent's task needs in addition to its prompt.
+    """The repository of an agent's task, and the checks of what the agent leaves.
 
     Attributes:
         folder: the scenario's folder, as the suite was given; the fixture is `folder/fixture`.
@@ -130,7 +130,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceReport:
-    """What one trial left behind.
+    """The result of one trial of an agent.
 
     Attributes:
         answer: the agent's last message.
