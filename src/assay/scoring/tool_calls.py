@@ -12,15 +12,18 @@ from typing import Final
 from assay.domain.conversation import call_text, calls_of
 from assay.domain.digest import JsonValue
 from assay.domain.tools import ExpectedCall, ToolCall, contains, expected_calls, same_json
-from assay.scoring.scorer_result import Score
+from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 OPTIONS: Final = ("arguments", "ordered", "extra", "forbidden")
 _LONGEST: Final = 300
 
 
-def tool_calls(response: str, reference: str, options: Mapping[str, JsonValue]) -> Score:
+def tool_calls(response: str, reference: str, options: Mapping[str, JsonValue]) -> Outcome:
     """Compare the calls in a transcript with those expected, which `expected_calls` describes."""
-    calls, wanted = calls_of(response), expected_calls(reference)
+    try:
+        calls, wanted = calls_of(response), expected_calls(reference)
+    except ValueError as error:  # the reference of an imported task, which no suite file checked
+        return Unscored("bad_reference", f"`expected` {error}")
     exact, ordered = options.get("arguments") != "subset", options.get("ordered") is True
     forbidden = options.get("forbidden")
     difference = next(

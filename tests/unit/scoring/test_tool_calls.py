@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from assay.domain.conversation import TOOL_CALL, USER, call_text, calls_of, replies_of, transcript
 from assay.domain.digest import JsonValue
 from assay.domain.tools import CannedAnswer, CannedTool, Tool, ToolCall, canned_result, same_json
+from assay.scoring.scorer_result import Score, Unscored
 from assay.scoring.scorers import option_problems, reference_problems
 from assay.scoring.tool_calls import tool_calls
 
@@ -25,6 +26,12 @@ def call(name: str, arguments: object) -> ToolCall:
 
 def talk(*calls: tuple[str, object]) -> str:
     return transcript([(USER, "Go."), *((TOOL_CALL, call_text(call(*each))) for each in calls), ("assistant", "Done.")])
+
+
+def scored(response: str, reference: str, options: dict[str, JsonValue]) -> Score:
+    score = tool_calls(response, reference, options)
+    assert isinstance(score, Score)
+    return score
 
 
 def expected(*calls: tuple[str, object] | str) -> str:
@@ -47,7 +54,7 @@ def expected(*calls: tuple[str, object] | str) -> str:
     ],
 )
 def test_calls_that_fit_score_1(made: Any, wanted: str, options: Any) -> None:
-    assert tool_calls(talk(*made), wanted, options).value == 1.0
+    assert scored(talk(*made), wanted, options).value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -68,13 +75,17 @@ def test_calls_that_fit_score_1(made: Any, wanted: str, options: Any) -> None:
     ],
 )  # fmt: skip
 def test_the_first_difference_is_named(made: Any, wanted: str, options: Any, note: str) -> None:
-    score = tool_calls(talk(*made), wanted, options)
+    score = scored(talk(*made), wanted, options)
     assert score.value == 0.0
     assert note in score.note
 
 
 def test_a_response_without_a_transcript_made_no_calls() -> None:
-    assert tool_calls('weather {"city": "Oslo"}', "weather", {}).note == "weather was not called."
+    assert scored('weather {"city": "Oslo"}', "weather", {}).note == "weather was not called."
+
+
+def test_a_reference_that_is_no_list_of_calls_scores_nothing() -> None:
+    assert isinstance(tool_calls(talk(OSLO), '[{"tool": "weather"}]', {}), Unscored)
 
 
 def test_wrong_options_and_references_are_named() -> None:
