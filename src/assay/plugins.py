@@ -1,4 +1,4 @@
-"""Find Assay's own parts and those of installed packages (providers, scorers, importers, …) by name.
+"""Registries of providers, scorers, importers and other parts, from Assay and from installed packages.
 
 A package offers a part through an entry point:
 
@@ -31,7 +31,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry(Generic[Part]):
-    """The parts of one kind (such as importers) by name. A part is imported when it is first used.
+    """Parts of one kind, such as importers, by name. Each is imported at its first use.
 
     Attributes:
         kind: the word for such a part in messages, for example "importer".

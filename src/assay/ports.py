@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Asks models over one wire protocol. Each call is a single attempt; the engine handles retries.
+    """Sends requests to models, with a single attempt per call; the engine handles retries.
 
     A provider with an attribute `calls_tools = True` gets requests with `tools`; for any other, they fail as `no_tools`.
     """
@@ -36,12 +36,12 @@ class Provider(Protocol):
 
 
 class ModelDirectory(Protocol):
-    """Knows the provider, the price and the context size of each model."""
+    """Looks up each model's provider, price and context size."""
 
     def provider(self, model: ModelSpec, /) -> Provider: ...
 
     def batches(self, model: ModelSpec, /) -> BatchApi | None:
-        """Return the batch API of a model; None for one that can only be called."""
+        """Return the model's batch API, or None if it has none."""
         ...
 
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
@@ -54,11 +54,11 @@ class ModelDirectory(Protocol):
 
 
 class NeverAnswered(Exception):
-    """Raised for a request of a batch that the provider did not carry out and did not charge; it may be sent again."""
+    """Raised for a batch request that the provider neither executed nor charged; it may be sent again."""
 
 
 class BatchApi(Protocol):
-    """A provider's batch API: files of requests, whose answers come within a day. One call is one attempt.
+    """A provider's batch API, which answers files of requests within a day. Each method makes a single attempt.
 
     `most_requests` and `most_bytes` are the limits of one batch; `share` is the price of a request relative to a call.
     """
@@ -69,27 +69,27 @@ class BatchApi(Protocol):
     share: float
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Return a request as a line of a batch file."""
+        """Encode a request as a line of a batch file."""
         ...
 
     def reply(self, request: ModelRequest, line: Mapping[str, object], habits: str, /) -> Reply:
-        """Return the answer in a line; raises `CallFailed` for a failed one, `NeverAnswered` for one never carried out."""
+        """Decode a line of results; raises `CallFailed` for a failed request, `NeverAnswered` for one that was not executed."""
         ...
 
     def habits(self, model: ModelSpec, /) -> str:
-        """Return the form in which requests to a model are written, as stored with their job."""
+        """Return the format of requests to a model, which is stored with their job."""
         ...
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload a batch file, unless it was before, and return a mark by which `find` knows its batch."""
+        """Upload a batch file, if it was not uploaded before, and return a mark that identifies its batch to `find`."""
         ...
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch with this mark, if the provider has one. Raises `CallFailed` if that is not certain yet."""
+        """Return the id of the batch with this mark, or None; raises `CallFailed` if this is not certain yet."""
         ...
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch and return its id; a failure with `charged` leaves open if it was created."""
+        """Create a batch and return its id; after a failure with `charged`, it may exist nevertheless."""
         ...
 
     async def look(self, remote_id: str, /) -> BatchStatus:
@@ -101,7 +101,7 @@ class BatchApi(Protocol):
         ...
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Ask the provider to stop a batch; does nothing for one that has ended."""
+        """Ask the provider to cancel a batch; does nothing if it has ended."""
         ...
 
 
@@ -109,7 +109,7 @@ class Workers(Protocol):
     """Calls named pure functions in child processes, with limits on time, memory and output length."""
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why it returned none; the function cannot harm the caller."""
+        """Call the function and return its value or the reason for its failure; it cannot harm the caller."""
         ...
 
     async def close(self) -> None:
@@ -128,7 +128,7 @@ class Shell(Protocol):
 
 
 class Sandbox(Protocol):
-    """A confined place for commands that may be hostile."""
+    """Runs untrusted commands in isolation."""
 
     @property
     def name(self) -> str: ...
@@ -150,7 +150,7 @@ class Pages(Protocol):
     """Renders web pages that models wrote, without any network access."""
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a picture of each view, or the reason why there are none; the page cannot harm the caller."""
+        """Render a page and return a picture of each view, or the reason for its failure; the page cannot harm the caller."""
         ...
 
     async def close(self) -> None:
@@ -159,7 +159,7 @@ class Pages(Protocol):
 
 
 class Clock(Protocol):
-    """Source of the time, so that tests can advance it."""
+    """The time, which tests can control."""
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC with milliseconds and `Z`."""
@@ -173,7 +173,7 @@ class Clock(Protocol):
 
 
 class Ledger(Protocol):
-    """Records calls to models and what they cost. When an `await` returns, the record is on disk."""
+    """Records calls to models and their costs. When an `await` returns, the record is on disk."""
 
     async def record(self, entry: Entry, /) -> None:
         """Commit an entry; entries that wait at the same time share one commit."""
@@ -193,7 +193,7 @@ class Ledger(Protocol):
 
 
 class Jobs(Protocol):
-    """Requests that wait at providers, and the trials that wait for them. The store documents each method."""
+    """Batch jobs at providers, and the trials that wait for them. The store documents each method."""
 
     def digest(self, request: ModelRequest, /) -> str: ...
     def plan(

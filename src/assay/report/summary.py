@@ -28,7 +28,7 @@ class CriterionPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """One run, as pairs of a name and a value in words; `models` has a row for each model that was asked."""
+    """A run, as pairs of name and text; `models` has a row for each model that was asked."""
 
     id: str
     facts: tuple[tuple[str, str], ...]
@@ -41,7 +41,7 @@ class RunPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPart:
-    """One review decision in words."""
+    """A review decision, as text."""
 
     at: str
     about: str
@@ -59,7 +59,7 @@ class ReportContents:
         about: the selection, in a sentence.
         verdicts: sentences that compare the best candidate with every other one.
         criteria: the rubrics of the selected runs, with means in the order of `estimates`.
-        behind: diagnostics in words, which are not part of the result.
+        behind: diagnostics as sentences, which are not part of the result.
         counted: number of trials that count.
         approved: True if a person approved every score that counts.
         reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of earlier decisions left out.

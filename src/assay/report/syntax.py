@@ -1,4 +1,4 @@
-"""Syntax colouring: the length and kind of each piece of code, so that pages can colour text that they already have."""
+"""Syntax highlighting: the length and kind of each token, for colouring text that a page already has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BREAKS: Final = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def is_code_language(language: str) -> bool:
-    """True for programming languages, as opposed to plain text, Markdown and languages that people speak."""
+    """True for programming languages, but not for plain text, Markdown and natural languages."""
     return _lexer_of(language.strip().lower()) is not None
 
 

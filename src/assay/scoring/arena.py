@@ -37,13 +37,13 @@ class ArenaJudge(RubricEvaluator):
         return () if page is None else (PageRequest(html=page),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the question to the judge with the maximum number of pictures."""
+        """Return the request to the judge with the maximum number of pictures."""
         return (
             self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the question once the page is rendered, then the assessment; a response without a page scores 0 at once."""
+        """Return the request to the judge, then the assessment; a response without a page scores 0."""
         if not answers:
             return self._nothing(sitting)
         rendered = answers[0]
@@ -74,15 +74,15 @@ class ArenaJudge(RubricEvaluator):
 
 @dataclass(frozen=True, slots=True)
 class PageCodeJudge(EachJudge):
-    """The same judge without a browser, for calibration: it grades a page's code without pictures."""
+    """The judge without a browser, for calibration: it grades only the page's code."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the question about the only response of this sitting (grading attempt)."""
+        """Return the request for this sitting's only response."""
         return (page_request(self.spec, self.rubric, sitting),)
 
 
 def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequest:
-    """Return the question about a page, without pictures."""
+    """Return the request to the judge, without pictures."""
     asked = replace(spec, parameters=page_parameters(spec))
     return request_of(asked, rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA)
 

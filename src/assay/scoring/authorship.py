@@ -1,4 +1,4 @@
-"""Names in a response that reveal its author: names of models, of their makers, and of the candidates.
+"""Detection of names in a response that reveal its author: of models, their makers and candidates.
 
 Responses are shown unchanged; a vote on such a response is marked, and the result shows the share of marked votes. Words that
 often occur in pages and code for other reasons (`meta`, `phi`, `command`) are left out.

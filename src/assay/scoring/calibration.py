@@ -32,7 +32,7 @@ FIRST, SECOND = "one", "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSample:
-    """A response with the score that it deserves.
+    """A response with a reference score.
 
     Attributes:
         kind: what the sample tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
@@ -59,7 +59,7 @@ class ReferenceSample:
 
 
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
-    """Return the identity for which a calibration of this judge under this rubric is valid."""
+    """Return the identity of a judge with a rubric; a calibration is valid only for the same identity."""
     own = (judge.prompt,) if judge.prompt else (ARENA,) if judge.pages else (JOINT, SOLO)
     words = [system_prompt(judge), *own]
     if judge.pages:
@@ -83,7 +83,7 @@ def parameters_of(judge: JudgeSpec) -> Parameters:
 
 
 def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
-    """Return the trial that shows a sample to a judge as the only candidate; `repeat` counts from 1."""
+    """Return a trial with the sample as its only candidate; `repeat` counts from 1."""
     task = _task(sample, sample.id)
     return Sitting(
         task=task,

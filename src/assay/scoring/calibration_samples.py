@@ -1,4 +1,4 @@
-"""Built-in reference samples, from `calibration_samples.json`: every kind of answer that a judge must distinguish.
+"""Built-in reference samples for every kind of answer, from `calibration_samples.json`.
 
 A `verbose` sample says the same as its twin in many more words, to detect judges that reward length.
 """

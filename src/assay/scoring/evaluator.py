@@ -81,7 +81,7 @@ class Unscorable(Exception):
 
 
 class Evaluator(Protocol):
-    """A way of grading the responses of a trial."""
+    """Grades the responses of a trial."""
 
     @property
     def grader(self) -> str:

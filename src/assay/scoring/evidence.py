@@ -26,7 +26,7 @@ _SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "
 
 
 def _readings_of(evidence: str) -> Iterable[str]:
-    """Yield the quotation as written, and then without the marks that people put around quotations."""
+    """Yield the quotation as written, then without the marks around it."""
     plain = evidence.translate(_SMART).strip()
     yield plain
     fenced = re.sub(r"^[^\S\n]*(?:```|~~~)[^\n]*$", "", plain, flags=re.MULTILINE).strip()

@@ -42,7 +42,7 @@ def read_field(text: str, field: Field) -> str | None:
 
 
 def reading_of(value: JsonValue) -> ExtractionSpec:
-    """Parse a description; raises ValueError with all its problems, one per line.
+    """Parse a description of fields; raises ValueError with all its problems, one per line.
 
     `{fields: {NAME: {path: $.a, regex: "…", labels: [Yes, No]}}, title: {regex: "…"}, subtitle: {…}}`
     """

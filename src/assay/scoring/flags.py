@@ -255,7 +255,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class _Shown:
-    """The texts that the judge was shown, which can be searched for its quotations and names."""
+    """Texts that the judge saw, for searching its quotations and names."""
 
     def __init__(
         self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool
@@ -271,7 +271,7 @@ class _Shown:
         self._vocabularies: dict[frozenset[str], Vocabulary] = {}
 
     def quotes(self, evidence: str, candidate: str) -> bool:
-        """True unless a piece of evidence is a quotation that does not exist."""
+        """True unless the evidence is a quotation that does not occur in the texts."""
         if len(re.findall(r"\w", evidence)) < 2 or self._pages[candidate].where(evidence):
             return True
         spans = [span["code"] for span in _SPAN.finditer(evidence)]

@@ -39,7 +39,7 @@ MAX_STRICT_TRIES: Final = 50
 
 
 class CutText(str):
-    """A string without its end, because the reply was cut off."""
+    """A string whose end is missing, because the reply was cut off."""
 
     __slots__ = ()
 
@@ -544,7 +544,7 @@ class _Reader:
         return _clean(_ESCAPE.sub(meant, inner))
 
     def _pass_over(self, depth: int) -> None:
-        """Skip text that does not belong to any value, by at least one character."""
+        """Skip text outside all values, by at least one character."""
         self.repairs.add("skipped text")
         mark = self.text[self.at]
         if mark in "{[":

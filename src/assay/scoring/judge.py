@@ -40,7 +40,7 @@ class JointJudge(RubricEvaluator):
     """A judge that grades all candidates of a task in one call."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the only question of this sitting (one attempt at grading one trial)."""
+        """Return the request for all responses of this sitting."""
         return (request_of(self.spec, self.rubric, sitting, candidate=None),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
@@ -55,7 +55,7 @@ class EachJudge(JointJudge):
     slots = RubricEvaluator.slot_for_each
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the question about this sitting's only response; raises ValueError if it has several responses."""
+        """Return the request for this sitting's only response; raises ValueError if it has several."""
         if len(sitting.responses) != 1:
             raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
         return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
@@ -97,7 +97,7 @@ def _grade_schema(criterion: Criterion) -> Schema:
 def request_of(
     spec: JudgeSpec, rubric: Rubric, sitting: Sitting, *, candidate: str | None, template: str | None = None
 ) -> ModelRequest:
-    """Return the question about this sitting; `template` replaces Assay's own template."""
+    """Return the request for a sitting; `template` replaces Assay's own template."""
     labels = labels_of(sitting)
     shown = tuple(labels[response.candidate] for response in sitting.responses)
     messages = _messages(spec, rubric, sitting, labels, template)
@@ -232,7 +232,7 @@ def _fenced(response: Response, language: str, most: int | None) -> str:
 
 
 def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
-    """Return a flag for each response if the judge saw only the beginning of it."""
+    """Return a flag for each response that was shortened for the judge."""
     most = spec.max_code_chars
     return tuple(
         Flag(

@@ -49,17 +49,17 @@ class PairwiseJudge(RubricEvaluator):
     """Makes two calls for every pair of candidates, one in each order. The candidates' scores depend on each other."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the first question; `read` returns the others one by one. Raises ValueError for fewer than two candidates."""
+        """Return the first request; `read` returns the others one by one. Raises ValueError for fewer than two candidates."""
         if len(sitting.responses) < 2:
             raise ValueError("A pairwise judge compares at least two candidates.")
         return (self._request(sitting, meetings(sitting.responses)[0]),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the questions about every pair in both orders."""
+        """Return the requests for all pairs in both orders."""
         return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the next question, or the assessment after the last reply.
+        """Return the next request, or the assessment after the last reply.
 
         Raises:
             UnreadableReply: the last reply neither picks one of the two nor declares a tie.

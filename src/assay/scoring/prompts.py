@@ -65,7 +65,7 @@ def _text(name: str) -> str:
 
 
 def system_prompt(judge: JudgeSpec) -> str:
-    """Return a judge's system prompt: its persona, and the things that it must never do."""
+    """Return a judge's system prompt: its persona and fixed rules."""
     named = judge.persona or "neutral"
     if named in PERSONAS:
         return SAFETY if judge.prompt is not None else PERSONAS[named]

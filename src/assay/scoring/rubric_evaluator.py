@@ -39,7 +39,7 @@ class RubricEvaluator(ABC):
 
     @abstractmethod
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the first round of questions."""
+        """Return the first round of requests."""
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return the requests of `ask`, if it is the only round."""

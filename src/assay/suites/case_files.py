@@ -69,7 +69,7 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    """Return the path in a test case that corresponds to a key of a task."""
+    """Convert the path of a task's key to the path in its test case."""
     if part in _IN_METADATA:
         return ("metadata", part)
     return (_NAME_OF.get(str(part), part),)

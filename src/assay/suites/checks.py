@@ -48,12 +48,12 @@ def parsed_ref(ref: str) -> ModelSpec:
 
 
 def no_option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Accept every option; `app.suites` supplies the check of the scoring package."""
+    """Accept every option; `app.suites` passes a stricter check."""
     return ()
 
 
 def no_template_problems(template: str) -> tuple[str, ...]:
-    """Accept every template of a judge's prompt; `app.suites` supplies the check of its placeholders."""
+    """Accept every template; `app.suites` passes a stricter check."""
     return ()
 
 

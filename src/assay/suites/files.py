@@ -107,7 +107,7 @@ def decoded(data: bytes) -> str:
 
 
 def _neighbour(path: FilePath) -> str:
-    """Return a hint about a similarly named file in the same folder; sharing only the extension is not enough."""
+    """Return a hint about a file with a similar name in the same folder, or an empty text."""
     try:
         names = {entry.name for entry in os.scandir(path.parent)}
     except OSError:

@@ -62,7 +62,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """Something that YAML or JSON allows but Assay refuses, such as a repeated key."""
+    """A construct that YAML or JSON allows but Assay refuses, such as a repeated key."""
 
     path: Path
     problem: str

@@ -161,7 +161,7 @@ class CandidateKeys(ModelKeys):
     agent = key(AGENT, "An agent of an installed package.")
     timeout = key(number(0.01, 86_400), "Seconds after which a call to a program is stopped; 120 by default.")
     offline = key(FLAG, "States that the program uses no network, so that `local_only` allows it.")
-    system_prompt = key(SYSTEM_TEMPLATE, "Replaces that of the suite and the task; may name columns, or {file: ...}.")
+    system_prompt = key(SYSTEM_TEMPLATE, "Replaces the system prompt of suite and task: a template, or {file: ...}.")
     prompt = key(USER_TEMPLATE, "Replaces the task's last user message: a template such as {{prompt}}, or its file.")
     messages = key(MESSAGES, "Replaces all messages of the task; their texts are templates.")
 
@@ -371,7 +371,7 @@ def _read_judges(value: Value, path: Path, context: ReadContext) -> tuple[JudgeS
 
 
 def _read_seat(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, JudgeSpec]]:
-    """Read one member of a panel: a judge, or several judges that take turns."""
+    """Read a member of a panel: a judge, or several judges that take turns."""
     if isinstance(value, dict) and "rotate" in value:
         keys = RotateKeys.read(value, path, context)
         return [] if keys is None else keys.rotate or []

@@ -56,7 +56,7 @@ class TooManyProblems(Exception):
 
 
 class Problems:
-    """Problems found so far. Views that are created with `at` share the list but locate paths elsewhere."""
+    """Problems found so far. Views from `at` share the list but have their own locations."""
 
     __slots__ = ("_gathered", "locate")
 

@@ -103,7 +103,7 @@ def _read_python(value: Value, path: Path, context: ReadContext) -> Function | N
 
 
 def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> str | None:
-    """Return the digest of a Python file, after checking that it defines a name; it is parsed but not imported."""
+    """Check that a Python file defines a name, without importing it, and return the file's digest."""
     source = context.files.text(named, path, context)
     if source is None:
         return None
@@ -310,7 +310,7 @@ class _ProgramKeys(Protocol):
 
 
 def program_of(keys: _ProgramKeys) -> Program | None:
-    """Return the only program that a candidate names, with its time limit; None if there is none or it has a problem."""
+    """Return a candidate's program with its time limit; None if it has none, several or an invalid program."""
     node = keys.node
     named = [kind for kind in KINDS if kind in node]
     if not named:

@@ -188,7 +188,7 @@ _FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
 
 
 class StructuringKeys(ModelKeys):
-    """The model that splits answers into parts before they are judged."""
+    """Keys of the model that splits answers into parts before a judge grades them."""
 
     model = key(NAME, required="Add `model: provider/name`.")
     prompt = key(SYSTEM_TEMPLATE, "Replaces Assay's prompt: a template with {{prompt}} and {{answer}}, or {file: ...}.")
@@ -216,9 +216,9 @@ class RubricKeys(Keys):
     """A rubric that gives each response a verdict: Pass, Partial or Fail."""
 
     criteria = key(_CRITERIA, "Five criteria for worked solutions by default.")
-    scores = key(_SCALE, "Words of criteria without a scale; {Yes: 1, Partial: 0.5, No: 0} by default.")
-    verdict = key(_RULES, "The rules that give a verdict; all are on by default.")
-    flags = key(_FLAGS, "The reasons why a person must look at a grading; all are on by default.")
+    scores = key(_SCALE, "The scale of criteria without their own; {Yes: 1, Partial: 0.5, No: 0} by default.")
+    verdict = key(_RULES, "Rules that give a verdict; all are on by default.")
+    flags = key(_FLAGS, "Rules that flag a grade for review by a person; all are on by default.")
     verify = key(SCORE, "The scorer that verifies final answers in addition to the judge; it never affects the score.")
     structure = key(Kind(_read_structuring, {"anyOf": [NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
 

@@ -60,7 +60,7 @@ def _read_score(value: Value, path: Path, context: ReadContext) -> Scoring | Non
 
 
 def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) -> Scoring | None:
-    """Read `[judge, math]`: the judge's score counts, and the scorer verifies the final answer."""
+    """Read `[judge, math]`: the judge gives the score, and the scorer verifies the final answer."""
     scorings = [_read_score(item, (*path, place), context) for place, item in enumerate(value)]
     if None in scorings:
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SnippetEntry:
-    """The files that a suite names for a candidate, and where in the suite it does so."""
+    """Files that a suite names for a candidate, and the path of this entry in the suite."""
 
     path: Path
     candidate: str

@@ -9,7 +9,7 @@ _FILES: Final = files(__package__) / "starter_files"
 
 
 def starter_files(rubric: str | None = None) -> dict[str, str]:
-    """Return the texts of a new project's files by path, in the order in which the files are written.
+    """Return the contents of a new project's files by path, in the order of writing.
 
     `rubric` names a ready-made rubric; each has its own starter suite.
     """

@@ -49,7 +49,7 @@ _SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """Dotted paths in a row, by task key, and those of snippets, by candidate. If both are empty, rows are tasks.
+    """Maps task keys, and candidates for their snippets, to dotted paths in a row. If both are empty, rows are tasks.
 
     Without a path for `id`, a task is named after its line: `row-17`.
 
@@ -100,7 +100,7 @@ class TaskFileKeys(Keys):
         "JSONL, JSON, CSV, TSV or Parquet, relative to the suite.",
         required="Name the file of tasks, or write the tasks as a list.",
     )
-    map = key(Kind(_read_row_mapping, _ROW_KEYS.schema), "Dotted paths in the file's rows, one for each key of a task.")
+    map = key(Kind(_read_row_mapping, _ROW_KEYS.schema), "The field of a row for each key of a task, as a dotted path.")
     score = key(SCORE, "Scoring of tasks whose rows do not name their own.")
 
 
@@ -124,7 +124,7 @@ KEPT_BYTES: Final = 2 * 2**20
 
 
 class TaskFile:
-    """The tasks of one file, which are read again at every iteration; tasks of a small file are kept in memory.
+    """The tasks of a file, read again at every iteration unless the file is small.
 
     `exact_by_default` is True if neither its rows nor its suite name a scoring method. Iterating raises `SuiteErrors` if the
     file has changed since the suite was loaded.
@@ -287,7 +287,7 @@ class TaskFile:
         return task
 
     def _named(self, row: dict[str, Value]) -> list[str]:
-        """Return the columns that prompts name, in the order of the row, because the order of a set differs in each process."""
+        """Return the columns that prompts name, in the row's order, because a set's order differs in each process."""
         named = self._rules.columns
         return [*(name for name in row if name in named), *sorted(named.difference(row))] if named else []
 

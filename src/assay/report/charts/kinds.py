@@ -1,4 +1,4 @@
-"""The kinds of charts, each with the function that draws it and the one that makes it from results for `assay chart`.
+"""Kinds of charts, each with its drawing function and, for `assay chart`, the function that makes it from results.
 
 To add a chart, add a file like `ranks.py` to this folder and a line to `DRAWN`. If `assay chart` and the statistics page should
 offer it, also add a line to `OF_RESULTS`.
@@ -51,7 +51,7 @@ def of_results(kind: str, ranking: Ranking, table: ScoreTable) -> Chart:
 
 
 def standard(ranking: Ranking, table: ScoreTable) -> tuple[Chart, ...]:
-    """Make the charts that show the results as a whole, in the order in which they should be read.
+    """Make the standard charts of the results, in reading order.
 
     Ranks and pairs are left out unless at least two candidates can be compared.
     """

@@ -1,4 +1,4 @@
-"""Draws charts as SVG for pages, reports and files, as PNG and Vega-Lite, and as CSV for other programs.
+"""Output of charts as SVG, PNG, Vega-Lite and CSV.
 
 SVG is drawn here without any package. PNG and Vega-Lite need the extra `charts` (Altair and vl-convert). Light and dark
 specifications differ only in their config. vl-convert draws in a child process, and its settings forbid network access.

@@ -77,7 +77,7 @@ def task_line(task: TaskEstimate, *, approved: bool) -> str:
 
 
 def anytime_mean(name: str, anytime: Anytime) -> str:
-    """State a candidate's range that stays valid however often it is looked at."""
+    """State a candidate's range that remains valid if checked repeatedly."""
     if anytime.ci95 is None:
         return f"{name}, at any time: {MISSING.get(anytime.reason or '', 'no range.')}"
     return f"{name}, at any time: {range_words(anytime.ci95)} over {count(anytime.n, anytime.unit)}"
@@ -102,7 +102,7 @@ def rank_range(candidate: Ranked) -> str:
 
 
 def range_or_none(interval: tuple[float, float] | None, n_tasks: int) -> str:
-    """Write the range of a score; with several tasks, each task may have a range although the whole score has none."""
+    """Write the range of a score, or that it has none, although each of its tasks may have a range."""
     if interval is not None:
         return f"95% range {range_words(interval)}"
     return "no range" if n_tasks < 2 else "no range over all tasks"

@@ -87,7 +87,7 @@ def switched_protocol(runs: str, n: int) -> str:
 
 
 def regraded(replaced: ReplacedGrades) -> str:
-    """State which grades are hidden by a regrade, or which regrade is hidden by people's grades, and how to see them."""
+    """State which grades a regrade replaces, or which regrade people's grades replace, and how to see them."""
     if replaced.references:
         people = f"People's grades that came with the data of run {', '.join(replaced.newer)} count."
         beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with those grades"

@@ -92,7 +92,7 @@ def beneath_headline(comparison: Comparison) -> str:
 def undecided_among(
     comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int
 ) -> tuple[str, str] | None:
-    """Return headline and text for the two best of several candidates, if they are decided only when seen as a single pair.
+    """Return headline and text for the two best of several candidates, if only the unadjusted test decides them.
 
     Nobody selected these two in advance, so the correction for all comparisons (Holm) applies. None if both views agree.
     """
@@ -158,7 +158,7 @@ def comparisons_made(ranking: Ranking) -> str:
 
 
 def anytime_difference(anytime: Anytime) -> str:
-    """State the evidence that stays valid however often it is looked at."""
+    """State the evidence that remains valid if checked repeatedly."""
     if anytime.e_value is None:
         return f"At any time: {why_no_difference(anytime.reason)}"
     evidence = f"e-value {_evidence(anytime.e_value)}, {p_value(anytime.p)}"

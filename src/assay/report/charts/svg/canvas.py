@@ -186,7 +186,7 @@ def horizontal_axis(
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimate the width of a line in pixels, in an ordinary sans-serif font; rather too wide than too narrow."""
+    """Estimate the width of a line in pixels in a sans-serif font, at the high end."""
     ems = 0.0
     for letter in words:
         if combining(letter):
