@@ -241,7 +241,7 @@ def test_statistics_page_names_families(assay: Command, project: Path) -> None:
 
 def test_family_comes_with_a_submission_and_a_finished_run() -> None:
     body = SubmissionBody.model_validate({"thingName": "Limiter", "snippets": {"ann": "def a()"}, "family": "limits"})
-    assert body.said().family == "limits"
+    assert body.submission().family == "limits"
     finished = {"suite": "deps", "scenario": "pnpm", "agent": "a", "family": "monorepo", "status": "success"}
     assert FinishedRun.model_validate(finished).model_dump()["family"] == "monorepo"
     assert agent_run(finished).task.family == "monorepo"

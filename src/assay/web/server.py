@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 
 FOREVER: Final = "public, max-age=31536000, immutable"
 RESULTS_IDLE_S: Final = 2.0
-MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
-"""Seconds from a decision to the update of the results folder, which covers all decisions made by then."""
+"""Seconds from a decision to the update of the results folder, which includes all decisions made by then."""
 
+MOST_PROBLEMS: Final = 100  # problems of one request that its response lists
 KINDS: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 DEPENDENCIES: Final = (Depends(known_names), Depends(context.same_store))
@@ -128,13 +128,13 @@ def create_app(
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        # Otherwise the first visit to the results waits for these: half of its 0.5 s with 50 candidates and 1,000 tasks.
+        # Otherwise the first visit to the results would do this: half of its 0.5 s with 50 candidates and 1,000 tasks.
         prepared = asyncio.gather(
             asyncio.to_thread(t_quantile, 0.5, 1),
             asyncio.to_thread(templating.templates().get_template, "statistics/results.html"),
         )
-        # A client was told that its evaluation is accepted, so a new server finishes what a stopped one left.
-        await asyncio.to_thread(_go_on, workspace, runner)
+        # Clients were told that their evaluations are accepted, so a new server finishes those that a stopped one left.
+        await asyncio.to_thread(_resume_evaluations, workspace, runner)
         yield
         await prepared
         await asyncio.to_thread(runner.stop)
@@ -179,10 +179,10 @@ def create_app(
     app.state.arena = arena.ArenaServices(voting=ArenaVoting(workspace), previews=Previews())
     app.state.problem_page = error_pages.problem_page
     app.add_api_route("/static/{digest}/{name:path}", static_file, include_in_schema=False, dependencies=DEPENDENCIES)
-    app.add_exception_handler(AssayError, _expected)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(HTTPException, _plain)
-    app.add_exception_handler(Exception, _unexpected)
+    app.exception_handler(AssayError)(_expected)
+    app.exception_handler(RequestValidationError)(_malformed)
+    app.exception_handler(HTTPException)(_plain)
+    app.exception_handler(Exception)(_unexpected)
     app.add_middleware(BodyLimit)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)  # leaves event streams uncompressed
     # Added last, so it runs first and reads nothing of a request that it refuses.
@@ -254,7 +254,7 @@ def _prepare_results_page() -> None:
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """True unless the error comes from a request cut off at shutdown, whose decisions are stored or sent again."""
+    """True unless the error comes from a request that was cut off at shutdown, which is harmless."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError) and not str(record.msg).startswith("Cancel %s running task")
 
@@ -270,7 +270,7 @@ class _Server(uvicorn.Server):
 
 
 def static_file(digest: str, name: str) -> Response:
-    """Return a script, style or picture; its address changes with the content."""
+    """Return a script, a style sheet or a picture; its address changes with its content."""
     kind = KINDS.get(PurePosixPath(name).suffix)
     if digest != templating.static_digest() or name not in templating.static_files() or kind is None:
         raise UnknownName("file", name)
@@ -302,7 +302,7 @@ def _listening(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _go_on(workspace: Workspace, runner: Runner) -> None:
+def _resume_evaluations(workspace: Workspace, runner: Runner) -> None:
     if workspace.read_only:
         return
     try:
@@ -312,9 +312,7 @@ def _go_on(workspace: Workspace, runner: Runner) -> None:
         logging.getLogger("assay").warning("accepted evaluations are not continued: %s", error)
 
 
-def _expected(request: Request, error: Exception) -> Response:
-    if not isinstance(error, AssayError):
-        raise error
+def _expected(request: Request, error: AssayError) -> Response:
     if isinstance(error, UnknownName) and visitor_of(request).role is VisitorRole.REVIEWER:
         # Without similar names, which would reveal the names of judges, tasks and candidates.
         error = UnknownName(error.kind, error.name)
@@ -323,9 +321,7 @@ def _expected(request: Request, error: Exception) -> Response:
     return JSONResponse(problem_of(error), status_code=status_of(error))
 
 
-def _malformed(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
+def _malformed(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return problem_response(request.scope, 400, "body", f"is not valid JSON: {first['ctx']['error']}.")
@@ -348,13 +344,11 @@ def _body_problem(error: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _named(error: Mapping[str, Any]) -> str:
-    """Return where a part of a request is, without the tag of the body's type."""
+    """Return the location of an invalid part of a request, without the tag of the body's type."""
     return ".".join(str(part) for part in error["loc"] if not str(part).startswith("as "))
 
 
-def _plain(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
+def _plain(request: Request, error: HTTPException) -> Response:
     message = f"{error.detail}."
     if _wants_page(request):
         return error_pages.problem_page(request.scope, error.status_code, AssayError(request.url.path, message))
@@ -362,9 +356,9 @@ def _plain(request: Request, error: Exception) -> Response:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
-    """Return the response for an unexpected error, without details: the traceback is in the log.
+    """Return the response for an unexpected error, without details because the traceback is in the log.
 
-    Middleware does not run for it, so it sets the security headers itself.
+    It sets the security headers itself, because middleware does not run for it.
     """
     message = "an internal error occurred; the server's log has the details."
     answer: Response = JSONResponse(problem(request.url.path, message), status_code=500)
@@ -376,7 +370,5 @@ def _unexpected(request: Request, error: Exception) -> Response:
 
 
 def _wants_page(request: Request) -> bool:
-    path = request.url.path
-    return (
-        "text/html" in request.headers.get("accept", "") and not path.startswith("/api/") and not path.endswith(".json")
-    )
+    path, accepted = request.url.path, request.headers.get("accept", "")
+    return "text/html" in accepted and not path.startswith("/api/") and not path.endswith(".json")

@@ -26,7 +26,7 @@ router = APIRouter()
 
 
 class WishBody(Body):
-    """The requested action on a run; `budget` replaces a resumed run's budget and includes its cost so far."""
+    """A requested action on a run; `budget` replaces a resumed run's budget, which includes the cost so far."""
 
     wish: Literal["pause", "resume", "cancel", "collect"]
     budget: float | None = None
@@ -67,19 +67,19 @@ _FIELDS: Final = {
     "--budget": "budget",
     "": "candidates",
 }
-"""Request fields by the command-line options that errors name; an invalid model reference names no option."""
+"""Request fields by the command-line option that an error names; errors about a model reference name no option."""
 
 
 @router.post("/api/runs/{run_id}/steer", tags=["runs"])
 def steer(request: Request, run_id: str, body: WishBody) -> Response:
-    """Pause, resume or cancel a run. A run that no live process executes is resumed by this server."""
+    """Pause, resume, cancel or collect a run. This server resumes a run only if no other process executes it."""
     rooms = rooms_of(request)
     if body.wish == control.PAUSE:
         control.pause(rooms.workspace, run_id)
     elif body.wish == control.CANCEL:
         cancelled = control.cancel(rooms.workspace, run_id)
         if control.COLLECT in control.moves(cancelled):
-            with suppress(Refused):  # at work with other runs; a later look at the jobs cancels them
+            with suppress(Refused):  # this server is busy; the jobs are cancelled when the run is next collected
                 rooms.runner.collect(cancelled.id)
     elif body.wish == control.COLLECT:
         rooms.runner.collect(control.collectable(rooms.workspace, run_id))
@@ -96,14 +96,14 @@ def steer(request: Request, run_id: str, body: WishBody) -> Response:
 
 @router.get("/api/runs/{run_id}/jobs", tags=["runs"])
 def jobs(request: Request, run_id: str) -> Response:
-    """Return a run that is asked through batch APIs, with its batches as last seen."""
+    """Return a run and the last known state of its batches."""
     (result,) = batch.status(rooms_of(request).workspace, run_id)
     return Answer(batch.batch_document(result))
 
 
 @router.post("/api/runs/{run_id}/delete", tags=["runs"])
 def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
-    """Remove a run from every list and statistic; with `archived`, it stays readable by its id. `restore` brings it back."""
+    """Remove a run from all lists and statistics; with `archived`, it stays readable by its id."""
     workspace = rooms_of(request).workspace
     events = removal.take_out(workspace, [run_id], reason=body.reason, archived=body.archived)
     return Answer(removal.events_document(events))
@@ -111,14 +111,14 @@ def delete(request: Request, run_id: str, body: RemovalBody) -> Response:
 
 @router.post("/api/runs/{run_id}/restore", tags=["runs"])
 def restore(request: Request, run_id: str, body: RemovalBody) -> Response:
-    """Bring a deleted run back, or with `archived` an archived one, with its reviews and files."""
+    """Restore a deleted run, or with `archived` an archived run, with its reviews and files."""
     event = removal.restore(rooms_of(request).workspace, run_id, reason=body.reason, archived=body.archived)
     return Answer(removal.events_document([event]))
 
 
 @router.post("/api/runs/{run_id}/extend", tags=["runs"])
 def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
-    """Add trials or candidates to a run and execute them; with `only_look`, only return the estimate."""
+    """Add trials or candidates to a run and execute them; with `only_look`, only estimate the cost."""
     rooms = rooms_of(request)
     if not (body.trials or body.until_approved or body.candidates):
         raise InputError("trials", "nothing to add was given.", remedy="Set trials, until_approved or candidates.")
@@ -129,12 +129,9 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
         # Without this check, adding a model to a joint run discarded every decision silently. The number must match, so
         # that decisions made after the confirmation are not discarded with it.
         if replaced > body.replacing:
-            raise Refused(
-                run_id,
-                f"has {replaced} decision{'s' * (replaced > 1)} on grades given to all candidates together. Another candidate "
-                "requires new grades, which must be reviewed again.",
-                remedy=f"To accept this, send replacing: {replaced}.",
-            )
+            decisions = f"{replaced} decision{'s' * (replaced > 1)} on grades given to all candidates together"
+            problem = f"has {decisions}. Another candidate requires new grades, which must be reviewed again."
+            raise Refused(run_id, problem, remedy=f"To accept this, send replacing: {replaced}.")
     try:
         plan = extension.add_to(
             rooms.workspace,
@@ -152,14 +149,13 @@ def extend(request: Request, run_id: str, body: ExtensionBody) -> Response:
     # If another process executes the run, it picks up the new trials itself.
     if not body.only_look and not rooms.workspace.journal.is_carried_out(plan.id):
         rooms.runner.begin(plan)
-    return Answer(
-        {"estimate": fill(CostEstimateDocument, estimates[0]), "replaces": replaced, "run": row_of(rooms, plan.id)}
-    )
+    estimate = fill(CostEstimateDocument, estimates[0])
+    return Answer({"estimate": estimate, "replaces": replaced, "run": row_of(rooms, plan.id)})
 
 
 @router.post("/api/runs/{run_id}/regrade", tags=["runs"])
 def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
-    """Regrade a run's stored answers in a new run; with `only_look`, only return the estimate."""
+    """Regrade a run's stored answers in a new run; with `only_look`, only estimate the cost."""
     rooms = rooms_of(request)
     if not body.only_look:
         rooms.runner.check_room()
@@ -173,6 +169,6 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
 
 
 def row_of(rooms: Rooms, run_id: str) -> LiveRunDocument:
-    """Return one run as the queue shows it."""
+    """Return a run as the list of runs shows it."""
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
     return looked_at(rooms.workspace, summary, rooms.runner)

@@ -36,7 +36,7 @@ class SnippetBody(responses.Body):
 
 
 class SubmissionBody(responses.Body):
-    """An evaluation of a Thing, as in a set file, with the candidates' snippets. Task fields of a suite are accepted too."""
+    """An evaluation of a Thing with the candidates' snippets, as in a set file; a suite's task fields are accepted too."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -77,30 +77,17 @@ class SubmissionBody(responses.Body):
         default_factory=dict
     )
 
-    def said(self) -> evaluations.Submission:
-        """Convert the request to a submission."""
+    def submission(self) -> evaluations.Submission:
+        """Return the request as a submission."""
         given = self.snippets
         pairs = given.items() if isinstance(given, dict) else [(snippet.name, snippet.content) for snippet in given]
+        renamed = {"thing", "id", "snippets", "judge", "budget", "metadata"}
         return evaluations.Submission(
+            **{name: getattr(self, name) for name in type(self).model_fields.keys() - renamed},
             thing=self.thing.strip(),
             task_id=self.id,
             snippets=tuple((name.strip(), text) for name, text in pairs),
-            context=self.context,
-            language=self.language,
-            family=self.family,
-            prompt=self.prompt,
-            expected=self.expected,
-            ideal=self.ideal,
-            final_answer=self.final_answer,
-            score=self.score,
-            suite=self.suite,
-            trials=self.trials,
             judges=_listed(self.judge),
-            mode=self.mode,
-            rubric=self.rubric,
-            review=self.review,
-            parameters=self.parameters,
-            batch_id=self.batch_id,
             budget_usd=self.budget,
             names={
                 "id": "thingName" if self.id is None else "id",
@@ -113,7 +100,7 @@ class SubmissionBody(responses.Body):
 
 
 class ResponseBody(responses.Body):
-    """One model's response to one prompt, with the field names of clients that send one answer at a time."""
+    """One model's response to one prompt, with the field names of clients that send single responses."""
 
     prompt_id: _Name
     prompt_content: _Text
@@ -138,8 +125,8 @@ class ResponseBody(responses.Body):
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     budget: float | None = None
 
-    def said(self) -> evaluations.Submission:
-        """Convert the request to a submission."""
+    def submission(self) -> evaluations.Submission:
+        """Return the request as a submission."""
         return evaluations.Submission(
             thing=self.prompt_id.strip(),
             snippets=((self.model_name.strip(), self.model_response_text),),
@@ -155,16 +142,11 @@ class ResponseBody(responses.Body):
             budget_usd=self.budget,
             of_answers=True,
             names=_OF_RESPONSE,
-            kept={
-                "prompt_id": self.prompt_id,
-                "metadata": self.prompt_metadata,
-                "model_response_id": self.model_response_id,
-                "ideal_response_id": self.ideal_response_id,
-                "judge_prompt_version": self.judge_prompt_version,
-            },
+            kept={"metadata": self.prompt_metadata, **{name: getattr(self, name) for name in _KEPT}},
         )
 
 
+_KEPT = ("prompt_id", "model_response_id", "ideal_response_id", "judge_prompt_version")
 _OF_RESPONSE = {
     "id": "prompt_id",
     "thing": "prompt_id",
@@ -179,7 +161,7 @@ _TAGS = ("as a Thing", "as one response")
 
 
 def _kind(body: Any) -> str:
-    """Return the tag of the request's type: a response if it has any field that only a response has, otherwise a Thing."""
+    """Return the tag of the request's type: a response if it has a field that only responses have, otherwise a Thing."""
     fields: Mapping[str, Any] = body if isinstance(body, dict) else {}
     own = set(ResponseBody.model_fields) - set(SubmissionBody.model_fields)
     return _TAGS[1] if own & set(fields) else _TAGS[0]
@@ -235,11 +217,11 @@ def submit_evaluation(
         ),
     ] = None,
 ) -> Response:
-    """Submit candidates' snippets or one response for judging. Returns once the run is stored, before any model call."""
+    """Submit candidates' snippets or one response for judging; returns as soon as the run is stored."""
     rooms = rooms_of(request)
     try:
-        submitted = evaluations.submit(rooms.workspace, body.said(), key=idempotency_key)
-    # `Refused` is a kind of `InputError`, but gets status 409.
+        submitted = evaluations.submit(rooms.workspace, body.submission(), key=idempotency_key)
+    # `Refused` is an `InputError` too, but gets status 409.
     except Refused:
         raise
     except InputError as error:
@@ -247,9 +229,8 @@ def submit_evaluation(
     if submitted.plan is not None:
         # Queued, not started directly: a client may submit many at once, and the runs start as slots become free.
         rooms.runner.queue(submitted.plan)
-    message = (
-        "This evaluation was submitted before." if submitted.again else "The evaluation was accepted and is stored."
-    )
+    known = submitted.again
+    message = "This evaluation was submitted before." if known else "The evaluation was accepted and is stored."
     document = SubmittedDocument(status="submitted", message=message, evaluation_id=submitted.evaluation_id)
     return Answer(document, status_code=202, headers={"location": f"/get_evaluation_result/{submitted.evaluation_id}"})
 
@@ -266,7 +247,7 @@ def get_evaluation_result(
         str | None, Query(max_length=40, description="The value of `next` in the previous answer.")
     ] = None,
 ) -> Response:
-    """Return the state of an evaluation and the scores that count. Pending grades are only counted."""
+    """Return an evaluation's state, the scores that count, and the number of pending grades."""
     rooms = rooms_of(request)
     return Answer(evaluation_result.evaluation(rooms.workspace, evaluation_id, after=after))
 
@@ -278,6 +259,5 @@ def _listed(judge: str | list[str] | None) -> tuple[str, ...]:
 def _refused(error: InputError) -> Response:
     """Return a 422 response with all problems; `error` holds the first one, as in every failed request."""
     each: tuple[SuiteError | InputError, ...] = getattr(error, "errors", (error,))
-    return Answer(
-        {**problem_of(each[0]), "problems": [problem_of(problem)["error"] for problem in each]}, status_code=422
-    )
+    problems = [problem_of(problem)["error"] for problem in each]
+    return Answer({**problem_of(each[0]), "problems": problems}, status_code=422)

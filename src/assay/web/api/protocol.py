@@ -21,14 +21,14 @@ router = APIRouter()
 
 
 class SwitchBody(ProtocolBody):
-    """A new protocol for a run; with `only_look`, only its cost is returned."""
+    """A new protocol for a run; with `only_look`, only the review work is estimated."""
 
     only_look: bool = False
     reviewer: str | None = Field(default=None, max_length=120)
 
 
 class ProtocolStanding(TypedDict):
-    """A run's current protocol, its review work, and the number of decisions made before its last switch."""
+    """A run's current protocol, its review work, and the number of decisions before the last switch."""
 
     protocol: dict[str, object]
     numbers: Mapping[str, object]
@@ -39,7 +39,7 @@ class ProtocolStanding(TypedDict):
 
 @router.get("/api/runs/{run_id}/protocol", tags=["runs"])
 def protocol(request: Request, run_id: str) -> Response:
-    """Return a run's current protocol and the review work that is left under it."""
+    """Return a run's current protocol and the remaining review work."""
     workspace = rooms_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     return Answer(standing(request, str(summary.id)))
@@ -47,7 +47,7 @@ def protocol(request: Request, run_id: str) -> Response:
 
 @router.post("/api/runs/{run_id}/protocol", tags=["runs"])
 def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
-    """Switch the protocol for the rest of a run's review; with `only_look`, only return the cost."""
+    """Change the protocol for the rest of a run's review; with `only_look`, only estimate the review work."""
     workspace = rooms_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     changes = body.model_dump(exclude_none=True, exclude={"only_look", "reviewer"})
@@ -61,7 +61,7 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
 
 
 def standing(request: Request, run_id: str) -> ProtocolStanding:
-    """Return a run's current protocol, and the number of decisions made before its last switch."""
+    """Return a run's current protocol, its review work, and the number of decisions before the last switch."""
     workspace = rooms_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     plan = workspace.journal.plan_of(summary.id)

@@ -38,7 +38,7 @@ class BatchRunDocument(RunRowDocument):
 
 @document
 class BatchDocument:
-    """A batch: its newest runs, the totals of all its runs, and the mean of each candidate's trials that count."""
+    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
 
     batch_id: str | None
     batchId: str | None
@@ -85,7 +85,7 @@ class EvaluatorResult(BaseModel):
 
 
 class FinishedRun(BaseModel):
-    """A finished run of another harness. Unknown fields are kept; snake_case names (`run_id`, `overall_score`) also work."""
+    """A finished run of another harness. Unknown fields are kept, and names may be in snake_case, such as `run_id`."""
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
@@ -142,7 +142,7 @@ EXAMPLES: dict[str, Any] = {
 
 
 async def _sent(request: Request) -> bytes:
-    """Return the raw body, which is stored."""
+    """Return the raw body, which is stored unchanged."""
     return await request.body()
 
 
@@ -156,7 +156,7 @@ async def _sent(request: Request) -> bytes:
 def receive_run(
     request: Request,
     body: Annotated[FinishedRun, Body(openapi_examples=EXAMPLES)],
-    # The raw body: serialized from the model, it would lose the order of fields and the notation of numbers.
+    # The raw body, because the parsed model loses the order of fields and the notation of numbers.
     content: Annotated[bytes, Depends(_sent)],
 ) -> Response:
     """Import a finished run from another program; scores given by models await review."""
@@ -169,7 +169,7 @@ def receive_run(
 
 @router.get("/api/batches/{batch_id}", response_model=BatchDocument, responses=problems(401, 404))
 def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
-    """Return a batch: its newest runs, totals over all of them, and the mean of each candidate's trials that count."""
+    """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
     rooms = rooms_of(request)
     selection = Selection(batch_ids=(batch_id,))
     return Answer(_document(runs.runs(rooms.workspace, selection), rooms.overviews.of(selection), limit))
@@ -195,10 +195,7 @@ def _document(summaries: Sequence[RunSummary], overview: StatisticsOverview, lim
         totalRuns=len(summaries),
         finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
         avgScore=sum(mean * count for mean, count in weighed) / n if n else None,
-        runs=tuple(
-            fill(BatchRunDocument, run_row(summary), run_id=summary.id, runId=summary.id)
-            for summary in summaries[:limit]
-        ),
+        runs=tuple(fill(BatchRunDocument, run_row(run), run_id=run.id, runId=run.id) for run in summaries[:limit]),
         trials={"total": sum(trials.values()), **{str(state): trials.get(str(state), 0) for state in TrialState}},
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},
         waiting=waiting,

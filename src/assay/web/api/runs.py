@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
@@ -16,10 +16,6 @@ from assay.web.context import rooms_of
 from assay.web.errors import problem_response
 from assay.web.responses import Answer
 from assay.web.run_rows import ListedRunDocument, RunListDocument, RunWithEvaluationsDocument, run_document, run_row
-
-if TYPE_CHECKING:
-    pass
-
 
 router = APIRouter()
 
@@ -36,11 +32,8 @@ def runs(
     selection = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
     rooms = rooms_of(request)
     summaries = registry.runs_in_state(rooms.workspace, selection, status, limit=limit)
-    return Answer(
-        RunListDocument(
-            runs=tuple(fill(ListedRunDocument, run_row(summary), run_id=summary.id) for summary in summaries)
-        )
-    )
+    rows = tuple(fill(ListedRunDocument, run_row(summary), run_id=summary.id) for summary in summaries)
+    return Answer(RunListDocument(runs=rows))
 
 
 @router.get(
@@ -49,7 +42,7 @@ def runs(
 def run(
     request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None
 ) -> Response:
-    """Return one run with its evaluations and telemetry; pending assessments have no scores yet."""
+    """Return a run with its evaluations and telemetry; pending assessments have no scores."""
     rooms = rooms_of(request)
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))
     return Answer(run_document(rooms.workspace, summary, limit=limit, after=after))
@@ -57,7 +50,7 @@ def run(
 
 @router.get("/api/live", tags=["runs"])
 async def live(request: Request) -> Response:
-    """Stream runs as they change, as server-sent events; 503 if too many clients listen: poll `/queue.json` instead."""
+    """Stream runs as server-sent events when they change; if too many clients listen, answer 503, then poll `/queue.json`."""
     if not rooms_of(request).live.has_room:
         return problem_response(request.scope, 503, "live", "too many pages are connected.", remedy="Try again later.")
     # Without this header nginx holds events back until its buffer is full.

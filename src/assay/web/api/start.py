@@ -35,7 +35,7 @@ class ParametersBody(Body):
 
 
 class ProtocolBody(Body):
-    """The review protocol of a run: shares between 0 and 1, and how far a repeat follows its item; see `domain.protocol`."""
+    """A run's review protocol: shares between 0 and 1, and the distance of a repeat from its item; see `domain.protocol`."""
 
     blind: float | None = None
     plants: float | None = None
@@ -65,28 +65,15 @@ class StartBody(Body):
     key: str | None = Field(default=None, min_length=8, max_length=80)
 
     def wish(self) -> starting.Wish:
-        """Convert the request to the app's start settings."""
-        changes: dict[str, Any] = {}
-        if self.review is not None:
-            changes["review"] = self.review
-        if self.protocol is not None:
-            changes["protocol"] = self.protocol.model_dump(exclude_none=True)
-        if self.parameters is not None:
-            changes["parameters"] = self.parameters.model_dump(exclude_none=True)
-        if self.rubric is not None:
-            changes["rubric"] = self.rubric
+        """Return the request as the app's start settings."""
+        names = ("trials", "rotate", "mode", "benchmark", "batch_id", "limit")
         return starting.Wish(
             path=self.suite,
-            trials=self.trials,
             candidates=tuple(self.candidates),
             judges=tuple(self.judges),
-            rotate=self.rotate,
-            mode=self.mode,
-            changes=changes,
-            benchmark=self.benchmark,
-            batch_id=self.batch_id,
+            changes=self.model_dump(exclude_none=True, include={"review", "protocol", "parameters", "rubric"}),
             budget_usd=self.budget,
-            limit=self.limit,
+            **{name: getattr(self, name) for name in names},
         )
 
 
@@ -100,21 +87,13 @@ class DemoBody(Body):
 def look(request: Request, body: StartBody) -> Response:
     """Estimate a run's calls, cost and reviews without calling a model.
 
-    The reasons that prevent a start are listed in `problems`, each with its field.
+    `problems` lists the reasons that prevent a start, each with its field.
     """
     try:
         suite, options, ahead = starting.look(rooms_of(request).workspace, body.wish())
     except InputError as error:
-        document = {
-            "tasks": None,
-            "trials": None,
-            "estimate": None,
-            "review": None,
-            "reviews": None,
-            "notes": [],
-            "problems": _problems(error, body.suite),
-        }
-        return Answer(document)
+        nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews"))
+        return Answer({**nothing, "notes": [], "problems": _problems(error, body.suite)})
     load = protocols.load_of(ahead.plan, starting.tasks_of(suite, options))
     return Answer(
         {
@@ -131,7 +110,7 @@ def look(request: Request, body: StartBody) -> Response:
 
 @router.post("/api/start", tags=["start"], status_code=201)
 def start(request: Request, body: StartBody) -> Response:
-    """Start a run in this server. The same `key` returns the same run."""
+    """Start a run in this server. A repeated request with the same `key` returns the same run."""
     rooms = rooms_of(request)
 
     def begin() -> str:
@@ -162,7 +141,7 @@ def start_demo(request: Request, body: DemoBody) -> Response:
 
 
 class PastedBody(Body):
-    """Pasted texts that people will grade. `rubric` is as in a suite file; without it, the default criteria apply."""
+    """Pasted texts that people will grade. `rubric` is written as in a suite file; if missing, the default criteria apply."""
 
     thing: str = Field(max_length=200)
     context: str = Field(default="", max_length=200_000)
@@ -189,14 +168,14 @@ def pasted(request: Request, body: PastedBody) -> Response:
 
 
 class TextsBody(Body):
-    """Texts for which to propose a rubric."""
+    """Texts that need a fitting rubric."""
 
     texts: list[Annotated[str, Field(max_length=200_000)]] = Field(max_length=20)
 
 
 @router.post("/api/start/rubric", tags=["start"])
 def fitting_rubric(body: TextsBody) -> Response:
-    """Return the name of the ready-made rubric that fits some texts."""
+    """Return the name of the ready-made rubric that fits the texts best."""
     return Answer({"rubric": rubric_for_texts(body.texts)})
 
 

@@ -28,8 +28,8 @@ router = APIRouter()
 class FileBody(Body):
     """A set or suite file from the browser; with `only_look`, it is checked and not saved.
 
-    `title` is the set's name if it has characters that a file name cannot have. With `as_version`, an older file of the
-    name stays, and the new one is saved under the next free number.
+    `title` is the set's name if a file name cannot contain all its characters. With `as_version`, an existing file of this name
+    is kept, and the new one is saved under the next free number.
     """
 
     name: str = Field(min_length=1, max_length=210)
@@ -40,9 +40,9 @@ class FileBody(Body):
 
 
 class SuiteChoices(TypedDict):
-    """The parts of a valid suite that the start form offers.
+    """A valid suite's settings that the start form shows.
 
-    `fitting` is the ready-made rubric to propose, if it has none. `digest` is the beginning of the digest in runs.
+    `fitting` is the ready-made rubric to propose if the suite has none. `digest` is abbreviated.
     """
 
     name: str
@@ -65,7 +65,7 @@ class SuiteChoices(TypedDict):
 
 
 class SuiteForm(TypedDict):
-    """A suite file for the start form: its choices, or its problems."""
+    """A suite file's settings for the start form, or its problems."""
 
     path: str
     problems: list[dict[str, str]]
@@ -82,7 +82,7 @@ def suites(request: Request) -> Response:
 
 @router.get("/api/models/names", tags=["start"])
 def model_names(request: Request) -> Response:
-    """List names that complete a model's name: known models first, then all models with a known price."""
+    """List model names for completion: known models first, then all models with a known price."""
     return Answer({"names": list(starting.model_names(rooms_of(request).workspace))})
 
 
@@ -108,7 +108,7 @@ def save(request: Request, body: FileBody) -> Response:
 
 
 def suite_document(workspace: Workspace, path: str) -> SuiteForm:
-    """Return a suite file for the start form: its choices, or its problems."""
+    """Return a suite file's settings for the start form, or its problems."""
     loaded, wrong = starting.read(workspace, path)
     return {
         "path": path,

@@ -1,4 +1,4 @@
-"""Pages that compare answers: choose runs and candidates, read their answers row by row, and see which candidates agree."""
+"""Pages that compare answers: choose runs and candidates, read their answers row by row, and see who agrees."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 READS: Final = ("col", "read", "labels", "title", "q", "only", "by", "after", "find", "together")
 RUNS_OFFERED: Final = 40
 MOST_SHOWN: Final = 20_000
-"""Maximum characters of an answer or input in a row; the trial's page shows it in full."""
+"""Maximum characters of an answer or a prompt in a row; the trial's page shows the full text."""
 
 DIFFERENCES: Final = ("auto", "off", "word", "line")
 _SIMILAR: Final = 0.5
-"""Share of their text that two answers must have in common before their differences are marked automatically."""
+"""Minimum share of common text for marking the differences between two answers automatically."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -84,7 +84,7 @@ class Sides:
 
     def __init__(self, request: Request) -> None:
         query = request.query_params
-        self.columns = tuple(dict.fromkeys(_column(answer_filter) for answer_filter in query.getlist("col")))
+        self.columns = tuple(dict.fromkeys(map(_column, query.getlist("col"))))
         if len(self.columns) > MOST_COLUMNS:
             raise InputError("col", f"names {len(self.columns)} columns.", remedy=f"Choose {MOST_COLUMNS} at most.")
         self.read, self.labels = query.get("read", "").strip(), query.get("labels", "").strip()
@@ -95,18 +95,18 @@ class Sides:
         self.together = one_of("together", query.get("together") or "yes", ["yes", "no"])
         self.after = place_of("after", query.get("after", "").strip())
 
-    def let_go(self) -> dict[str, str]:
-        """Drop invalid reading rules, and return the problem of each by its field."""
-        addresses = {}
+    def drop_invalid(self) -> dict[str, str]:
+        """Remove invalid extraction rules, and return their problems by field."""
+        problems = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):
             try:
                 if getattr(self, name):
                     _field(name, getattr(self, name))
             except InputError as error:
-                addresses[name] = f"{error.problem} {error.remedy}"
+                problems[name] = f"{error.problem} {error.remedy}"
                 setattr(self, name, "")
-        return addresses
+        return problems
 
     @property
     def wanted(self) -> AnswerQuery:
@@ -154,25 +154,23 @@ def _column(text: str) -> AnswerColumn:
 
 
 def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
-    """Parse a reading rule: a method (`$.a.b`, `last_line`, `final_answer`, …), otherwise a regular expression."""
-    is_way = text.startswith("$") or re.fullmatch(r"\w+", text) is not None
-    if is_way and not any(True for _ in way_problems(text)):
+    """Parse an extraction rule: a method (`$.a.b`, `last_line`, `final_answer`, …), otherwise a regular expression."""
+    is_method = text.startswith("$") or re.fullmatch(r"\w+", text) is not None
+    if is_method and not any(True for _ in way_problems(text)):
         return Field(name=name, path=text, labels=labels)
-    described: Any = {"fields": {name: {"regex": text}}} if text else {"fields": {}}
-    problems = list(reading_problems(described)) if text else []
-    if problems:
-        raise InputError(
-            name, f"{text!r} cannot be read by: {problems[0]}", remedy="Write $.a.b, last_line or a regex."
-        )
+    described: Any = {"fields": {name: {"regex": text}}}
+    if text and (problems := list(reading_problems(described))):
+        problem = f"{text!r} cannot be read by: {problems[0]}"
+        raise InputError(name, problem, remedy="Write $.a.b, last_line or a regex.")
     return Field(name=name, pattern=text, labels=labels)
 
 
 @router.get("/compare")
 @reads(*READS, "task")
 def compare_page(request: Request) -> Response:
-    """Show answers side by side; without columns, show the runs and candidates to choose from."""
+    """Show answers side by side; if the address names no columns, show runs and candidates to choose from."""
     sides, workspace = Sides(request), rooms_of(request).workspace
-    wrong, find = sides.let_go(), request.query_params.get("find", "").strip()
+    wrong, find = sides.drop_invalid(), request.query_params.get("find", "").strip()
     offered = _offered(workspace, find)
     if not sides.columns:
         _shown([], sides.task)
@@ -229,11 +227,7 @@ def compare_page(request: Request) -> Response:
 
 
 def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
-    """Return the row of a task; the first row if no task is requested.
-
-    Raises:
-        InputError: the task is not in the list.
-    """
+    """Return a task's row, or the first row if no task is requested; raises `InputError` for an unknown task."""
     if not task:
         return next(iter(rows), None)
     shown = next((row for row in rows if row.row.task.id == task), None)
@@ -283,7 +277,7 @@ def agreement_page(request: Request) -> Response:
 
 
 def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
-    """Return the newest runs whose suite, id, batch or candidates contain `find`, with each candidate's calls summed."""
+    """Return the newest runs whose suite, id, batch or candidates contain `find`, with totals of each candidate's calls."""
     runs: list[OfferedRun] = []
     needle = find.casefold()
     for summary in registry.newest_first(workspace):
@@ -321,7 +315,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
 
 
 def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
-    """Return the share of requests with an answer; a missing answer in an import counts as unanswered, though it has no call."""
+    """Return the share of requests with an answer; in an import, a missing answer counts as unanswered."""
     total = sum(summary.trials.values())
     if summary.imported and len(summary.candidates) == 1 and total:
         return (total - summary.trials.get(TrialState.FAILED, 0)) / total
@@ -329,7 +323,7 @@ def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
 
 
 def _columns(sides: Sides) -> list[Mapping[str, object]]:
-    """Return the column headings; run and trial are named only if the columns differ in them."""
+    """Return the column headings, with the run and the trial if these differ between columns."""
     runs, trials = {column.run for column in sides.columns}, {column.k for column in sides.columns}
     return [
         {
@@ -345,22 +339,15 @@ def _columns(sides: Sides) -> list[Mapping[str, object]]:
 
 def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
     """Return each criterion once, as defined by the first run that has it."""
-    by_name = {
-        criterion.name: criterion for plan in reversed(plans) if plan.rubric for criterion in plan.rubric.criteria
-    }
+    by_name = {c.name: c for plan in reversed(plans) if plan.rubric for c in plan.rubric.criteria}
     return [
-        {
-            "name": each.name,
-            "weight": each.weight,
-            "scale": scale_in_words(each.low, each.high),
-            "guidance": each.guidance,
-        }
-        for each in by_name.values()
+        {"name": c.name, "weight": c.weight, "scale": scale_in_words(c.low, c.high), "guidance": c.guidance}
+        for c in by_name.values()
     ]
 
 
 def _imported_criteria(plan: RunPlan) -> str | None:
-    """Return the text of the criteria that an import was given, if any."""
+    """Return the text of the criteria that came with an import; None if there is none."""
     imported = plan.environment.get("imported")
     criteria = imported.get("criteria") if isinstance(imported, dict) else None
     return criteria if isinstance(criteria, str) else None
@@ -371,34 +358,28 @@ def _row(shown: ShownAnswers, sides: Sides) -> Mapping[str, object]:
     texts = [each.text for each in row.answers]
     documents = [None if text is None else document_of(text) for text in texts]
     answered = [place for place, text in enumerate(texts) if text is not None]
-    base = next((place for place, text in enumerate(texts) if text is not None), None)
-    second = next((place for place, text in enumerate(texts) if text is not None and place != base), None)
+    base, second = (*answered, None, None)[:2]
     panes = []
     for place, (answer, each) in enumerate(zip(row.answers, cells, strict=True)):
         text, other = texts[place], second if place == base else base
         against = None if other is None else texts[other]
-        if place == base and sum(text is not None for text in texts) > 2:
-            against = None  # this is the answer the others are compared with
+        if place == base and len(answered) > 2:
+            against = None  # the other answers are compared with this one
+        differs = text is not None and against is not None and text != against
+        trial = None if answer.trial is None else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}"
         panes.append(
             {
                 "state": each.state.value,
                 "lines": _lines(_parts(text, against, sides)),
                 "size": len(text or ""),
-                "whole": None
-                if answer.trial is None or text is None or len(text) <= MOST_SHOWN
-                else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}/answers",
-                "undone": text is not None
-                and against is not None
-                and text != against
-                and too_long(text, against, by_line=sides.by == "line"),
+                "whole": f"{trial}/answers" if trial and len(text or "") > MOST_SHOWN else None,
+                "undone": differs and too_long(text or "", against or "", by_line=sides.by == "line"),
                 "truncated": answer.truncated,
                 "value": each.value if each.read else None,
                 "more": [*each.read.items()][1:],
                 "failure": each.failure,
                 "score": answer.score,
-                "open": None
-                if answer.trial is None or (answer.score is None and not answer.waits)
-                else f"/runs/{quote(sides.columns[place].run)}/trials/t{answer.trial}",
+                "open": trial if answer.score is not None or answer.waits else None,
                 "odd": shown.says.odd == place,
             }
         )

@@ -1,4 +1,4 @@
-"""Page of a batch: its runs, their totals, and the matrix of its tasks against trials or candidates."""
+"""The page of a batch: its runs, their totals, and the matrix of its tasks by trials or candidates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunColumn:
-    """The columns of one run in the matrix: `width` is its number of trials."""
+    """One run's columns in the matrix; `width` is the number of its trials."""
 
     id: RunId
     open: str
@@ -64,9 +64,8 @@ class BatchQuery:
             **other,
         }
         kept = {name: value for name, value in values.items() if value and (name, value) != ("across", "trials")}
-        return f"/batches/{quote(self._batch, safe='')}{'.json' if twin else ''}" + (
-            f"?{urlencode(kept)}" if kept else ""
-        )
+        path = f"/batches/{quote(self._batch, safe='')}{'.json' if twin else ''}"
+        return path + (f"?{urlencode(kept)}" if kept else "")
 
 
 # Declared before the page's route, which accepts any path and would treat `.json` as part of the batch id.
@@ -115,28 +114,21 @@ def batch_page(request: Request, batch_id: str) -> Response:
 
 
 def _batch(request: Request, batch_id: str) -> tuple[RunSummary, ...]:
-    rooms = rooms_of(request)
-    summaries = rooms.workspace.archive.runs.matching(Selection(batch_ids=(batch_id,)))
+    summaries = rooms_of(request).workspace.archive.runs.matching(Selection(batch_ids=(batch_id,)))
     if not summaries:
         raise UnknownName("batch", batch_id)
     return summaries
 
 
 def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQuery) -> Matrix:
-    rooms = rooms_of(request)
-    return batch_matrix.matrix(
-        rooms.workspace,
-        summaries,
-        suite=wanted.suite,
-        candidate=wanted.candidate,
-        first_run=wanted.first_run,
-        after=wanted.after,
-    )
+    state = {name: getattr(wanted, name) for name in ("suite", "candidate", "first_run", "after")}
+    return batch_matrix.matrix(rooms_of(request).workspace, summaries, **state)
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:
-    """Return the parts of the matrix as texts and links."""
-    names = matrix.candidates
+    """Return the matrix as texts and links."""
+    names, runs = matrix.candidates, batch_matrix.RUNS
+    newer = wanted.address(runs=str(max(0, wanted.first_run - runs) or ""), after="")
     trials = [
         RunColumn(id=summary.id, open=f"/runs/{quote(summary.id, safe='')}", started=summary.started, width=width)
         for summary, width in matrix.runs
@@ -145,7 +137,7 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
     by_trial = wanted.across is Across.TRIALS
     return {
         "across": wanted.across.value,
-        "ways": [(summary.value, wanted.address(across=summary.value)) for summary in Across],
+        "ways": [(across.value, wanted.address(across=across.value)) for across in Across],
         "suite": matrix.suite,
         "suites": [(visible(name), name) for name in matrix.suites],
         "candidate": wanted.candidate,
@@ -164,17 +156,13 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
         "more_trials": by_trial and matrix.more_trials,
         "first": wanted.address(after="") if wanted.after else None,
         "later": None if matrix.after is None else wanted.address(after=_shown(matrix.after)),
-        "newer": wanted.address(runs=str(max(0, wanted.first_run - batch_matrix.RUNS) or ""), after="")
-        if wanted.first_run
-        else None,
-        "older": wanted.address(runs=str(wanted.first_run + batch_matrix.RUNS), after="")
-        if matrix.earlier_runs
-        else None,
+        "newer": newer if wanted.first_run else None,
+        "older": wanted.address(runs=str(wanted.first_run + runs), after="") if matrix.earlier_runs else None,
     }
 
 
 def _trial_cells(line: Line, runs: list[RunColumn]) -> list[Mapping[str, object] | None]:
-    """Return a cell for each trial of each run shown; None if the run has no such trial."""
+    """Return a cell for each trial column; None if the run has no such trial."""
     cells: list[Mapping[str, object] | None] = []
     for run in runs:
         by_trial = {cell.trial.k: cell for cell in line.cells.get(run.id, ())}
@@ -187,16 +175,13 @@ def _trial_cell(line: Line, run: RunColumn, cell: MatrixCell) -> Mapping[str, ob
     score = None if cell.score is None else f"{100 * cell.score:.0f}"
     word = t(f"trial.{state}")
     label = f"{visible(line.thing)}, run {run.id}, trial {cell.trial.k}: {word}"
+    failure = f"{run.open}#{trial}" if state == "failed" else None
     return {
         "kind": _KIND.get(state, state),
         "word": word,
         "score": score,
         "label": label if score is None else f"{label}, {score}",
-        "open": f"{run.open}/trials/{trial}"
-        if state in OPENED
-        else f"{run.open}#{trial}"
-        if state == "failed"
-        else None,
+        "open": f"{run.open}/trials/{trial}" if state in OPENED else failure,
         "first": cell.trial.k == 1,
     }
 

@@ -30,7 +30,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRuns:
-    """A candidate with its newest runs and its mean in each of their suites; `all_runs` is true if it has no older runs."""
+    """A candidate with its newest runs and its mean in each of their suites; `all_runs` is true if none are left out."""
 
     candidate: str
     runs: list[dict[str, object]]
@@ -41,13 +41,13 @@ class CandidateRuns:
 @router.get("/candidates.json")
 def candidates_twin(request: Request) -> Response:
     """Return the list of candidates as JSON, like `assay candidates list`."""
-    return Answer(names.list_document(*_named(request)))
+    return Answer(names.list_document(*_candidates(request)))
 
 
 @router.get("/candidates")
 def candidates_page(request: Request) -> Response:
-    """List the candidates and the corrections of their names."""
-    candidates, mended = _named(request)
+    """List the candidates, and their renames and merges."""
+    candidates, changes = _candidates(request)
     return page_of(
         request,
         "registry/candidates.html",
@@ -68,14 +68,14 @@ def candidates_page(request: Request) -> Response:
         spelt=any(candidate.written for candidate in candidates),
         mended=[
             {
-                "at": candidate.at,
-                "who": visible(candidate.reviewer),
-                "why": visible(candidate.reason),
-                "n": candidate.id,
-                "undone_by": candidate.undone_by,
-                "what": _change_of_name(candidate),
+                "at": event.at,
+                "who": visible(event.reviewer),
+                "why": visible(event.reason),
+                "n": event.id,
+                "undone_by": event.undone_by,
+                "what": _name_change(event),
             }
-            for candidate in reversed(mended)
+            for event in reversed(changes)
         ],
     )
 
@@ -83,13 +83,13 @@ def candidates_page(request: Request) -> Response:
 # Declared before the page's route, which accepts any path because names of candidates contain slashes.
 @router.get("/candidates/{name:path}.json")
 def candidate_twin(request: Request, name: str) -> Response:
-    """Return the page as JSON."""
+    """Return one candidate as JSON."""
     return Answer(_candidate(request, name))
 
 
 @router.get("/candidates/{name:path}")
 def candidate_page(request: Request, name: str) -> Response:
-    """Show one candidate: its runs, its names in them, and its approved means by suite."""
+    """Show one candidate with its runs, its names in them, and its means by suite."""
     candidate = _candidate(request, name)
     shown = visible(candidate.candidate)
     return page_of(
@@ -107,7 +107,7 @@ def candidate_page(request: Request, name: str) -> Response:
 
 @router.get("/results/task.json")
 def task_twin(request: Request, suite: str = "", task: str = "") -> Response:
-    """Return the page as JSON."""
+    """Return the versions of a task as JSON."""
     return Answer({"suite": suite, "task": task, "versions": _versions(request, suite, task)})
 
 
@@ -133,15 +133,8 @@ def _versions(request: Request, suite: str, task: str) -> list[Mapping[str, obje
     """Return the versions of a task, newest first, each with its runs."""
     versions: dict[str, list[Mapping[str, object]]] = {}
     for task_use in rooms_of(request).workspace.register.task_uses(suite, task):
-        versions.setdefault(task_use.digest, []).append(
-            {
-                "run_id": task_use.run,
-                "started": task_use.started,
-                "thing": task_use.thing,
-                "weight": task_use.weight,
-                "trials": task_use.trials,
-            }
-        )
+        use = {name: getattr(task_use, name) for name in ("started", "thing", "weight", "trials")}
+        versions.setdefault(task_use.digest, []).append({"run_id": task_use.run, **use})
     if not versions:
         raise UnknownName("task", task, remedy="Write /results/task?suite=NAME&task=ID.")
     return [{"digest": digest, "runs": runs} for digest, runs in versions.items()]
@@ -157,7 +150,7 @@ def address_of(candidate: str) -> str:
     return f"/candidates/{quote(candidate, safe='')}"
 
 
-def _change_of_name(event: NameEvent) -> str:
+def _name_change(event: NameEvent) -> str:
     """Describe a rename, a merge, or the undo of one."""
     source, target = visible(event.source), visible(event.target)
     if event.verb == "undo":
@@ -165,8 +158,8 @@ def _change_of_name(event: NameEvent) -> str:
     return f"{source} renamed to {target}" if event.verb == "rename" else f"{source} merged into {target}"
 
 
-def _named(request: Request) -> tuple[Any, Any]:
-    """Return the candidates, and the corrections of their names."""
+def _candidates(request: Request) -> tuple[Any, Any]:
+    """Return the candidates, and their renames and merges."""
     workspace = rooms_of(request).workspace
     candidates = tuple(workspace.register.candidates())
     known = {name for candidate in candidates for name in (candidate.name, *candidate.written)}
@@ -182,11 +175,7 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
         runs=[
             {
                 "run_id": summary.id,
-                "suite": summary.suite,
-                "state": summary.state,
-                "started": summary.started,
-                "finished": summary.finished,
-                "batch_id": summary.batch_id,
+                **{field: getattr(summary, field) for field in ("suite", "state", "started", "finished", "batch_id")},
                 "waiting": summary.assessments.get(AssessmentState.PENDING, 0),
                 "trials": trial_counts(summary),
                 "named": own if own != called else None,
@@ -197,12 +186,7 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
         means=[
             {
                 "suite": standing.suite if standing.label is None else f"{standing.suite}: {standing.label}",
-                "mean": None if standing.estimate is None else standing.estimate.mean,
-                "ci95": None
-                if standing.estimate is None or standing.estimate.ci95 is None
-                else list(standing.estimate.ci95),
-                "n_trials": None if standing.estimate is None else standing.estimate.n_trials,
-                "n_tasks": None if standing.estimate is None else standing.estimate.n_tasks,
+                **{field: getattr(standing.estimate, field, None) for field in ("mean", "ci95", "n_trials", "n_tasks")},
                 "too_large": standing.too_large,
                 "open": f"/results?{urlencode({'suite': standing.suite})}",
                 "trend": f"/results/trend?{urlencode({'suite': standing.suite, 'candidate': called})}",

@@ -1,4 +1,4 @@
-"""Pages about models: access, price, usage and failures, and the endpoint that checks a model by one small call."""
+"""Pages of models with their access, price, usage and failures, and the endpoint that checks a model by one small call."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CheckBody(Body):
 @router.get("/models.json", include_in_schema=False)
 def models_twin(request: Request) -> Response:
     """Return the models page as JSON."""
-    return Answer({"models": [_document(model) for model in judging_of(request).models.all()]})
+    return Answer({"models": list(map(asdict, judging_of(request).models.all()))})
 
 
 @router.get("/models", include_in_schema=False)
@@ -71,7 +71,7 @@ def models_page(request: Request) -> Response:
 # Declared before the page's route, which accepts any path because names of models contain slashes.
 @router.get("/models/{ref:path}.json", include_in_schema=False)
 def model_twin(request: Request, ref: str) -> Response:
-    """Return one model's page as JSON. If only a model whose name ends in `.json` exists, show its page."""
+    """Return one model's page as JSON, or the page of a model whose name ends in `.json`."""
     try:
         model = judging_of(request).models.one(ref)
     except UnknownName:
@@ -136,7 +136,7 @@ def model_page(request: Request, ref: str) -> Response:
 
 @router.post("/api/models/check", tags=["models"])
 def check(request: Request, body: CheckBody) -> Response:
-    """Ask a model one small question, once. Returns whether it answered, its latency and cost, or the error."""
+    """Ask a model one small question, and return its latency and cost, or the error."""
     outcome = judging_of(request).models.check(body.model)
     return Answer({"model": body.model, **asdict(outcome), "said": said_of(outcome)})
 
@@ -174,20 +174,17 @@ def row(model: Model) -> Mapping[str, object]:
 
 
 def used(usage: Used) -> Mapping[str, object]:
-    """Describe calls, tokens and spending; calls without a known price are listed separately."""
+    """Return calls, tokens and cost as texts; calls without a known price are mentioned separately."""
     spent, apart = usd(usage.cost_usd), None
     if usage.unpriced and not usage.cost_usd:
         spent, apart = "unknown", "no call has a price"
     elif usage.unpriced:
-        apart = plural(usage.unpriced, "and 1 call of unknown price", f"and {usage.unpriced} calls of unknown price")
+        apart = f"and {usage.unpriced} {plural(usage.unpriced, 'call', 'calls')} of unknown price"
+    requests = plural(usage.unanswered, "request", "requests")
     return {
         "calls": count(usage.calls),
         "failed": usage.failed,
-        "unanswered": plural(
-            usage.unanswered, "1 request without an answer", f"{usage.unanswered} requests without an answer"
-        )
-        if usage.unanswered
-        else None,
+        "unanswered": f"{usage.unanswered} {requests} without an answer" if usage.unanswered else None,
         "tokens": f"{count(usage.input_tokens)}, {count(usage.output_tokens)}",
         "spent": spent,
         "unpriced": apart,
@@ -196,7 +193,7 @@ def used(usage: Used) -> Mapping[str, object]:
 
 
 def _said(failing: Failing) -> str:
-    """Return the text of the newest of these failures."""
+    """Return the message of the newest failure of this kind."""
     if failing.kind == "missing":
         return "the file has no answer to this request."
     return (failing.last.detail or "") if failing.last else ""
@@ -249,14 +246,10 @@ def _dollars(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.3g}"
 
 
-def _document(model: Model) -> Mapping[str, object]:
-    return asdict(model)
-
-
 def _whole(model_in_full: ModelInFull) -> Mapping[str, object]:
     return {
         "model": model_in_full.ref,
-        "roles": [_document(role) for role in model_in_full.roles],
+        "roles": list(map(asdict, model_in_full.roles)),
         "runs": [
             {
                 "run_id": run.run.id,
@@ -268,8 +261,8 @@ def _whole(model_in_full: ModelInFull) -> Mapping[str, object]:
             for run in model_in_full.runs
         ],
         "runs_left_out": {"older": model_in_full.more_runs},
-        "failures": [asdict(failure) for failure in model_in_full.failures],
-        "latency_s": [asdict(latency) for latency in model_in_full.latencies],
+        "failures": list(map(asdict, model_in_full.failures)),
+        "latency_s": list(map(asdict, model_in_full.latencies)),
         "calibrations": [
             {
                 "tier": calibration.tier.value,

@@ -1,4 +1,4 @@
-"""Pages about reviewers: statistics of their reviews, and the settlement of disputes between two of them."""
+"""Pages about reviewers: statistics of their reviews, and the settlement of disputes between two reviewers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from assay.app.registry import runs
 from assay.app.review import adjudication, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
-from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, rooms_of
@@ -74,7 +73,7 @@ _CHART: Final = (640, 150)  # width and height of the moving average's chart
 
 
 class AdjudicationBody(Body):
-    """The settlement of a dispute; `together` is true if both reviewers settled it together."""
+    """The settlement of a dispute; `together` is true if the two reviewers agreed on it."""
 
     key: str = Field(min_length=8, max_length=80)
     id: str
@@ -148,7 +147,7 @@ def _own_page(name: str) -> str:
 
 
 def _decisions(request: Request, name: str, before: int | None) -> tuple[list[OwnDecision], int | None]:
-    """Return decisions with the ids of the review page, and where older ones begin; raises `UnknownName`."""
+    """Return a page of decisions with the item ids that the visitor may see, and the start of the next page."""
     rooms = rooms_of(request)
     as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
     items = rooms.review.control_items
@@ -166,7 +165,7 @@ def checks_twin(request: Request, name: str, run: str | None = None) -> Response
 
 @router.get("/reviewers/{name}/checks", include_in_schema=False)
 def checks_page(request: Request, name: str, run: str | None = None) -> Response:
-    """Show the outcomes of a reviewer's planted checks, each explained, once the session or the run is over."""
+    """Show and explain the outcomes of a reviewer's planted checks from ended sessions and runs."""
     run = _run(request, run)
     query = f"?{urlencode({'run': run})}" if run else ""
     return page_of(
@@ -205,7 +204,7 @@ def reviewer_twin(request: Request, name: str, run: str | None = None) -> Respon
 
 @router.get("/reviewers/{name}", include_in_schema=False)
 def reviewer_page(request: Request, name: str, run: str | None = None) -> Response:
-    """Show one reviewer: each figure with its range, its definition and its limits."""
+    """Show one reviewer's figures, each with its range and definition."""
     run = _run(request, run)
     reviewer = _reviewer(request, name, run)
     query = f"?{urlencode({'run': run})}" if run else ""
@@ -276,13 +275,13 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
 
 def _reviewer(request: Request, name: str, run: RunId | None) -> Reviewer:
     rooms = rooms_of(request)
-    # A reviewer's own figures must not reveal after a decision that the item was a planted check.
+    # Otherwise a reviewer could learn from a change of their own figures that an item was a planted check.
     covered = rooms.concealment.covered() if is_sealed(request) else frozenset()
     return verbs.reviewer(rooms.workspace, name, run=run, covered=covered)
 
 
 def said(key: str, figure: Figure) -> Mapping[str, object]:
-    """Return a figure in words: its value, range and count."""
+    """Return a figure's value, range and count as texts, or the reason if it has no value."""
     if figure.value is None:
         return {"value": None, "range": None, "n": figure.n, "reason": _REASONS[figure.reason or "nothing_yet"]}
     shown = _range(key, figure.ci95)
@@ -314,19 +313,16 @@ def _kinds(reviewer: Reviewer) -> list[Mapping[str, object]]:
 
 
 def _stamp(reviewer: Reviewer) -> Mapping[str, object]:
-    """Describe the signs that grades were approved without being read, and state if the signs agree."""
-    signs = {name: getattr(reviewer.stamp, name) for name in ("few_changes", "quick", "misses")}
-    return {
-        "raised": reviewer.stamp.raised,
-        "signs": [(_SIGNS[name], _ANSWERS[value]) for name, value in signs.items()],
-    }
+    """Return the signs of approvals without reading, and `raised`, which is true if all of them are present."""
+    signs = [(sign, _ANSWERS[getattr(reviewer.stamp, name)]) for name, sign in _SIGNS.items()]
+    return {"raised": reviewer.stamp.raised, "signs": signs}
 
 
 _ANSWERS: Final = {True: "yes", False: "no", None: "unknown"}
 
 
 def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
-    """Return the moving average, between 0 and 100, as points of a chart and as table rows."""
+    """Return the moving average of blind verdicts, in points, as lines of a chart and as table rows."""
     watch = reviewer.watch
     if watch is None:
         return None
@@ -335,11 +331,8 @@ def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
     step = width / max(1, len(watch.points) - 1)
 
     def line(which: int) -> str:
-        places = (
-            (place * step, height / 2 * (1 - (point[which] - watch.centre) / most))
-            for place, point in enumerate(watch.points)
-        )
-        return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        ys = (height / 2 * (1 - (point[which] - watch.centre) / most) for point in watch.points)
+        return " ".join(f"{place * step:.1f},{y:.1f}" for place, y in enumerate(ys))
 
     # The drawing has every point; the table beside it has about twelve rows.
     every = max(1, len(watch.points) // 12)
@@ -362,43 +355,27 @@ def _watch(reviewer: Reviewer) -> Mapping[str, object] | None:
 
 
 def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str, object]]:
+    rooms = rooms_of(request)
     rows: list[Mapping[str, object]] = []
-    for check in verbs.answered(rooms_of(request).workspace, name, run=run):
+    as_id = rooms.concealment.sealed if is_sealed(request) else shown_assessment
+    for check in verbs.answered(rooms.workspace, name, run=run):
         row = check.detail.row
-        label = rooms_of(request).showcase.labels(row)
-        rows.append(
-            {
-                "id": rooms_of(request).concealment.sealed(row.key)
-                if is_sealed(request)
-                else shown_assessment(row.key),
-                "thing": row.thing,
-                "k": row.k,
-                "of": row.of,
-                "how": check.how,
-                "verb": check.verb,
-                "right": check.right,
-                "at": check.at,
-                "changed": [
-                    {"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
-                    for who, criterion, was, shown in check.changed
-                ],
-                "words": [
-                    {"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
-                    for who, criterion, was, shown in check.words
-                ],
-            }
-        )
+        label = rooms.showcase.labels(row)
+        changes = {
+            part: [
+                {"candidate": label.get(who, ""), "criterion": criterion, "was": was, "shown": shown}
+                for who, criterion, was, shown in cells
+            ]
+            for part, cells in (("changed", check.changed), ("words", check.words))
+        }
+        document = {name: getattr(check, name) for name in ("how", "verb", "right", "at")}
+        rows.append({"id": as_id(row.key), "thing": row.thing, "k": row.k, "of": row.of, **document, **changes})
     return rows
 
 
 def _run(request: Request, run: str | None) -> RunId | None:
-    """Return the full id of the run in the address; None if there is none."""
-    if run is None:
-        return None
-    summaries = runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))
-    if not summaries:
-        raise UnknownName("run", run)
-    return summaries[0].id
+    """Return the full id of the run in the address; None if the address names no run."""
+    return None if run is None else runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))[0].id
 
 
 def _settled(request: Request) -> dict[str, dict[str, int]]:
@@ -406,18 +383,15 @@ def _settled(request: Request) -> dict[str, dict[str, int]]:
 
 
 def _disputes(request: Request) -> list[Mapping[str, object]]:
+    rooms = rooms_of(request)
     rows: list[Mapping[str, object]] = []
-    for dispute in adjudication.disputes(rooms_of(request).workspace, rooms_of(request).review):
-        order = panes_of(dispute.detail.row)
-        labels = [*rooms_of(request).showcase.labels(dispute.detail.row).values()]
+    for dispute in adjudication.disputes(rooms.workspace, rooms.review):
+        row, order = dispute.detail.row, panes_of(dispute.detail.row)
+        labels = [*rooms.showcase.labels(row).values()]
         rows.append(
             {
-                "id": shown_assessment(dispute.detail.row.key),
-                "thing": dispute.detail.row.thing,
-                "k": dispute.detail.row.k,
-                "of": dispute.detail.row.of,
-                "suite": dispute.detail.row.suite,
-                "run_id": dispute.detail.row.run_id,
+                "id": shown_assessment(row.key),
+                **{name: getattr(row, name) for name in ("thing", "k", "of", "suite", "run_id")},
                 "labels": labels,
                 "opinions": [
                     {

@@ -16,18 +16,18 @@ from assay.domain.identifiers import shown_assessment
 from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.query_params import within
-from assay.web.responses import Answer
+from assay.web.responses import CSV, Answer, download
 from assay.web.templating import count, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.analysis.figures import Figure
-    from assay.app.registry.rubrics import Change, Criteria, CriterionInFull, Example, RubricInFull, RubricInUse
+    from assay.app.registry.rubrics import Criteria, CriterionInFull, Example, RubricInFull, RubricInUse
 
 router = APIRouter(include_in_schema=False)
 
-_CHANGE_WORDS: Final = {"same": "unchanged", "changed": "changed", "added": "added", "removed": "removed"}
+_CHANGE_WORDS: Final = {"same": "unchanged"}
 
 _REASONS: Final = {
     "no_blind_verdict": "no blind verdicts yet; use a review protocol with a blind-first share to measure this",
@@ -98,25 +98,23 @@ def rubric_twin(request: Request, name: str, against: str | None = None) -> Resp
     }
     if against is not None:
         other = criteria.one(against)
-        document["against"] = {
-            "digest": other.digest,
-            "changes": [asdict(change) for change in _changes(other, use.use)],
-        }
+        before, after = _in_order(other, use.use)
+        differences = [asdict(change) for change in changes(before.rubric, after.rubric)]
+        document["against"] = {"digest": other.digest, "changes": differences}
     return Answer(document)
 
 
 @router.get("/criteria/{name}/grades.csv")
 def grades_csv(request: Request, name: str) -> Response:
     """Return the distribution of each criterion's counted grades as CSV."""
-    use = judging_of(request).criteria.in_full(name)
+    rubric = judging_of(request).criteria.in_full(name)
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(("criterion", "from", "to", "counted"))
-    for criterion in use.criteria:
+    for criterion in rubric.criteria:
         for step in criterion.report.steps:
             writer.writerow((_defused(criterion.criterion.name), f"{step.low:g}", f"{step.high:g}", step.n))
-    headers = {"content-disposition": 'attachment; filename="assay-grades.csv"', "cache-control": "no-store"}
-    return Response(target.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+    return download(target.getvalue(), "assay-grades.csv", CSV)
 
 
 @router.get("/criteria/{name}")
@@ -124,12 +122,11 @@ def rubric_page(request: Request, name: str, against: str | None = None) -> Resp
     """Show one rubric: its text, its versions and their differences, and statistics of each criterion."""
     criteria = judging_of(request).criteria
     use = criteria.one(name)
+    query = f"?{urlencode({'against': against})}" if against else ""
     # An abbreviated digest and SUITE@VERSION redirect to one permanent address.
     if name != use.digest:
-        query = f"?{urlencode({'against': against})}" if against else ""
         return RedirectResponse(f"{_address(use.digest)}{query}", status_code=303)
     rubric = criteria.in_full(name)
-    query = f"?{urlencode({'against': against})}" if against else ""
     return page_of(
         request,
         "judges/rubric.html",
@@ -179,33 +176,24 @@ def _versions(rubric_in_full: RubricInFull, against: str | None) -> list[Mapping
 
 
 def _compared(criteria: Criteria, use: RubricInUse, against: str | None) -> Mapping[str, object] | None:
-    """Compare two rubrics, the one used earlier first."""
+    """Compare two rubrics; the one that was used first comes first."""
     if against is None:
         return None
-    other = criteria.one(against)
-    before, after = sorted((other, use), key=lambda change: change.runs[-1].run_key)
-    changes = _changes(other, use)
+    before, after = _in_order(criteria.one(against), use)
+    differences = changes(before.rubric, after.rubric)
     return {
         "title": f"From {_name(before)} to {_name(after)}",
-        "changes": [
-            {
-                **asdict(change),
-                "word": _CHANGE_WORDS[change.how],
-                "facts": [(name, was, becomes) for name, was, becomes in change.facts],
-            }
-            for change in changes
-        ],
-        "same": all(change.how == "same" for change in changes),
+        "changes": [{**asdict(change), "word": _CHANGE_WORDS.get(change.how, change.how)} for change in differences],
+        "same": all(change.how == "same" for change in differences),
     }
 
 
-def _changes(rubric_in_use: RubricInUse, other: RubricInUse) -> tuple[Change, ...]:
-    before, after = sorted((rubric_in_use, other), key=lambda use: use.runs[-1].run_key)
-    return changes(before.rubric, after.rubric)
+def _in_order(*uses: RubricInUse) -> list[RubricInUse]:
+    return sorted(uses, key=lambda use: use.runs[-1].run_key)
 
 
 def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
-    """Describe a criterion."""
+    """Return a criterion with its figures, grades and examples as texts."""
     report, criterion = criterion_in_full.report, criterion_in_full.criterion
     span = criterion.high - criterion.low
     mean = spread = ""
@@ -213,12 +201,13 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
         mean = f"{criterion.low + report.mean * span:.2f}"
         spread = "unknown for one grade" if report.spread is None else f"{report.spread * span:.2f}"
     change = f"{report.up} raised, {report.down} lowered" if report.up or report.down else ""
-    halves = ""
-    if report.first_half.value is not None and report.second_half.value is not None:
-        halves = (
-            f"corrected in {_share(report.first_half.value)} of the first half, "
-            f"{_share(report.second_half.value)} of the second"
-        )
+    halves, first, second = "", report.first_half.value, report.second_half.value
+    if first is not None and second is not None:
+        halves = f"corrected in {_share(first)} of the first half, {_share(second)} of the second"
+    decided = f"{count(report.decided)} approved or corrected {plural(report.decided, 'assessment', 'assessments')}"
+    corrected = f"of {decided} changed this criterion" if report.decided else ""
+    alpha = "Krippendorff's alpha over verdicts given before the judge's grade was shown"
+    examples = (("Highest grade", criterion_in_full.highest), ("Lowest grade", criterion_in_full.lowest))
     return {
         "name": criterion.name,
         "of": f"weight {criterion.weight:g}, scale {scale_of(criterion)}",
@@ -228,39 +217,20 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
         else "No grade on this criterion counts yet.",
         "bars": _bars(criterion_in_full) if report.n else [],
         "figures": [
-            _figure(
-                "alpha", report.alpha, "Krippendorff's alpha over verdicts given before the judge's grade was shown"
-            ),
+            _figure("alpha", report.alpha, alpha),
             *([_figure("alike", report.alike)] if report.alike.n else []),
             *([_figure("apart", report.apart)] if report.apart.n else []),
             _figure("acceptance", report.acceptance),
-            _figure(
-                "corrected",
-                report.corrected,
-                plural(
-                    report.decided,
-                    ("of 1 approved or corrected assessment changed this criterion"),
-                    f"of {count(report.decided)} approved or corrected assessments changed this criterion",
-                )
-                if report.decided
-                else "",
-            ),
+            _figure("corrected", report.corrected, corrected),
             *([_figure("change", report.change, change)] if change else []),
             _figure("drift", report.drift, halves),
         ],
-        "examples": [
-            {"title": title, **_example(example)}
-            for title, example in (
-                ("Highest grade", criterion_in_full.highest),
-                ("Lowest grade", criterion_in_full.lowest),
-            )
-            if example is not None
-        ],
+        "examples": [{"title": title, **_example(example)} for title, example in examples if example is not None],
     }
 
 
 def _bars(criterion_in_full: CriterionInFull) -> list[Mapping[str, object]]:
-    """Return the distribution as bars of a drawing, each with a label."""
+    """Return the distribution of the grades as the bars of a chart, each with a label."""
     steps = criterion_in_full.report.steps
     most = max(step.n for step in steps)
     width = _WIDE / len(steps)
@@ -277,34 +247,25 @@ def _bars(criterion_in_full: CriterionInFull) -> list[Mapping[str, object]]:
     ]
 
 
-def _of_how_many(name: str, number: int) -> str:
-    if name in ("alpha", "alike"):
-        return plural(number, "1 grade", f"{number} grades")
-    return plural(number, "1 assessment", f"{number} assessments")
-
-
 def _figure(name: str, figure: Figure, about: str = "") -> Mapping[str, object]:
     if figure.value is None:
         reason = _REASONS[figure.reason or "nothing_yet"].format(n=figure.n)
         return {"name": _FIGURE_NAMES[name], "value": None, "reason": reason, "about": about}
-    low_high = figure.ci95
+    ranged = (
+        "no range" if figure.ci95 is None else "95% range " + " to ".join(_number(name, end) for end in figure.ci95)
+    )
+    unit = "" if name == "alpha" or name in _SHARES else " points out of 100"
+    counted = "grade" if name in ("alpha", "alike") else "assessment"
     return {
         "name": _FIGURE_NAMES[name],
-        "value": _number(name, figure.value),
-        "range": "no range"
-        if low_high is None
-        else f"95% range {_bare(name, low_high[0])} to {_bare(name, low_high[1])}",
-        "n": _of_how_many(name, figure.n),
+        "value": f"{_number(name, figure.value)}{unit}",
+        "range": ranged,
+        "n": f"{figure.n} {plural(figure.n, counted, counted + 's')}",
         "about": about,
     }
 
 
 def _number(name: str, value: float) -> str:
-    bare = _bare(name, value)
-    return bare if name == "alpha" or name in _SHARES else f"{bare} points out of 100"
-
-
-def _bare(name: str, value: float) -> str:
     if name == "alpha":
         return f"{value:.2f}".replace("-", "−")
     if name in _SHARES:
@@ -353,7 +314,7 @@ def _criterion_document(criterion_in_full: CriterionInFull) -> Mapping[str, obje
 
 
 def _name(rubric_in_use: RubricInUse) -> str:
-    """Return the newest version of the newest suite with this rubric, otherwise the digest."""
+    """Return the name of the newest version of a suite with this rubric; without a suite, the digest."""
     if not rubric_in_use.versions:
         return f"Rubric {rubric_in_use.digest[:_DIGITS]}"
     newest = max(rubric_in_use.versions, key=lambda v: v.last)
@@ -365,5 +326,5 @@ def _address(digest: str) -> str:
 
 
 def _defused(name: str) -> str:
-    # Spreadsheets would run a cell that begins with these as a formula; the quote makes it text.
+    # Spreadsheets run a cell that begins with one of these characters as a formula; the quote makes it text.
     return f"'{name}" if name[:1] in "=+-@\t\r" else name

@@ -1,8 +1,8 @@
-"""The addresses that each role may open: the one place that decides who sees what.
+"""The addresses that each role may open. No other module decides who may see what.
 
 House rules. A route that is not listed here is open to the owner only, so a new page is closed to reviewers and viewers until it
 is listed. A page shows the same to every role that may open it. The review page hides names, the grades of blind items and
-planted checks from everybody, the owner included, until the decision.
+planted checks from everybody, including the owner, until the decision.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 LOOK_S: Final = 1.0
 """Seconds until a revoked invitation stops working, even if another process revoked it."""
 
+
+def _pages(*routes: str) -> tuple[str, ...]:
+    """Return the routes of pages and of their JSON."""
+    return tuple(f"GET {route}{ending}" for route in routes for ending in ("", ".json"))
+
+
 _REVIEW: Final = (
-    "GET /review",
-    "GET /review.json",
-    "GET /assessments/{assessment_id}",
-    "GET /assessments/{assessment_id}.json",
+    *_pages("/review", "/assessments/{assessment_id}"),
+    *_pages("/reviewers/{own_name}", "/reviewers/{own_name}/checks", "/reviewers/{own_name}/decisions"),
     "GET /api/assessments/{assessment_id}",
     "GET /api/assessments/{assessment_id}/drawn",
     "GET /api/assessments/{assessment_id}/panes/{pane}",
@@ -40,12 +44,6 @@ _REVIEW: Final = (
     "POST /api/review/verdict",
     "POST /api/decisions",
     "POST /api/rerun",
-    "GET /reviewers/{own_name}",
-    "GET /reviewers/{own_name}.json",
-    "GET /reviewers/{own_name}/checks",
-    "GET /reviewers/{own_name}/checks.json",
-    "GET /reviewers/{own_name}/decisions",
-    "GET /reviewers/{own_name}/decisions.json",
 )
 
 _RESULTS: Final = (
@@ -58,61 +56,23 @@ _RESULTS: Final = (
     "GET /api/runs/{run_id}/jobs",
     "GET /api/batches/{batch_id}",
     "GET /get_evaluation_result/{evaluation_id}",
-    "GET /runs",
-    "GET /runs.json",
+    *_pages("/runs", "/runs/{run_id}", "/runs/{run_id}/record", "/runs/{run_id}/trials/{trial_id}/answers"),
     "GET /runs/compare",
-    "GET /runs/{run_id}",
-    "GET /runs/{run_id}.json",
-    "GET /runs/{run_id}/record",
-    "GET /runs/{run_id}/record.json",
     "GET /runs/{run_id}/suite",
     "GET /runs/{run_id}/trials/{trial_id}",
-    "GET /runs/{run_id}/trials/{trial_id}/answers",
-    "GET /runs/{run_id}/trials/{trial_id}/answers.json",
     "GET /runs/{run_id}/trials/{trial_id}/answers/{place}.txt",
-    "GET /batches/{batch_id:path}",
-    "GET /batches/{batch_id:path}.json",
-    "GET /registry",
-    "GET /registry.json",
-    "GET /registry/task",
-    "GET /registry/task.json",
-    "GET /registry/trend",
-    "GET /registry/trend.json",
-    "GET /registry/diff",
-    "GET /registry/diff.json",
-    "GET /results/task",
-    "GET /results/task.json",
-    "GET /results/trend",
-    "GET /results/trend.json",
-    "GET /results/trend/chart.{ending}",
-    "GET /candidates",
-    "GET /candidates.json",
-    "GET /candidates/{name:path}",
-    "GET /candidates/{name:path}.json",
+    *_pages("/batches/{batch_id:path}", "/registry", "/registry/task", "/registry/trend", "/registry/diff"),
+    *_pages("/candidates", "/candidates/{name:path}", "/criteria", "/criteria/{name}"),
+    "GET /criteria/{name}/grades.csv",
     "GET /results",
     "GET /results/report.{ending}",
-    "GET /statistics",
-    "GET /statistics.json",
-    "GET /statistics/behind",
-    "GET /statistics/behind.json",
+    *_pages("/results/task", "/results/trend"),
+    "GET /results/trend/chart.{ending}",
+    *_pages("/statistics", "/statistics/behind", "/statistics/trials"),
     "GET /statistics/charts/{name}",
     "GET /statistics/tables/{name}.csv",
-    "GET /statistics/trials",
-    "GET /statistics/trials.json",
     "GET /statistics/trials/{trial_id}",
-    "GET /compare",
-    "GET /compare.json",
-    "GET /compare/agreement",
-    "GET /compare/agreement.json",
-    "GET /compare/grades",
-    "GET /compare/grades.json",
-    "GET /criteria",
-    "GET /criteria.json",
-    "GET /criteria/{name}",
-    "GET /criteria/{name}.json",
-    "GET /criteria/{name}/grades.csv",
-    "GET /arena/{run_id}/ranking",
-    "GET /arena/{run_id}/ranking.json",
+    *_pages("/compare", "/compare/agreement", "/compare/grades", "/arena/{run_id}/ranking"),
     "GET /arena/{run_id}/charts/strengths.{ending}",
     "GET /arena/{run_id}/pairs.csv",
     "GET /arena/{run_id}/votes.csv",
@@ -166,7 +126,7 @@ _PATTERNS: Final = {role: tuple(map(_pattern, listed)) for role, listed in LISTE
 
 
 class InvitedPeople:
-    """The invited people of a store by session; changes by another process take effect after `LOOK_S` seconds."""
+    """A store's invited people by session; changes by another process take effect after `LOOK_S` seconds."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -174,7 +134,7 @@ class InvitedPeople:
         self._looked = float("-inf")
 
     async def with_session(self, session: str) -> Person | None:
-        """Return the person to whom a session belongs, even if their invitation is revoked; None for an unknown one."""
+        """Return the person of a session, even if their invitation is revoked; None for an unknown session."""
         now = self._workspace.clock.monotonic()
         if now - self._looked >= LOOK_S:
             self._people = await asyncio.to_thread(self._workspace.store.people.read)
