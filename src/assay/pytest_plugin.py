@@ -1,6 +1,6 @@
-"""The pytest plugin: its fixture `assay_run` runs a suite in a test, and pytest's report shows the verdict.
+"""The pytest plugin, whose fixture `assay_run` runs a suite in a test and adds the verdict to pytest's report.
 
-pytest imports this module at every start, so the module imports no part of Assay until a test uses the fixture.
+pytest imports this module at every start, so it imports no other part of Assay until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[..., Any]:
-    """Return a function that runs a suite, stores the run, and fails the test if the candidates do not meet its conditions.
+    """Return a function that runs a suite and fails the test if its candidates do not meet the given conditions.
 
-    Its arguments are those of `run_and_check`.
+    The conditions are those of `Demands`.
     """
 
     def run(
@@ -79,7 +79,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the verdict of each run; with pytest-xdist, this includes the runs of all workers."""
+    """Print the verdict of each run, including the runs of all pytest-xdist workers."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
     lines = [line for report in reports if getattr(report, "when", "") == "call" for line in _lines(report)]
     if lines:
@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    """Return the report's lines about the runs of a test, one line per run."""
+    """Return one line for each run of a test, with its verdict."""
     values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
     runs = zip(values[::2], values[1::2], strict=True)
     mark = "passed" if report.passed else "failed"

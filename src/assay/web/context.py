@@ -26,12 +26,12 @@ REVIEWER_COOKIE = "assay_reviewer"
 
 
 STORE_HEADER = "assay-store"
-"""Header with the id of the store from which the page was served."""
+"""Header with the id of the store that the page belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rooms:
-    """Services of the app, kept in `app.state.rooms`."""
+    """Services that all routes share, stored in `app.state.rooms`."""
 
     workspace: Workspace
     queue: ReviewQueue
@@ -58,8 +58,8 @@ def rooms_of(request: Request) -> Rooms:
 def reviewer_of(request: Request, named: str | None = None) -> str:
     """Return the reviewer's name for a request.
 
-    An invited person has one name. The owner reviews under the name in the request, otherwise the name chosen in this browser,
-    otherwise the workspace's name.
+    An invited person has a fixed name. The owner's name is the one in the request, otherwise the one chosen in this browser,
+    otherwise the workspace's.
 
     Raises:
         Refused: an invited person sends another person's decision, such as one left in this browser by an earlier visitor.
@@ -75,7 +75,7 @@ def reviewer_of(request: Request, named: str | None = None) -> str:
 
 
 async def same_store(request: Request) -> None:
-    """Refuse requests from a page of another store: several projects may use one address in turn, and their ids are the same."""
+    """Refuse requests from a page of another store, because an address may serve one store after another with the same ids."""
     came_from = request.headers.get(STORE_HEADER)
     if came_from not in {None, rooms_of(request).workspace.store_id}:
         raise Refused(

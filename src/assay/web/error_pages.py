@@ -1,6 +1,6 @@
-"""Pages for failed requests: what happened, the invalid value, valid values, and a helpful link.
+"""Pages for failed requests, with the invalid value, valid values, and a helpful link.
 
-Programs get the same facts as JSON; see `errors`. Remedies that name commands are for terminals; pages show a link instead.
+Programs get the same facts as JSON; see `errors`. Where a message for a terminal names a command, a page shows a link.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LISTS: Final = {
     "assessment": "/review",
     "trial": "/runs",
 }
-"""Address of the page that lists all items of a kind, keyed by the first word of the kind's name."""
+"""Addresses of the pages that list all items of a kind, by the first word of the kind's name."""
 
 _LIST_NAMES: Final = {
     "/runs": "All runs",
@@ -61,7 +61,7 @@ _STATUS_TITLES: Final = {
 }
 
 _RUN: Final = re.compile(r"run (\S+)")
-# Most problems continue a sentence that begins with the place; the others are complete sentences.
+# Most problems continue a sentence that begins with the location; the others are complete sentences.
 _GOES_ON: Final = re.compile(r"(is|are|has|was|were|cannot|comes|carries|holds|would|does|must|broke)\b")
 _MOST_CHARS: Final = 300
 
@@ -82,23 +82,12 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     if status == 404:
         return _page(scope, status, **_no_page(scope))
     if status == 405:
-        return _page(
-            scope,
-            status,
-            title="This address cannot be opened in a browser",
-            lead="It accepts data from pages and programs and has nothing to show.",
-        )
+        lead = "It accepts data from pages and programs and has nothing to show."
+        return _page(scope, status, title=_STATUS_TITLES[405], lead=lead)
     if status == 500 and error.where == scope["path"]:
-        return _page(
-            scope,
-            status,
-            title="Something went wrong",
-            lead=(
-                "The server failed to build this page. Nothing was changed. The server's log, in the terminal "
-                "where it was started, has the details."
-            ),
-            links=[_again(scope)],
-        )
+        where = "The server's log, in the terminal where it was started, has the details."
+        lead = f"The server failed to build this page. Nothing was changed. {where}"
+        return _page(scope, status, title="Something went wrong", lead=lead, links=[_again(scope)])
     links: list[Link] = []
     named = _RUN.fullmatch(error.where)
     if isinstance(error, Refused) and named:
@@ -133,7 +122,7 @@ def in_words(error: Mapping[str, Any]) -> str:
 
 
 def right(error: Mapping[str, Any]) -> str:
-    """Describe the valid input for a pydantic error; empty for kinds of error that no page can cause."""
+    """Describe the valid input for a pydantic error; empty if no page can cause this kind of error."""
     bounds = error.get("ctx", {})
     match error["type"]:
         case "int_parsing" | "int_type" | "int_from_float" | "int_parsing_size":
@@ -160,15 +149,14 @@ def right(error: Mapping[str, Any]) -> str:
 
 
 def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str, object]:
-    """Build the page for an unknown name, with similar names as links."""
+    """Return the texts and links of the page for an unknown name."""
     near = [(name, _instead(scope, error.name, name)) for name in error.near]
     kind = error.kind.partition(" ")[0]
     everything = LISTS.get(kind)
+    lead = "It may have been removed, or it may belong to another store or be spelled differently."
     return {
         "title": f"No {error.kind} named “{_cut(error.name)}”",
-        "lead": "It may have been removed, or it may belong to another store or be spelled differently."
-        if everything
-        else "",
+        "lead": lead if everything else "",
         "more": _for_pages(error.remedy),
         "near": near,
         "links": [(_LIST_NAMES[everything], everything)] if everything else [],
@@ -187,7 +175,7 @@ def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:
 
 
 def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | None:
-    """Return the request's address with the unknown name replaced; None if the address does not contain that name."""
+    """Return the request's address with the unknown name replaced; None if the address does not contain it."""
     parts = str(scope["path"]).split("/")
     query = _query(scope)
     if name not in (*parts, *(value for _, value in query)):
@@ -199,7 +187,7 @@ def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | Non
 
 
 def _sentence(error: AssayError) -> str:
-    """Join place and problem into one sentence."""
+    """Join an error's location and problem into one sentence."""
     joined = f"{error.where} {error.problem}" if error.where and _GOES_ON.match(error.problem) else error.problem
     return joined[:1].upper() + joined[1:]
 
@@ -207,10 +195,7 @@ def _sentence(error: AssayError) -> str:
 def _for_pages(remedy: str) -> str:
     """Return a remedy without its sentences about commands and addresses, which pages show as links."""
     sentences = re.split(r"(?<=[.:])\s+|;\s+", remedy)
-    kept = [
-        sentence for sentence in sentences if sentence and "`assay" not in sentence and not sentence.startswith("/")
-    ]
-    text = " ".join(kept)
+    text = " ".join(part for part in sentences if part and "`assay" not in part and not part.startswith("/"))
     return text if not text or text.endswith((".", ":", "…", "?", "!")) else f"{text}."
 
 
@@ -246,18 +231,14 @@ def _theme(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 def _page(scope: MutableMapping[str, Any], status: int, **values: Any) -> Response:
     empty: Mapping[str, object] = {"lead": "", "more": "", "near": [], "links": [], "facts": []}
-    address = unquote(_again(scope)[1])
-    html = (
-        templates()
-        .get_template("frame/problem.html")
-        .render(
-            page="problem",
-            status=status,
-            address=_cut(address),
-            theme=_theme(scope["headers"]),
-            reviewer=None,
-            boot={"texts": {}, "page": "problem"},
-            **{**frame_of(scope.get(VISITOR)), **empty, **values},
-        )
+    template = templates().get_template("frame/problem.html")
+    html = template.render(
+        page="problem",
+        status=status,
+        address=_cut(unquote(_again(scope)[1])),
+        theme=_theme(scope["headers"]),
+        reviewer=None,
+        boot={"texts": {}, "page": "problem"},
+        **{**frame_of(scope.get(VISITOR)), **empty, **values},
     )
     return HTMLResponse(html, status_code=status, headers={"cache-control": "no-store"})

@@ -1,4 +1,4 @@
-"""HTTP statuses of errors, and error responses: JSON for programs, pages for people."""
+"""HTTP statuses of errors, and the responses to failed requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STATUSES: Final[tuple[tuple[type[AssayError], int], ...]] = (
     (Interrupted, 503),
     (AssayError, 500),
 )
-"""The first class that matches the error decides the status."""
+"""Error classes and their HTTP statuses; the first class that matches decides."""
 
 
 def status_of(error: AssayError) -> int:
@@ -33,14 +33,14 @@ def problem(where: str, message: str, remedy: str = "") -> dict[str, dict[str, s
 
 
 def problem_of(error: AssayError) -> dict[str, dict[str, str]]:
-    """Return an expected error as the body of a failed request."""
+    """Return the body of a request that failed with an expected error."""
     return problem(error.where, error.problem, error.remedy)
 
 
 def problem_response(
     scope: MutableMapping[str, Any], status: int, where: str, message: str, *, remedy: str = ""
 ) -> Response:
-    """Return the response to a request that no route handles: a page for browsers, JSON for programs."""
+    """Return the response to a request that is refused before its route runs: a page for browsers, JSON for programs."""
     accepts = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
     page: Callable[..., Response] | None = getattr(getattr(scope.get("app"), "state", None), "problem_page", None)
     if page is not None and "text/html" in accepts and not scope["path"].startswith("/api/"):

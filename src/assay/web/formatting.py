@@ -14,13 +14,13 @@ def when(at: str) -> str:
 
 
 def time_element(at: str, precision: Literal["day", "minute", "second"] = "minute") -> Markup:
-    """Return a time in UTC as an element; the script `frame/times.js` shows it in the reader's time zone."""
+    """Return a UTC time as an HTML element, which the script `frame/times.js` converts to the reader's time zone."""
     text = {"day": at[:10], "minute": when(at), "second": f"{at[:10]} {at[11:19]} UTC"}[precision]
     return Markup('<time datetime="{}" title="{}" data-{}>{}</time>').format(at, when(at), precision, text)
 
 
 def ago(at: str, now: str) -> Markup:
-    """Return the time since `at` as an element: in minutes, hours or days, or the date if that is over a week ago."""
+    """Return the time since `at` as an HTML element, in minutes, hours or days; after a week, the date."""
     try:
         passed = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
     except (ValueError, TypeError):  # an imported log may state any time

@@ -1,4 +1,4 @@
-"""Keyboard shortcuts of all pages, from `keyboard.toml`, which handlers, badges, help sheets, documentation and tests read.
+"""Keyboard shortcuts of all pages, read from `keyboard.toml`.
 
 House rules: nothing is bound to Backspace, Delete or Space, and Enter alone never approves. An action that discards grades
 or costs a model call takes two keys. `keys` are values of `KeyboardEvent.key`; the keys of a sequence are separated by a space.
@@ -51,7 +51,7 @@ COMPARISON: Final = _bindings("arena")
 BESIDE: Final = _bindings("beside")
 """The keys of the pages that show grades or answers side by side."""
 
-# In another review tool, Backspace in what looked like a text field discarded the record (argilla#5113).
+# In another review tool, Backspace discarded the record when a text field had lost the focus (argilla#5113).
 NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
 
 
@@ -62,10 +62,8 @@ def badge(action: str, registry: tuple[KeyBinding, ...] = REGISTRY) -> str:
 
 def groups(registry: tuple[KeyBinding, ...] = REGISTRY) -> dict[str, list[KeyBinding]]:
     """Return the keys by heading, in the order of the registry."""
-    by_group: dict[str, list[KeyBinding]] = {}
-    for key in registry:
-        by_group.setdefault(key.group, []).append(key)
-    return by_group
+    headings = dict.fromkeys(key.group for key in registry)
+    return {group: [key for key in registry if key.group == group] for group in headings}
 
 
 def for_script(registry: tuple[KeyBinding, ...]) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ MOST_COLUMNS = 8
 
 
 def shown_column(column: AnswerColumn) -> str:
-    """Return a column as it is written in an address: `RUN~CANDIDATE~TRIAL`."""
+    """Return a column in the form that addresses use: `RUN~CANDIDATE~TRIAL`."""
     # `quote` keeps `~`, which separates the parts of a column.
     return f"{column.run}~{quote(column.candidate, safe='').replace('~', '%7E')}~{column.k}"
 

@@ -1,4 +1,4 @@
-"""Live state of the queue: one read of the store per second, however many pages listen."""
+"""Live updates of the list of runs, for which the store is read once per second for all pages together."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from assay.web.jobs.runs import Runner
 
 LOOK_S: Final = 0.8
-"""Seconds between reads, so the longest delay until a page shows a finished trial."""
+"""Seconds between reads, and thus the longest delay until a page shows a finished trial."""
 
 BREATH_S: Final = 15.0
-"""Seconds between keep-alive comments, which also detect pages that were closed."""
+"""Seconds between keep-alive comments, which also reveal closed pages."""
 
 MOST_LISTENERS: Final = 500
-"""Maximum number of streams. Each holds a connection, and a process may open about a thousand."""
+"""Maximum number of streams, because each keeps a connection open, and a process may open about a thousand."""
 
 SHOWN: Final = 50
-"""Newest runs that are watched."""
+"""Number of runs that are watched, newest first."""
 
 NEW_VERDICTS: Final = 2
-"""Maximum verdicts computed per read, so that a decision on another page never waits long."""
+"""Maximum number of verdicts computed per read, so that requests of other pages never wait long."""
 
 
 class Live:
-    """Current state of the runs. Reads the store only while somebody listens."""
+    """The current state of the runs, which is read from the store only while a page listens."""
 
     def __init__(self, workspace: Workspace, verdicts: RunVerdicts, runner: Runner | None = None) -> None:
         self._workspace = workspace
@@ -69,10 +69,10 @@ class Live:
         return self._workspace.archive.trials.decided_since(None)[0]
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Stream server-sent events: all runs, then changed runs, the number of pending assessments, and a signal per decision."""
+        """Stream server-sent events: first all runs, then changed runs, pending assessments, and a signal after each decision."""
         self._listeners += 1
         if self._looking is None or self._looking.done():
-            # This state is as old as the last listener: a page that saw a deleted run in it would reload.
+            # The state is as old as the last listener, and a page would reload if it contained a deleted run.
             self._rows = {}
             self._looking = asyncio.create_task(self._look())
         seen: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""Parse the query parameters of pages, with one kind of message for invalid values."""
+"""Parse and check the query parameters of pages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 READ: Final[dict[tuple[str, str], frozenset[str]]] = {}
-"""Query parameters that a page reads itself, by the page's function name and module."""
+"""Query parameters that a page reads from the request itself, by the name and module of its function."""
 
 LISTED: Final = 8
 """Maximum number of names in a message."""
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:
-    """Return a value if it is one of a few; raises `InputError` with the nearest and all valid values."""
+    """Return a value if it is valid; raises `InputError`, which names the nearest valid value and all others."""
     values = tuple(known)
     if value in values:
         return value
@@ -30,7 +30,7 @@ def one_of(name: str, value: str, known: Iterable[str]) -> str:
 
 
 def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
-    """Parse a whole number; raises `InputError` with its bounds."""
+    """Parse a whole number; raises `InputError`, which states the bounds."""
     # Length first: Python itself raises an error for numbers with more than 4,300 digits.
     if text.isascii() and text.isdecimal() and len(text) <= 19 and low <= int(text) <= high:
         return int(text)
@@ -38,7 +38,7 @@ def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
 
 
 def place_of(name: str, text: str) -> tuple[int, int] | None:
-    """Parse the position where a page continues: two whole numbers separated by a dot; None if empty."""
+    """Parse the start position of a page, two whole numbers separated by a dot; None if the text is empty."""
     if not text:
         return None
     first, dot, second = text.partition(".")
@@ -48,7 +48,7 @@ def place_of(name: str, text: str) -> tuple[int, int] | None:
 
 
 def known(kind: str, value: str, names: Iterable[str]) -> str:
-    """Return the stored spelling of a name, ignoring case; raises `UnknownName` with similar and existing names."""
+    """Find a name without regard to case, and return its stored spelling; raises `UnknownName`."""
     choices = tuple(dict.fromkeys(names))
     choice = next((each for each in choices if each.casefold() == value.casefold()), None)
     if choice is not None:
@@ -69,9 +69,8 @@ def together(values: Mapping[str, object]) -> None:
     lacking = [name for name, value in values.items() if value is None]
     if lacking and len(lacking) < len(values):
         given = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
-        raise InputError(
-            given, f"is given without {', '.join(lacking)}.", remedy=f"Give {', '.join(values)}, or none of them."
-        )
+        problem = f"is given without {', '.join(lacking)}."
+        raise InputError(given, problem, remedy=f"Give {', '.join(values)}, or none of them.")
 
 
 def reads(*names: str) -> Callable[[F], F]:
@@ -85,7 +84,7 @@ def reads(*names: str) -> Callable[[F], F]:
 
 
 def known_names(request: Request) -> None:
-    """Raise an error for query parameters that a page does not read: a filter that is silently ignored misleads.
+    """Raise an error for query parameters that a page does not read, because a silently ignored filter is misleading.
 
     Addresses below `/api` are described in `/openapi.json` and are not checked.
     """

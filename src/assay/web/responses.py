@@ -27,7 +27,7 @@ _CHART_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png", "csv": CSV, "
 
 
 class Body(BaseModel):
-    """Base class of request bodies. Unknown fields are errors; lone surrogates become U+FFFD."""
+    """Base class of request bodies. Unknown fields are refused, and lone surrogates become U+FFFD."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,12 +64,12 @@ def _whole(content: Any) -> Any:
 
 
 def json_bytes(content: object) -> bytes:
-    """Serialise documents as JSON. Dataclasses go through `to_json`, because orjson itself would write absent fields."""
+    """Serialise documents as JSON; `to_json` converts dataclasses, because orjson itself would write absent fields."""
     return orjson.dumps(content, default=to_json, option=orjson.OPT_PASSTHROUGH_DATACLASS)
 
 
 class Answer(Response):
-    """A JSON response written by orjson. It is never cached, because the state may change at any time."""
+    """A JSON response, which is never cached because the state may change at any time."""
 
     media_type = "application/json"
 

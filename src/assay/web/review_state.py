@@ -1,4 +1,4 @@
-"""Review progress and item lookup for the API and the pages."""
+"""Review progress, and the lookup of items by the ids that a visitor may see."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from assay.web.run_rows import DECIDED
 from assay.web.security.access import visitor_of
 
 MOST_COUNTED = 2_000
-"""Above this number, assessments of one task or judge are not counted after each decision."""
+"""Maximum number of assessments of one task or judge that are counted after each decision."""
 
 
 def selection_of(
     run: str | None = None, suite: str | None = None, task: str | None = None, judge: str | None = None
 ) -> Selection:
-    """Return the selection that a review's filters describe."""
+    """Return the selection for a review's filters."""
     return Selection(
         runs=(run,) if run else (),
         suites=(suite,) if suite else (),
@@ -46,7 +46,7 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
 
 
 def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int] | None:
-    """Count items this reviewer can decide, items for other reviewers, and decided items; None if counting would be too slow."""
+    """Count the items for this reviewer, for other reviewers, and the decided ones; None if that would take too long."""
     counts = progress(rooms, selection) if not (selection.tasks or selection.judges) else _narrowed(rooms, selection)
     if counts is None:
         return None
@@ -55,9 +55,9 @@ def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[st
 
 
 def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
-    """Count assessments of one task or judge; None if there are too many, or if a run has control items.
+    """Count the assessments of one task or judge; None if there are too many, or if a run has control items.
 
-    With control items, the counts of one task would reveal which of its items are decided.
+    In a run with control items, the counts for one task would reveal which of its items are decided.
     """
     covered = rooms.concealment.covered()
     if covered and any(summary.id in covered for summary in rooms.workspace.archive.runs.matching(selection)):
@@ -65,15 +65,13 @@ def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
     totals = rooms.workspace.archive.assessments.tally_within(selection, most=MOST_COUNTED)
     if totals is None:
         return None
-    return {
-        "waiting": totals.get(AssessmentState.PENDING, 0),
-        "decided": sum(totals.get(state, 0) for state in DECIDED),
-    }
+    decided = sum(totals.get(state, 0) for state in DECIDED)
+    return {"waiting": totals.get(AssessmentState.PENDING, 0), "decided": decided}
 
 
 @contextmanager
 def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
-    """Replace the assessment number in error messages by the id from the request, because reviewers see no numbers."""
+    """Replace the assessment's number in error messages by the id in the request, because reviewers may not see numbers."""
     number = re.compile(rf"\b{shown_assessment(key)}\b")
     try:
         yield
@@ -87,17 +85,17 @@ def by_its_name(name: str, key: AssessmentKey) -> Iterator[None]:
 
 
 def is_sealed(request: Request) -> bool:
-    """True if the sender gets opaque item names, and can therefore open only items from the queue."""
+    """True if the visitor sees opaque item ids, and can therefore open only items from the queue."""
     return visitor_of(request).role is VisitorRole.REVIEWER
 
 
 def key_of(request: Request, text: str) -> AssessmentKey:
-    """Return the key of the item with this name; raises `UnknownName` for any other text, such as a number from a reviewer."""
+    """Return the key of the item with this id; raises `UnknownName` for other texts, such as a number sent by a reviewer."""
     return rooms_of(request).concealment.key_of(text, sealed=is_sealed(request))
 
 
 def as_named(request: Request, item: Item) -> Item:
-    """Return an item with the ids that the request's sender may see: opaque ids for a reviewer."""
+    """Return an item with the ids that the visitor may see; for an invited reviewer, they are opaque."""
     if not is_sealed(request):
         return item
     names = rooms_of(request).concealment
@@ -114,7 +112,7 @@ def as_named(request: Request, item: Item) -> Item:
 
 
 def shown(request: Request, assessment_id: str, *, whole: bool = False) -> Item:
-    """Return an item as the sender of the request may see it; raises `UnknownName`."""
+    """Return an item as the visitor may see it; raises `UnknownName`."""
     key = key_of(request, assessment_id)
     with by_its_name(assessment_id, key):
         return as_named(request, rooms_of(request).review.item(key, reviewer=reviewer_of(request), whole=whole))

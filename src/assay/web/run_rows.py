@@ -1,4 +1,4 @@
-"""Documents about runs that the pages and the API show."""
+"""Documents about runs, for the pages and the API."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from assay.web.jobs.runs import Runner
 
 DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending")
-"""Parts of the bar; the rest of it stays empty."""
+"""States that the bar of a run shows; the rest of the bar is empty."""
 
 SUCCESS: Final = 0.7
-"""Weighted score from which an agent's run is successful, if its harness did not say so."""
+"""Minimum weighted score of a successful agent's run, if its harness did not state the success."""
 
 EVALUATORS: Final = "evaluators"
-"""The grader whose criteria are the evaluators of an agent's workspace."""
+"""Grader whose criteria are the evaluators of an agent's workspace."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -48,7 +48,7 @@ class TrialUnderWayDocument:
 
 @document
 class RunRowDocument:
-    """A run in a list. `shares` are the parts of its bar in percent of all planned assessments."""
+    """A run in a list. `shares` are the lengths of its bar's parts, in percent of all planned assessments."""
 
     id: str
     suite: str
@@ -92,7 +92,7 @@ class RunListDocument:
 
 @document
 class AtProviderDocument:
-    """Trials that wait for a batch: their number, the provider's host, the time in UTC, and the id of the oldest batch."""
+    """Trials that wait for a batch: their number, the provider's host, and the start in UTC and id of the oldest batch."""
 
     n: int
     place: str
@@ -102,10 +102,10 @@ class AtProviderDocument:
 
 @document
 class LiveRunDocument(RunRowDocument):
-    """A run as lists and its own page show it.
+    """A run for the list of runs and its own page.
 
-    `ending`: calls of a cancelled run are still in progress. `tally`: the run's assessments by state, and its trials without
-    assessments, in drawing order. `verdict`: null until it is computed. `action`: the next step, `review`, `retry`, `resume`,
+    `ending` is true while calls of a cancelled run are in progress. `tally` counts assessments by state, and trials without
+    assessments, in drawing order. `verdict` is null until it is computed. `action` is the next step: `review`, `retry`, `resume`,
     `results` or `open`.
     """
 
@@ -119,7 +119,7 @@ class LiveRunDocument(RunRowDocument):
 
 @document
 class AgentRunDocument(RunRowDocument):
-    """A run with the field names of agent harnesses added; models are not named while anything is pending.
+    """A run that also has the field names of agent harnesses.
 
     For an agent's run, `totalScore` is Σ(score · weight) over its evaluators, and `weightedScore` the score of the trial in the
     statistics. Both are null until every grade is decided, and so is `isSuccessful`.
@@ -167,7 +167,7 @@ class ListedAssessmentDocument:
 
 @document
 class TelemetryDocument:
-    """Total usage of runs; null if not measured."""
+    """Total usage of some runs; fields that were not measured are null."""
 
     input_tokens: int
     output_tokens: int
@@ -192,7 +192,7 @@ class RunWithEvaluationsDocument:
 
 @document
 class MatrixCellDocument:
-    """One trial of a task; `score` is the mean of its scores that count, null if none does."""
+    """One trial of a task; `score` is the mean of its scores that count, or null if none counts."""
 
     id: str
     k: int
@@ -218,10 +218,10 @@ def run_row(
     failed: TrialRow | None = None,
     trouble: AssayError | None = None,
 ) -> RunRowDocument:
-    """Return the row of a run.
+    """Return the row of a run in a list.
 
     Args:
-        now: current time, used to estimate the time left; None leaves the estimate out.
+        now: current time, for estimating the time left; None omits the estimate.
         under_way: the trial that is being executed.
         failed: a trial that failed.
         trouble: the error that stopped the run, if this process knows it.
@@ -251,7 +251,7 @@ def run_row(
 
 
 def _corrected_are(judges: Collection[str]) -> str:
-    """Return the word for `corrected` in a run: `graded` if only people grade, `either` if judges do too."""
+    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges grade too."""
     if PERSON not in judges:
         return "corrected"
     return "graded" if set(judges) == {PERSON} else "either"
@@ -260,7 +260,7 @@ def _corrected_are(judges: Collection[str]) -> str:
 def looked_at(
     workspace: Workspace, summary: RunSummary, runner: Runner | None = None, *, verdict: str | None = None
 ) -> LiveRunDocument:
-    """Return the row of a run with its current trial. Takes a few index lookups, regardless of the run's size."""
+    """Return the row of a run with its current trial; the cost does not depend on the size of the run."""
     under_way = failed = None
     if summary.state is RunState.RUNNING or summary.trials.get(TrialState.FAILED):
         under_way, failed = workspace.archive.trials.under_way(summary.id)
@@ -307,7 +307,7 @@ def _action(summary: RunSummary, row: RunRowDocument) -> str:
 
 
 def _error(failed: TrialRow | None, trouble: AssayError | None) -> str | None:
-    """Return one short line: the error that stopped the run, or else the failure of one of its trials; None if there is neither."""
+    """Return the error that stopped the run, otherwise the failure of a trial, as one short line; None if there is neither."""
     if trouble is not None:
         return shortened(f"{trouble.problem} {trouble.remedy}".strip())
     if failed is not None and failed.failure is not None:
@@ -324,9 +324,9 @@ def shortened(text: str, most: int = 160) -> str:
 def run_document(
     workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None
 ) -> RunWithEvaluationsDocument:
-    """Return a run with its evaluations and telemetry, also with the field names of agent harnesses.
+    """Return a run with its evaluations and telemetry, for other programs.
 
-    A pending assessment has no scores, so that a program cannot count them.
+    A pending assessment has no scores, so that no program can count them.
     """
     start = decisions.assessment_key(after) if after else None
     rows = list(decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
@@ -348,7 +348,7 @@ def run_document(
 
 
 def telemetry(summaries: Sequence[RunSummary], stated: object = None) -> TelemetryDocument:
-    """Sum the usage of runs. `stated` holds the harness's figures, for those that Assay does not measure."""
+    """Sum the usage of runs. `stated` contains the harness's own figures, for values that Assay did not measure."""
     costs = [summary.cost_usd for summary in summaries if summary.cost_usd is not None]
     # If one cost is unknown, the total is unknown: a partial sum would be too low.
     cost = sum(costs) if len(costs) == len(summaries) else None
@@ -378,7 +378,7 @@ def _seconds(summary: RunSummary) -> float | None:
 
 
 def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue]) -> dict[str, object]:
-    """Return a run's fields under the names that agent harnesses use; `agent_run` is the harness's own data."""
+    """Return a run's fields with the names that agent harnesses use; `agent_run` is the harness's own data."""
     both = ("scenario", "tier", "agent", "model")
     pairs = (
         ("specialistEnabled", "specialist_enabled"),
@@ -442,10 +442,10 @@ def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
 
 
 def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[MatrixRowDocument, ...]:
-    """Arrange trials in plan order as rows of a table, one per task.
+    """Arrange trials in plan order as table rows, one per task.
 
     Args:
-        not_graded: True if trials with answers await no review.
+        not_graded: True if the run's answers have no grades, so that no trial awaits review.
     """
     first: dict[str, TrialRow] = {}
     cells: dict[str, list[MatrixCellDocument]] = {}
@@ -460,7 +460,7 @@ def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[Mat
 
 
 def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]:
-    """Count a run's current assessments by state, and its trials that have none: failed, not graded, planned."""
+    """Count a run's current assessments by state, and its trials without assessments: failed, not graded or planned."""
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
     counts["failed"], counts["not_graded"] = trials["failed"], summary.not_graded
     counts["planned"] = trials["total"] - trials["done"] - trials["failed"]
@@ -469,13 +469,13 @@ def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]
 
 
 def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:
-    """Return the parts of the bar, by state, in percent of everything counted, in drawing order."""
+    """Return the length of the bar's part for each state, in percent and in drawing order."""
     total = sum(n for _, n in tally)
     return [(state, round(100 * n / total, 2)) for state, n in tally if state in DRAWN]
 
 
 def _left_s(summary: RunSummary, trials: dict[str, int], now: str | None) -> float | None:
-    """Estimate the seconds that a running run still needs, from its pace since it last started or resumed; None if unknown."""
+    """Estimate the seconds until a running run ends, from its pace since its last start; None if unknown."""
     left = trials["total"] - trials["done"] - trials["failed"]
     # The time while the run was stopped must not count.
     done = trials["total"] - left - summary.done_before

@@ -10,5 +10,5 @@ _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\
 
 
 def visible(text: str) -> str:
-    """Return the text with each invisible or direction-changing character replaced by its code point."""
+    """Replace each invisible or direction-changing character by its code point."""
     return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)

@@ -337,8 +337,8 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
         refused = said(name, "approve", as_="bob")["error"]
         own = said(name, "reject")["error"]
         assert other["where"] == refused["where"] == own["where"] == name
-        assert other["problem"] == own["problem"] == "is being judged again: you requested it."
-        assert refused["problem"] == "is being judged again: ann requested it."
+        assert other["problem"] == own["problem"] == "is being judged again, because you requested it."
+        assert refused["problem"] == "is being judged again, because ann requested it."
         eventually(lambda: client.post("/api/rerun", json=wish).json()["status"] == "done")
         assert [one.kind for one in workspace.control_items.read()].count(ControlKind.ATTEMPT) == 1
 

@@ -74,7 +74,7 @@ def test_decision_is_refused_while_one_s_own_rerun_runs(
     assert rerun(client, item, reviewer="Ines")["status"] == "running"
     body = {"key": "ines-undoes-1", "id": item, "verb": "undo", "reviewer": "Ines"}
     refused = client.post("/api/decisions", json={"decisions": [body]}).json()["results"][0]
-    assert refused["error"]["problem"] == "is being judged again: you requested it."
+    assert refused["error"]["problem"] == "is being judged again, because you requested it."
     assert decided(client, item, reviewer="Ines", key="ines-approves-1")["ok"], "said once more"
     server.held = False
     deadline = time.monotonic() + 30
@@ -95,7 +95,7 @@ def test_a_second_wish_for_one_item_is_refused_and_leaves_the_first(
     refused = rerun(client, item, reviewer="Uma")
     assert (refused["error"]["where"], refused["error"]["problem"]) == (
         item,
-        "is being judged again: Ines requested it.",
+        "is being judged again, because Ines requested it.",
     )
     assert not decided(client, item, reviewer="Uma", key="uma-approves-1")["ok"]
     server.held = False

@@ -1,6 +1,6 @@
-"""Calibrations started on a page. This process measures one judge at a time, in a thread.
+"""Calibrations started on a page, which a thread of this process executes one after another.
 
-Stopping a calibration, or the server, keeps every paid answer; the same calibration started again continues from there.
+If a calibration or the server is stopped, every paid answer is kept, and the same calibration continues from there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """A judge to measure, its `state` (`waiting`, `measuring`, `done`, `stopped` or `failed`), and its progress: `done` of `of`."""
+    """One calibration. `state` is `waiting`, `measuring`, `done`, `stopped` or `failed`; `done` of `of` answers have arrived."""
 
     id: str
     wanted: Wanted
@@ -47,7 +47,7 @@ class Job:
 
 
 class Measuring:
-    """The calibrations of this process. Thread-safe."""
+    """The queue of this process's calibrations. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -62,7 +62,7 @@ class Measuring:
             return tuple(reversed(self._jobs.values()))
 
     def begin(self, key: str, wanted: Sequence[Wanted]) -> tuple[Job, ...]:
-        """Measure these judges, one after the other. The same key returns the jobs it started before."""
+        """Measure these judges, one after the other. A repeated key returns the jobs that it started before."""
         with self._lock:
             known = tuple(job for name, job in self._jobs.items() if name.rpartition("/")[0] == key)
             if known:
@@ -70,11 +70,8 @@ class Measuring:
             if self._stopped:
                 raise Refused("calibrate", "cannot start: the server is stopping.")
             if sum(job.state in GOES_ON for job in self._jobs.values()) + len(wanted) > MOST_WAITING:
-                raise Refused(
-                    "calibrate",
-                    f"may have at most {MOST_WAITING} judges waiting.",
-                    remedy="Wait until some of them are done.",
-                )
+                problem = f"may have at most {MOST_WAITING} judges waiting."
+                raise Refused("calibrate", problem, remedy="Wait until some of them are done.")
             made = [
                 Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())
                 for place, request in enumerate(wanted)
@@ -88,7 +85,7 @@ class Measuring:
             return tuple(made)
 
     def stop(self, job_id: str) -> Job:
-        """Stop a job; raises `UnknownName`."""
+        """Stop a calibration; raises `UnknownName`."""
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:
@@ -138,12 +135,10 @@ class Measuring:
         except Interrupted:
             job.state, job.problem = "stopped", ""
         except AssayError as error:
-            job.problem = str(error)
-            job.state = "failed"
+            job.state, job.problem = "failed", str(error)
         except Exception:
             _log.exception("calibration of %s failed", job.wanted.model)
-            job.problem = "It failed because of an internal error; see the server's log."
-            job.state = "failed"
+            job.state, job.problem = "failed", "It failed because of an internal error; see the server's log."
         else:
             records.forget_pasted(beside, job.wanted)
             job.number, job.tier = calibrated.record.number, calibrated.trust.tier.words

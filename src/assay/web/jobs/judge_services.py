@@ -1,4 +1,4 @@
-"""Services that the pages about judges share: models, rubrics and calibrations, one of each per server."""
+"""Services that the pages about judges share, one of each per server: models, rubrics and calibrations."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Reruns that reviewers request on a page, executed in the background.
 
-The page repeats its request until it gets the outcome, so a restarted server simply starts the rerun again. The attempt
-number in the request prevents one request from causing two reruns.
+The page repeats its request until it gets the outcome, so that a restarted server starts the rerun again. The attempt
+number in the request prevents two reruns for one request.
 
-A control item (planted check) is not judged again: no model is called. Its rerun takes as long as judging usually takes here,
-returns another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed, the
-rerun of a control item fails in the same way. Before the first real rerun, it assumes that the judge works.
+The rerun of a control item (planted check) calls no model, but looks like a real one: it takes as long as judging usually takes,
+returns another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed, it
+fails in the same way; before the first real rerun, it succeeds.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _AROUND_S: Final = 0.2  # time a rerun takes besides the judge's answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunRequest:
-    """A requested rerun: `name` is the item's name on the page, `attempt` the attempt it replaces.
+    """A requested rerun. `name` is the item's id on the page, and `attempt` is the attempt that it replaces.
 
-    With `sealed`, the new attempt gets an opaque name too.
+    With `sealed`, the id of the new attempt is opaque too.
     """
 
     key: str
@@ -132,18 +132,15 @@ class Reruns:
 
     def _asked_by(self, assessment: AssessmentKey) -> list[str]:
         """Return the reviewers whose rerun of this assessment is in progress."""
-        wishes = list(self._under_way.values())  # requests are handled in several threads
-        return [request_.reviewer for request_ in wishes if request_.assessment == assessment]
+        requests = list(self._under_way.values())  # copied, because requests are handled in several threads
+        return [request_.reviewer for request_ in requests if request_.assessment == assessment]
 
     @staticmethod
     def _refuse(asked_by: Sequence[str], *, reviewer: str, called: str) -> None:
         if asked_by:
             who = "you" if reviewer in asked_by else asked_by[0]
-            raise Refused(
-                called,
-                f"is being judged again: {who} requested it.",
-                remedy="Wait for the new attempt, and decide that one.",
-            )
+            problem = f"is being judged again, because {who} requested it."
+            raise Refused(called, problem, remedy="Wait for the new attempt, and decide that one.")
 
     async def stop(self) -> None:
         """Cancel the reruns in progress; the pages will request them again."""
@@ -178,7 +175,7 @@ class Reruns:
                 self._outcomes[request_.key] = await self._done(request_, detail, new, attempt=request_.attempt + 1)
 
     async def _judged(self, request_: RerunRequest) -> tuple[AssessmentKey | None, Failure | None]:
-        """Rerun a real item: ask its judge again."""
+        """Ask a real item's judge again."""
         began = monotonic()
         try:
             outcome = await rerun.rerun(
@@ -204,7 +201,7 @@ class Reruns:
     async def _control(
         self, request_: RerunRequest, detail: AssessmentDetail
     ) -> tuple[AssessmentKey | None, Failure | None]:
-        """Rerun a control item: wait for as long as judging takes, then return a further attempt."""
+        """Wait for as long as judging takes, then return another attempt of a control item."""
         rerun.check_rerun(detail.row)
         broken = self._broken
         await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
@@ -221,7 +218,7 @@ class Reruns:
         return new, None
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
-        """Return the seconds that a control item's rerun takes: those of a recent real rerun, or of the original judge call."""
+        """Return the seconds for a control item's rerun, taken from a recent real rerun or from the original judge call."""
         if self._took:
             return secrets.choice(self._took)
         latency_s = detail.call.get("latency_s")
@@ -255,10 +252,7 @@ class _NoGrades(AssayError):
 
 
 def _why(failure: Failure | None) -> _NoGrades:
-    """Return the error for a judge without new grades. It gives only the kind of failure, because details may name the judge."""
+    """Return the error for a judge that gave no new grades, without details because these may name the judge."""
     kind = f" ({failure.kind})" if failure else ""
-    return _NoGrades(
-        "rerun",
-        f"the judge gave no new grades{kind}; the earlier grades remain.",
-        remedy="Try again later; on the command line, `assay review rerun` shows what went wrong.",
-    )
+    remedy = "Try again later; on the command line, `assay review rerun` shows what went wrong."
+    return _NoGrades("rerun", f"the judge gave no new grades{kind}; the earlier grades remain.", remedy=remedy)

@@ -1,7 +1,7 @@
-"""Runs started or resumed on a page. This process executes each in its own thread with its own event loop.
+"""Runs started or resumed on a page, each of which has its own thread and event loop in this process.
 
-The store is shared with the pages; each run has its own providers and workers. Stopping the server stops its runs as
-Ctrl-C does in a terminal: finished work is kept, and the runs can be resumed anywhere.
+Each run has its own providers and workers, and shares the store with the pages. Stopping the server stops its runs like
+Ctrl-C in a terminal: finished work is kept, and any process can resume the runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger("assay")
 
 
 class Runner:
-    """The runs of this process. Thread-safe."""
+    """Executes the runs of this process. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -68,7 +68,7 @@ class Runner:
         self._begin_waiting()
 
     def resume(self, run: RunId, *, budget_usd: float | None = None) -> None:
-        """Execute the rest of a run; raises an error if its models cannot be asked, or if the budget is too small."""
+        """Execute the rest of a run; raises an error if its models cannot be called or the budget is too small."""
         plan = execution.resumable(self._workspace, run)
         with_budget(self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd)
         self._start(run, lambda beside, stopper: execution.resume(beside, run, budget_usd=budget_usd, stopper=stopper))
@@ -84,7 +84,7 @@ class Runner:
         self._start(run, collect)
 
     def trouble(self, run: RunId) -> AssayError | None:
-        """The error that stopped a run of this process, if any."""
+        """Return the error that stopped a run of this process; None if there was none."""
         with self._lock:
             return self._troubles.get(run)
 
@@ -142,17 +142,14 @@ class Runner:
 
     def _check_room(self) -> None:
         if len(self._runs) >= MOST_AT_ONCE:
-            raise Refused(
-                "the server",
-                f"is already executing {MOST_AT_ONCE} runs.",
-                remedy="Wait until one of them ends, or use `assay run`.",
-            )
+            problem = f"is already executing {MOST_AT_ONCE} runs."
+            raise Refused("the server", problem, remedy="Wait until one of them ends, or use `assay run`.")
 
     def _carry_out(
         self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object], stopper: stopper_.Stopper
     ) -> None:
         try:
-            # Own providers, because a run that ends closes its connections.
+            # With its own providers, because a run closes its connections when it ends.
             what(self._workspace.beside(), stopper)
         except Interrupted:
             _log.info("run %s was stopped with the server", run)
@@ -171,13 +168,13 @@ class Runner:
 
 @dataclass(slots=True)
 class Starts:
-    """Runs by idempotency key, so that a repeated request starts no second run. Thread-safe."""
+    """Started runs by idempotency key, so that a repeated request starts no second run. Thread-safe."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     runs: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     def once(self, key: str | None, start: Callable[[], str]) -> str:
-        """Return the run of a key; call `start` if the key is new or None."""
+        """Return the run that a key started before; if the key is new or None, call `start`."""
         if key is None:
             return start()
         with self.lock:

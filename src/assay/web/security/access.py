@@ -1,9 +1,9 @@
-"""Access control that runs before any route: hosts, origins, sign-in and content policies.
+"""Access control before any route runs: hosts, origins, sign-in and content policies.
 
 House rules. Pages show text that models wrote, so the content policy allows only our own scripts, forbids turning
 strings into markup, and loads nothing from other hosts. A request that changes something must come from our own page or
-from a program: browsers send `Sec-Fetch-Site`, older ones `Origin`. Only known host names are answered, because another
-site could point its name at this machine. Requests from other machines need the token.
+from a program; `Sec-Fetch-Site`, or `Origin` in older browsers, tells them from other sites. Only known host names are
+answered, because another site could point its name at this machine. Requests from other machines need the token.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "assay_session"
 VISITOR: Final = "assay.visitor"
-"""Key of the request's scope under which its sender is kept."""
+"""Key in the request's scope for the visitor who sent it."""
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin", "/api/signout"})
 """Paths that need no token: the health check, sign-in and sign-out."""
 
 DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
-"""Path prefixes of data for programs; requests from pages of other sites are refused."""
+"""Path prefixes of data for programs, which refuse requests from other sites' pages."""
 
 POLICY: Final = "; ".join(
     (
@@ -71,17 +71,17 @@ HEADERS: Final = (
 )
 
 OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
-"""Path prefixes that need no token: scripts and styles, and pages in frames. Frames send no cookie, but their addresses are
-random and expire within minutes."""
+"""Path prefixes that need no token: scripts and styles, and pages in frames, which send no cookie but have random addresses that
+expire within minutes."""
 
 TOO_OFTEN: Final = ("token", "was tried too often.")
-"""Place and problem in the answer to a wrong token when too many others are already waiting for theirs."""
+"""Location and problem in the response to a wrong token if too many others are waiting."""
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Token:
-    """The secret a browser must show once. The URL printed at start holds a one-time code, never the secret itself."""
+    """The secret that a browser must present once, or the one-time code in the URL that is printed at start."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
@@ -89,7 +89,7 @@ class Token:
 
     @property
     def session(self) -> str:
-        """Return the cookie's value: proof of the secret that survives a restart and does not reveal it."""
+        """Return the value of the session cookie, which is derived from the secret without revealing it."""
         return session_of(self._secret.decode())
 
     @property
@@ -103,7 +103,7 @@ class Token:
         return hmac.compare_digest(candidate.encode("utf-8", "surrogatepass"), self._secret)
 
     def spend(self, code: str) -> bool:
-        """True if the value is the secret or the unused one-time code, which this uses up."""
+        """True if the value is the secret or the one-time code, which is then used up."""
         known = next((c for c in self._codes if hmac.compare_digest(c.encode(), code.encode())), None)
         if known is not None:
             self._codes.discard(known)
@@ -122,27 +122,22 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(host: str, token: str | None) -> None:
-    """Raise `SettingsError` for a token that can be guessed, or if other machines would need none."""
+    """Raise `SettingsError` if the token is too short, or if it is missing and other machines can connect."""
     if not is_loopback(host) and not token:
-        raise SettingsError(
-            "serve",
-            f"listening on {host} lets other machines in, but no token is set.",
-            remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1.",
-        )
+        problem = f"listening on {host} lets other machines in, but no token is set."
+        raise SettingsError("serve", problem, remedy="Give one with --token or ASSAY_TOKEN, or listen on 127.0.0.1.")
     if token and len(token) < SHORTEST_TOKEN:
-        raise SettingsError(
-            "serve",
-            f"the token has {len(token)} characters, and a token of fewer than {SHORTEST_TOKEN} can be guessed.",
-            remedy='Make one: python -c "import secrets; print(secrets.token_urlsafe())"',
-        )
+        problem = f"the token has {len(token)} characters, and a token of fewer than {SHORTEST_TOKEN} can be guessed."
+        remedy = 'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
+        raise SettingsError("serve", problem, remedy=remedy)
 
 
 def known_hosts(host: str, extra_hosts: str | None) -> frozenset[str]:
-    """Return the host names under which the server may be called, without ports.
+    """Return the host names that the server answers to, without ports.
 
     Args:
-        host: address it listens on; 0.0.0.0 and :: stand for every address of this machine.
-        extra_hosts: further names, separated by commas (ASSAY_HOSTS), for a server behind a proxy or under another name.
+        host: address that the server listens on; 0.0.0.0 and :: mean every address of this machine.
+        extra_hosts: other names, separated by commas (ASSAY_HOSTS), such as the name of a proxy.
     """
     names = {*LOOPBACK, *(name.strip().lower() for name in (extra_hosts or "").split(",") if name.strip())}
     if is_loopback(host):
@@ -170,7 +165,7 @@ class Guard:
 
     Args:
         hosts: names to answer to, without ports.
-        entrance: knows the tokens, and the role that each of them gives.
+        entrance: identifies visitors by their tokens.
     """
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str], entrance: Entrance) -> None:
@@ -196,12 +191,9 @@ class Guard:
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
         host = headers.get("host", "")
         if _without_port(host) not in self._hosts:
+            remedy = "Use the address printed at start, or name the host in ASSAY_HOSTS."
             return problem_response(
-                scope,
-                421,
-                host or "this request",
-                "is not a host name of this server.",
-                remedy="Use the address printed at start, or name the host in ASSAY_HOSTS.",
+                scope, 421, host or "this request", "is not a host name of this server.", remedy=remedy
             )
         site = headers.get("sec-fetch-site")
         if site == "cross-site" and (scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS):
@@ -214,19 +206,18 @@ class Guard:
         if site is None and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
             return problem_response(scope, 403, "request", "comes from another origin.")
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
-        # A form on another site can send other content types without a preflight request. JSON needs one, and no route here
-        # answers it.
+        # A form on another site can send other content types without a preflight request, but JSON needs one, which no
+        # route here answers.
         if kind != "application/json":
             return problem_response(scope, 415, "body", f"is {kind or 'of no type'}, but must be application/json.")
         return None
 
 
 class Entrance:
-    """Identifies the sender of a request, and refuses addresses that their role may not open.
+    """Identifies visitors, and refuses addresses that their role may not open.
 
     Args:
-        token: the owner's token; None if the server only listens on this machine, so that everybody without an
-            invitation is the owner.
+        token: the owner's token; None if only this machine can connect, so that everybody without an invitation is the owner.
         people: the invited reviewers and viewers.
     """
 
@@ -236,7 +227,7 @@ class Entrance:
         self.wrong = WrongTokens()
 
     async def visitor(self, secret: str) -> tuple[Visitor, str] | None:
-        """Return the person with this token and the value of their session cookie; None for a wrong or revoked token."""
+        """Return a token's visitor and the value of their session cookie; None for a wrong or revoked token."""
         if self._token is not None and self._token.opens(secret):
             return OWNER, self._token.session
         session = session_of(secret)
@@ -246,7 +237,7 @@ class Entrance:
         return (OWNER, "") if self._token is None else None
 
     async def answer(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
-        """Return the response that refuses or redirects a request; None if its sender, now identified, may open the address."""
+        """Return the response that refuses or redirects a request; None if the visitor may open the address."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         codes = [value for name, value in query if name == "token"] if scope["method"] == "GET" else []
         session = await self._spent(codes[0]) if codes else None
@@ -266,13 +257,8 @@ class Entrance:
             scope[VISITOR] = visitor
             if open_to_all or visitor.may_open(scope["method"], scope["path"], scope["query_string"].decode("latin-1")):
                 return None
-            return problem_response(
-                scope,
-                403,
-                "request",
-                f"is not open to a {visitor.role}.",
-                remedy=f"Open {visitor.home}, or ask the owner.",
-            )
+            remedy = f"Open {visitor.home}, or ask the owner."
+            return problem_response(scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy)
         if wrong or (not open_to_all and (_bearer(headers) is not None or _session(headers) is not None)):
             address = scope["client"][0] if scope.get("client") else ""
             if not await self.wrong.delay(address):
@@ -284,23 +270,18 @@ class Entrance:
             asked = scope["path"] + (f"?{rest}" if rest else "")
             wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
             return RedirectResponse(f"/signin{wanted}", status_code=303)
-        return problem_response(
-            scope,
-            401,
-            "request",
-            "has no valid token.",
-            remedy="Open the address printed at start, or send it as `Authorization: Bearer`.",
-        )
+        remedy = "Open the address printed at start, or send it as `Authorization: Bearer`."
+        return problem_response(scope, 401, "request", "has no valid token.", remedy=remedy)
 
     async def _spent(self, code: str) -> str | None:
-        """Return the session for a token or one-time code in an address; None if it is wrong, empty if no session is needed."""
+        """Return the session for a token or one-time code; None if it is wrong, empty if no session is needed."""
         if self._token is not None and self._token.spend(code):
             return self._token.session
         known = await self.visitor(code)
         return None if known is None else known[1]
 
     async def _sender(self, headers: dict[str, str]) -> Visitor | None:
-        """Return the sender of a request; None if the token is missing or wrong."""
+        """Return the visitor who sent a request; None if the token is missing or wrong."""
         bearer, session = _bearer(headers), _session(headers)
         if bearer is not None:
             known = await self.visitor(bearer)
@@ -322,7 +303,7 @@ def sign_in(response: Response, session: str, *, secure: bool) -> None:
 
 
 def visitor_of(request: Request) -> Visitor:
-    """Return the sender of a request that `Entrance` has admitted."""
+    """Return the visitor who sent a request; `Entrance` has identified them."""
     visitor: Visitor = request.scope[VISITOR]
     return visitor
 

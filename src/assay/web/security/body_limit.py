@@ -1,4 +1,4 @@
-"""Limit the size of request bodies, which is counted as they arrive, and the time they take to arrive."""
+"""Limit the size of request bodies and the time that they take to arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOO_LARGE: Final = f"has more than {LARGEST // 2**20} MB"
 
 
 class BodyLimit:
-    """ASGI middleware that refuses bodies of more than `LARGEST` bytes, whatever length they declare, and incomplete bodies."""
+    """ASGI middleware that refuses request bodies that are too large or arrive too slowly."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class BodyLimit:
 
         async def counted() -> Message:
             nonlocal got, complete
-            if complete:  # after the body only the disconnect follows, which an event stream may await for hours
+            if complete:  # only the disconnect follows, for which an event stream may wait for hours
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline):
@@ -51,7 +51,7 @@ class BodyLimit:
             except TimeoutError:
                 raise HTTPException(408, f"The body did not arrive within {BODY_LIMIT_S:g} s") from None
             complete = not message.get("more_body", False)
-            # Counted too, because a chunked request declares no length, and a declared length may be wrong.
+            # Counted here too, because a chunked request declares no length, and a declared length may be wrong.
             got += len(message.get("body", b""))
             if got > LARGEST:
                 raise HTTPException(413, _TOO_LARGE)

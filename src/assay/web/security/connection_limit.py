@@ -1,4 +1,4 @@
-"""Limit the time in which a connection must send the head of a request; `body_limit` limits the time of bodies."""
+"""Limit the time that the head of a request takes to arrive; `body_limit` does the same for bodies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import asyncio
 
 HEAD_LIMIT_S: Final = 10.0
-"""Seconds from the opening of a connection, or from the first byte after an answer, to the end of a request's head."""
+"""Seconds until a request's head must be complete, from the opening of the connection or from the head's first byte."""
 
 
 class TimedConnection(H11Protocol):
-    """Closes a connection that sends bytes, or none, without ever completing the head of a request."""
+    """A connection that is closed if the head of a request does not arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 

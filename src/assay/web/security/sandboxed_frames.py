@@ -1,14 +1,14 @@
-"""Serve pages that models wrote at random addresses that expire, for sandboxed frames without network access.
+"""Serve pages that models wrote to sandboxed frames without network access, at random addresses that expire.
 
 Theory. The frame's element and the response's own policy allow scripts only, so the frame is another origin: it has no
-cookie, no storage, and no view of the page around it. The response's policy lets it load nothing, and the page around
-it only allows frames of our origin, so the frame cannot navigate elsewhere. As measured in Chromium, two things bypass
-these policies: a peer connection, and the connection that the browser opens ahead while a navigation of the frame is
+cookie, no storage, and no view of the surrounding page. The response's policy lets it load nothing, and the surrounding page
+allows only frames of our origin, so the frame cannot navigate elsewhere. As measured in Chromium, two connections bypass
+these policies: a peer connection, and the connection that the browser opens in advance while a navigation of the frame is
 still being refused. Newer browsers block both with `Connection-Allowlist`; for the others, `frame_guard.js` runs before
 the page and removes them.
 
-House rules. An address is random, expires after `LIFE_S`, and works once and only for a frame: opened in its own tab,
-the page would have no policy around it. All current browsers send `Sec-Fetch-Dest`, but not by plain http to another
+House rules. An address is random, expires after `LIFE_S`, and works once and only for a frame, because a page in its own tab
+would have no surrounding policy. All current browsers send `Sec-Fetch-Dest`, but not by plain http to another
 machine. In that case the page is sent without the check, and its guard stops it unless it runs in a frame.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 LIFE_S: Final = 120.0
-"""Seconds until an unused address expires; a page that is already shown stays."""
+"""Seconds until an unused address expires; a page that is already displayed stays."""
 MOST: Final = 64
 """Maximum number of pages; the oldest is dropped."""
 LARGEST: Final = 3_000_000
@@ -84,7 +84,7 @@ HEADERS: Final = {
 
 
 class Previews:
-    """Creates addresses for pages and serves each page once. Thread-safe; kept in memory only."""
+    """Pages that wait for their frame, in memory; each is served once. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -111,7 +111,7 @@ class Previews:
 
 
 def check_framed(request: Request) -> None:
-    """Raise `Refused` unless the request is for a frame, or comes without the header by plain http from another machine."""
+    """Raise `Refused` for a request outside a frame, except over plain http, where browsers do not send the header."""
     wanted = request.headers.get("sec-fetch-dest")
     if wanted is None and request.url.scheme == "http" and not is_loopback(request.url.hostname or ""):
         return
@@ -120,10 +120,10 @@ def check_framed(request: Request) -> None:
 
 
 def guarded(page: str) -> str:
-    """Return the page with the guard script in front, in the same rendering mode.
+    """Insert the guard script before a page, and keep its rendering mode.
 
-    The guard comes before everything, even comments or a second doctype, so that no script of the page runs before it.
-    Declarative shadow trees stay templates, because the guard could not see into them.
+    The guard precedes everything, even comments, so that no script of the page runs before it. Declarative shadow trees stay
+    templates, because the guard could not see into them.
     """
     doctype = "<!doctype html>" if _DOCTYPE.search(page[:2000]) else ""
     return f"{doctype}<script>{_guard()}</script>{_SHADOW.sub('data-shadow', page)}"

@@ -1,7 +1,7 @@
-"""Delay answers to wrong tokens, whether they come as `Bearer`, `?token=`, a cookie, or a sign-in.
+"""Delay responses to wrong tokens, which may come as `Bearer`, `?token=`, a cookie, or a sign-in.
 
-A right token never waits, so that a flood of wrong ones locks nobody out, not even at the same address. The length of a token
-(`SHORTEST_TOKEN`) keeps it from being guessed; the delay keeps a flood from taking the server's time.
+A right token is never delayed, so that a flood of wrong ones locks nobody out, not even at the same address. The minimum length
+(`SHORTEST_TOKEN`) prevents guessing; the delay prevents a flood from keeping the server busy.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SHORTEST_TOKEN: Final = 16
-"""Characters that a token must have."""
+"""Minimum number of characters of a token."""
 
 WRONG_S: Final = 0.5
-"""Seconds that the answer to a wrong token takes; answers to one address are sent one after another."""
+"""Seconds that the response to a wrong token takes; responses to one address are sent one after another."""
 
-_MOST_TRIES: Final = 20  # waiting answers per address
-_MOST_WAITING: Final = 200  # waiting answers in all: an attacker may have any number of addresses
+_MOST_TRIES: Final = 20  # waiting responses per address
+_MOST_WAITING: Final = 200  # waiting responses in total, because an attacker may have any number of addresses
 
 
 @dataclass(slots=True)
@@ -29,14 +29,14 @@ class _Turn:
 
 
 class WrongTokens:
-    """Delays the answers to wrong tokens."""
+    """Delays the responses to wrong tokens."""
 
     def __init__(self) -> None:
         self._turns: dict[str, _Turn] = {}
         self._waiting = 0
 
     async def delay(self, address: str) -> bool:
-        """Wait until the answer to a wrong token may be sent; False at once if too many wait already."""
+        """Wait until the response to a wrong token may be sent; return False at once if too many already wait."""
         turn = self._turns.setdefault(address, _Turn())
         if turn.wait >= _MOST_TRIES or self._waiting >= _MOST_WAITING:
             if not turn.wait:
