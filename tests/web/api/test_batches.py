@@ -65,7 +65,7 @@ def test_pages_name_the_batch_for_which_trials_wait(workspace: Workspace, client
     run = submitted(workspace)
     (job,) = client.get(f"/api/runs/{run}/jobs").json()["jobs"]
     assert (job["state"], job["remote_id"], job["requests"]) == ("sent", "batch_001", 2)
-    words = f"2 trials wait at {job['place']} since {job['sent'][:10]}"
+    words = f"2 trials have been waiting at {job['place']} since {job['sent'][:10]}"
     for page in (f"/runs/{run}", "/runs"):
         text = client.get(page).text
         assert words in text

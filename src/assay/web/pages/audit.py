@@ -38,8 +38,6 @@ Number = Annotated[int | None, Query(ge=0, lt=2**62)]
 
 router = APIRouter(include_in_schema=False)
 
-_VIA_WORDS: Final = {"page": "on a page", "terminal": "in a terminal", "script": "by a script"}
-
 
 class AuditQuery:
     """The page's filters, read from its address, and addresses built from them."""
@@ -86,11 +84,7 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
         vias=list(map(str, Via)),
         stopped=log_page.stopped,
         active=[
-            {
-                "name": name,
-                "value": visible(_VIA_WORDS.get(value, value) if name == "via" else value),
-                "remove": wanted.address(but=name),
-            }
+            {"name": name, "value": visible(value), "remove": wanted.address(but=name)}
             for name, value in wanted.filters.items()
         ],
         older=None if log_page.next_before is None else wanted.address(before=log_page.next_before),
@@ -186,7 +180,7 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         **plain(event),
         "verb": event.decision,
         "became": f"{t(f'state.{event.before}')} → {t(f'state.{event.after}')}",
-        "way": _VIA_WORDS[event.via],
+        "way": event.via,
         "reviewer": visible(event.reviewer),
         "of_reviewer": wanted.address(reviewer=event.reviewer),
         "of_item": wanted.address(item=event.id),

@@ -42,7 +42,7 @@ _REASONS: Final = {
 
 _ALTERATIONS: Final = {
     "moved_score": "a changed score that contradicts its reason",
-    "reason_against_score": "a reason from a far better or worse grade",
+    "reason_against_score": "a reason taken from a much better or worse grade",
     "other_task": "an assessment of another task",
     "swapped_scores": "scores of two candidates swapped",
     "invented_quote": "an invented quotation",
@@ -50,9 +50,9 @@ _ALTERATIONS: Final = {
 }
 
 _SIGNS: Final = {
-    "few_changes": "At most 2% changed or rejected, with 20 or more approved",
+    "few_changes": "At most 2% of grades changed or rejected, with at least 20 approved",
     "quick": "Median pace faster than 95% of all decisions",
-    "misses": "Fewer than 80% of the altered checks caught, out of 20 or more",
+    "misses": "Fewer than 80% of at least 20 altered checks caught",
 }
 
 _SHOWN: Final = ("catch_rate", "self_alike", "anchoring", "others_alike", "active_s", "drift")

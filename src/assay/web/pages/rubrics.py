@@ -41,10 +41,10 @@ _REASONS: Final = {
 _FIGURE_NAMES: Final = {
     "alpha": "Agreement between judge and person",
     "alike": "Grades at most a tenth of the scale apart",
-    "apart": "Judge minus person, blind",
-    "acceptance": "Acceptance, grade shown first",
+    "apart": "Judge's grade minus the person's blind grade",
+    "acceptance": "Accepted unchanged, judge's grade shown first",
     "corrected": "Corrected",
-    "change": "Mean change",
+    "change": "Mean change by corrections",
     "drift": "Drift: second half of the decisions minus the first half",
 }
 

@@ -49,7 +49,7 @@ _FACTS: Final = {
 
 _PRESSURE: Final = {
     "first": "First attempts",
-    "final": "Same trials, as they count now",
+    "final": "The same trials with their current scores",
     "lowest": "Rejected trials count as 0",
     "judged": "Rejected trials count at the judge's score",
     "highest": "Rejected trials count as 100",
