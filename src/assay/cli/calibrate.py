@@ -1,4 +1,4 @@
-"""`assay calibrate`."""
+"""`assay calibrate`: measure a judge, and list the stored measurements."""
 
 from __future__ import annotations
 

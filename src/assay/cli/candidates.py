@@ -1,4 +1,4 @@
-"""`assay candidates`."""
+"""`assay candidates`: list, rename and merge candidates."""
 
 from __future__ import annotations
 

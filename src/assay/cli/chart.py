@@ -1,4 +1,4 @@
-"""`assay chart`."""
+"""`assay chart`: draw results to a file."""
 
 from __future__ import annotations
 

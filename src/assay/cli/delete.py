@@ -1,4 +1,4 @@
-"""`assay delete` and `assay archive`."""
+"""`assay delete` and `assay archive`: take runs out of use, or restore them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay export`."""
+"""`assay export`: write results to a file or to stdout."""
 
 from __future__ import annotations
 

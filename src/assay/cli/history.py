@@ -1,4 +1,4 @@
-"""`assay diff` and `assay trend`."""
+"""`assay diff` and `assay trend`: compare two runs, or all runs of a suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay import`."""
+"""`assay import`: import results made elsewhere, or rebuild the store from a results folder."""
 
 from __future__ import annotations
 

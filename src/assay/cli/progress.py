@@ -1,4 +1,4 @@
-"""Progress on stderr: a live display on a terminal, plain lines elsewhere."""
+"""Show the progress of a run on stderr, as a live display on a terminal and as plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _Tally:
 
 
 class _Plain:
-    """Prints a line every two seconds and one at the end; failures at once."""
+    """Progress as plain lines: one every two seconds, one for each failure, and one at the end."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -90,13 +90,10 @@ class _Plain:
         now = time.monotonic()
         # After 20 failures, further ones are usually the same, and the log of an overnight run must stay readable.
         failed = isinstance(event, TrialEnded) and event.failure is not None and self._tally.failed <= 20
-        if (
-            failed
-            or isinstance(event, RunEnded)
-            or (isinstance(event, TrialEnded) and now - self._printed_at > PLAIN_EVERY_S)
-        ):
+        ended, due = isinstance(event, RunEnded), now - self._printed_at > PLAIN_EVERY_S
+        if failed or ended or (isinstance(event, TrialEnded) and due):
             self._printed_at = now
-            latest = "" if isinstance(event, RunEnded) else f"{self._tally.latest} · "
+            latest = "" if ended else f"{self._tally.latest} · "
             self._stream.write(f"{latest}{self._tally.facts()}\n")
             self._stream.flush()
 

@@ -1,4 +1,4 @@
-"""`assay init`, `validate`, `config`, `doctor`."""
+"""`assay init`, `validate`, `config` and `doctor`: set up a project and check it."""
 
 from __future__ import annotations
 

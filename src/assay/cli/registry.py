@@ -1,4 +1,4 @@
-"""`assay runs` and `assay show`."""
+"""`assay runs` and `assay show`: list runs, and show what is stored under an id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay regrade`."""
+"""`assay regrade`: grade stored responses again."""
 
 from __future__ import annotations
 

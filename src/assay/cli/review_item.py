@@ -1,4 +1,4 @@
-"""An assessment as text: with all names for the operator, and without names for the review in the terminal."""
+"""Format an assessment as text, with all names for the operator, or without names for a review in the terminal."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "bloc
 
 
 class ScreenLine(NamedTuple):
-    """A line of an item, before it is folded to the width of the screen."""
+    """One line of an item, before it is folded to the width of the screen."""
 
     text: str
     heading: bool = False
 
 
 def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]) -> list[ScreenLine]:
-    """Return an item as its reviewer may see it now.
+    """Return the lines of an item that its reviewer may see now.
 
     Args:
-        prompt: the messages that all candidates got; empty if each candidate got its own.
-        columns: the task's columns, to which candidates' prompts refer.
+        prompt: the messages sent to all candidates; empty if each candidate got different ones.
+        columns: the task's columns, which the candidates' prompts may contain.
     """
     lines = [ScreenLine(f"{item.stamp} · suite {item.suite}")]
     if prompt:
@@ -101,7 +101,7 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
 
 
 def shown(detail: AssessmentDetail) -> str:
-    """Return the whole item as text: rules, responses with their candidates' names, grades, flags, report and decisions."""
+    """Return an assessment as text, with responses, names, grades, flags, report and decisions."""
     row, lines = detail.row, []
     lines.append(
         f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}"

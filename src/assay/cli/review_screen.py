@@ -1,6 +1,6 @@
-"""A full-screen text with a title above it and keys below it, on a terminal of any size.
+"""A full-screen view for terminals of any size, with a title, a text that can be scrolled, and a line of keys.
 
-Keys are read without waiting for Enter, and keys typed early are never thrown away. Lines are edited with readline.
+Keys are read without waiting for Enter, and keys typed early are never discarded. Lines are edited with readline.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDS: Final = {"\x1b[H": 0, "\x1b[1~": 0, "\x1b[F": 1, "\x1b[4~": 1, "\x1bOH": 
 
 
 class Screen:
-    """The terminal during a review; `opened` opens it."""
+    """The full-screen view of a review, to be used within `opened`."""
 
     def __init__(self) -> None:
         self._typed: list[str] = []
@@ -43,7 +43,7 @@ class Screen:
     def show(
         self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True
     ) -> str:
-        """Show a text, scroll it by its keys, and return the first key that does not scroll, or 'q' at the end of input."""
+        """Show a text that keys scroll, and return the first other key, or 'q' at the end of input."""
         if from_top:
             self._top = 0
         while True:
@@ -60,13 +60,13 @@ class Screen:
                 return key.lower()
 
     def ask(self, question: str, text: str = "") -> str | None:
-        """Return a line that the user types, beginning with `text`; None if they go back with Ctrl-C or Ctrl-D."""
+        """Ask the user for a line, prefilled with `text`; None if they cancel with Ctrl-C or Ctrl-D."""
         _, rows = shutil.get_terminal_size()
         sys.stdout.write(f"\x1b[{rows};1H\x1b[K Enter: save · Ctrl-C: back\x1b[{rows - 1};1H\x1b[K\x1b[?25h")
         sys.stdout.flush()
         termios.tcsetattr(self._input, termios.TCSADRAIN, self._cooked)
         try:
-            with _beginning_with(text):
+            with _prefilled(text):
                 return input(f"{visible(question)}: ")
         except (KeyboardInterrupt, EOFError):
             return None
@@ -75,7 +75,7 @@ class Screen:
 
     @contextmanager
     def opened(self) -> Iterator[Screen]:
-        """Take over the terminal, and restore it at the end."""
+        """Take over the terminal, and restore it after the block."""
         self._cooked = termios.tcgetattr(self._input)
         self._read_keys()
         sys.stdout.write("\x1b[?1049h\x1b[?25l")
@@ -132,8 +132,8 @@ def _folded(line: ScreenLine, columns: int) -> list[str]:
 
 
 @contextmanager
-def _beginning_with(text: str) -> Iterator[None]:
-    """Start the next typed line with a text that the user can edit."""
+def _prefilled(text: str) -> Iterator[None]:
+    """Prefill the next line that the user types."""
     with suppress(ImportError):
         import readline
 

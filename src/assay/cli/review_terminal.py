@@ -1,7 +1,7 @@
 """Review in the terminal: each item on its own screen, with one key for each decision.
 
-The review service decides what a reviewer may see, as on the review page: names are hidden while an item is pending, and a
-blind item shows the judge's grades only after the reviewer's own scores.
+The review service decides what a reviewer may see, as it does for the review page. Names are hidden while an item is pending,
+and a blind item shows the judge's grades only after the reviewer has entered their own scores.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ q      quit; everything decided so far is stored
 Space, Page Down  scroll by a screen; b or Page Up scrolls back
 Home, End         go to the beginning or the end
 
-Scores are on each criterion's own scale, as in 7, or as a share, as in 7/10. A line that cannot be used stays, with what is
-wrong with it, until you have edited it. Ctrl-C goes back to the item without deciding.
+Enter scores on each criterion's own scale, such as 7, or as a share, such as 7/10. If a line is invalid, you can edit it.
+Ctrl-C goes back to the item without deciding.
 """
 
 
@@ -61,7 +61,7 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
 
 
 class _Session:
-    """One person's review: the queue, the item on the screen, and the decisions made."""
+    """One person's review session: the queue, the current item, and the decisions so far."""
 
     def __init__(self, workspace: Workspace, selection: Selection, reviewer: str) -> None:
         from assay.app.random_order import order_seeds
@@ -163,7 +163,7 @@ class _Session:
         return item_lines(item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items()))
 
     def _act(self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int) -> tuple[str, bool]:
-        """Act on a key that makes a decision; return a message, and True if the item is finished."""
+        """Carry out the decision of a key; return a message, and True if the item is finished."""
         grades = item.person or item.blind
         match pressed:
             case "a" if not grades:
@@ -219,7 +219,7 @@ class _Session:
         )
 
     def _undo(self, key: AssessmentKey) -> str:
-        """Undo the last decision, so that its item comes next; return why this is impossible, or an empty text."""
+        """Undo the last decision, so that its item comes next; return an error message, or an empty text."""
         try:
             self._submit(self._decided[-1], Verb.UNDO)
         except InputError as error:
@@ -256,7 +256,7 @@ class _Session:
 
 
 def _asked_scores(screen: Screen, item: Item) -> Scores | None:
-    """Ask for each score, criterion by criterion; return the scores that the reviewer gave or changed, or None if they go back."""
+    """Ask for the score of each criterion and response; return the new or changed scores, or None if the reviewer cancels."""
     scores: list[tuple[int, str | None, float]] = []
     for row in item.criteria:
         for place, pane in enumerate(item.panes):
@@ -271,7 +271,7 @@ def _asked_scores(screen: Screen, item: Item) -> Scores | None:
 
 
 def _asked_score(screen: Screen, question: str, row: RubricRow, text: str) -> str | None:
-    """Ask until the answer is a score on the criterion's scale; a line with a mistake is shown again for editing."""
+    """Ask for a score until it is valid for the criterion; None if the reviewer cancels."""
     problem = ""
     while (answer := screen.ask(f"{problem}{question}", text)) is not None:
         text = answer.strip()
@@ -285,7 +285,7 @@ def _asked_score(screen: Screen, question: str, row: RubricRow, text: str) -> st
 
 
 def _share(text: str, row: RubricRow) -> float:
-    """Return a score between 0 and 1 from `7` on the criterion's scale, `7/10`, or a label; raises ValueError for other text."""
+    """Convert `7` on the criterion's scale, `7/10` or a label to a score from 0 to 1; raises ValueError for other texts."""
     named = dict(row.labels)
     number, slash, whole = text.partition("/")
     if slash:
@@ -298,7 +298,7 @@ def _share(text: str, row: RubricRow) -> float:
 
 
 def _repeated(screen: Screen, question: str, act: Callable[[str], None], text: str = "") -> bool:
-    """Ask for a text and act on it until it is accepted; False if the reviewer goes back."""
+    """Ask for a text and act on it, and ask again if it is refused; False if the reviewer cancels."""
     problem = ""
     while (answer := screen.ask(f"{problem}{question}", text)) is not None:
         try:

@@ -1,4 +1,4 @@
-"""`assay run`, `resume`, `extend`."""
+"""`assay run`, `resume`, `pause`, `cancel` and `extend`: execute runs and control them."""
 
 from __future__ import annotations
 

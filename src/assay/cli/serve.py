@@ -1,4 +1,4 @@
-"""`assay serve`."""
+"""`assay serve`: start the web app."""
 
 from __future__ import annotations
 

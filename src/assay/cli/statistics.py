@@ -1,4 +1,4 @@
-"""`assay stats`, `compare`, `rank`, `plan`, `gate`."""
+"""`assay stats`, `compare`, `rank`, `plan` and `gate`: print statistics as text or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay store backup`, `restore` and `copy`."""
+"""`assay store backup`, `restore` and `copy`: copy the whole store."""
 
 from __future__ import annotations
 

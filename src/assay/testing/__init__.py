@@ -1,4 +1,4 @@
-"""Contract tests for plug-ins: inherit from one of the classes, set the plug-in to test, and run it with pytest.
+"""Contract tests for plug-ins. Inherit from one of the classes, set the plug-in to test, and run pytest.
 
     from assay.testing import ScorerContract
 

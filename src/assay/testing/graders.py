@@ -54,7 +54,7 @@ class GraderContract:
         return sum(score * weight for score, weight in zip(scores, weights, strict=True)) / sum(weights)
 
     def _criteria(self, response: str) -> dict[str, dict[str, float]]:
-        """Grade as Assay does, by passing the result through JSON as if it crossed a process boundary."""
+        """Grade a response, and pass the result through JSON, as Assay does between processes."""
         plain: dict[str, JsonValue] = dict.fromkeys(("thing", "context", "prompt", "language"), "")
         plain |= {"id": "task", "expected": None, "ideal": None, "final_answer": None, "messages": [], "tags": []}
         result = type(self).grader({**plain, "columns": {}, "metadata": {}, **self.task}, response, self.options)

@@ -49,7 +49,7 @@ class ScorerContract:
         assert self._outcome(*self.right) == self._outcome(*self.right)
 
     def _outcome(self, response: str, reference: str) -> Outcome:
-        """Score as Assay does, by passing the result through JSON unless it is of Assay's own type."""
+        """Score a response, and pass the result through JSON unless its type is Assay's own."""
         result = type(self).scorer(response, reference, self.options)
         if isinstance(result, Score | Unscored):
             return result

@@ -112,7 +112,7 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
 @router.get("/start.json")
 @reads(*CHOICES)
 def start_twin(request: Request, suite: str | None = None) -> Response:
-    """Return the page as JSON."""
+    """Return the start page as JSON."""
     return Answer(_start_data(request, suite or None))
 
 
