@@ -52,8 +52,7 @@ def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
 
 def prose_tree(text: str) -> list[Node]:
     """Return the Markdown tree of a text in prose; empty for code, JSON, and a text that a page could not hold as elements."""
-    holds = len(text) * _MOST_GROWTH <= 2 * MOST_PROSE  # a table of empty cells grows even more
-    return reading_tree(text) if holds and form_of(text, "", turns=False) == "prose" else []
+    return reading_tree(text) if len(text) < MOST_PROSE // 6 and form_of(text, "", turns=False) == "prose" else []
 
 
 def _is_json(text: str) -> bool:

@@ -96,7 +96,6 @@ def record_page(request: Request, run_id: str) -> Response:
         f"Record of {visible(dossier.provenance.summary.suite)}",
         twin=f"/runs/{quote(run, safe='')}/record.json",
         run=run,
-        suite=visible(dossier.provenance.summary.suite),
         **_record_parts(dossier),
     )
 

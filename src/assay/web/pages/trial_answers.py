@@ -98,5 +98,5 @@ def _failure(failure: Failure | None) -> Mapping[str, str] | None:
 
 def _shown(text: str) -> Mapping[str, object]:
     """Return the displayed beginning of a text, with its length and the full length; `tree` renders the Markdown of prose."""
-    shown = visible(text[:MOST_SHOWN])
-    return {"text": shown, "tree": prose_tree(text), "size": len(text), "shown": min(len(text), MOST_SHOWN)}
+    shown = text[:MOST_SHOWN]
+    return {"text": visible(shown), "tree": prose_tree(text), "size": len(text), "shown": len(shown)}
