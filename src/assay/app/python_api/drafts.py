@@ -147,6 +147,7 @@ class SuiteDraft:
     trials: int | None = None
     review: object = None
     tools: Sequence[object] | None = None
+    tool_turns: int | None = None
     map: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
     system_prompt: str | None = None
