@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from assay.app.python_api.functions import (
         arun,
         calibrate,
+        collect_batch,
         compare,
         export,
         extend,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         resume,
         run,
         stats,
+        submit_batch,
     )
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
     from assay.domain.errors import AssayError, InputError, Interrupted
@@ -51,8 +53,8 @@ _RESULTS = "assay.app.statistics.results"
 _DRAFTS = "assay.app.python_api.drafts"
 _PLACES = {
     **dict.fromkeys(
-        ("arun", "calibrate", "compare", "export", "extend", "gate", "import_results", "load_suite", "plan", "rank",
-         "regrade", "resume", "run", "stats"),
+        ("arun", "calibrate", "collect_batch", "compare", "export", "extend", "gate", "import_results", "load_suite", "plan",
+         "rank", "regrade", "resume", "run", "stats", "submit_batch"),
         _VERBS,
     ),
     **dict.fromkeys(("CandidateScores", "ComparisonResult", "GateResult", "RankingResult"), _RESULTS),
@@ -85,6 +87,7 @@ __all__ = [
     "Task",
     "arun",
     "calibrate",
+    "collect_batch",
     "compare",
     "export",
     "extend",
@@ -99,6 +102,7 @@ __all__ = [
     "run",
     "scorer",
     "stats",
+    "submit_batch",
 ]
 
 

@@ -219,7 +219,15 @@ class Jobs(Protocol):
     def rest(self, run: RunId, /) -> RunState: ...
 
 
-class Journal(Ledger, Protocol):
+class TrialJournal(Ledger, Protocol):
+    """Records the progress of trials, and finds what may be used again."""
+
+    def structured(self, request: ModelRequest, /) -> str | None:
+        """Return the structuring model's stored reply to the same request in any run; None if there is none."""
+        ...
+
+
+class Journal(TrialJournal, Protocol):
     """Hands out the trials of a run and records their results.
 
     Claims belong to the process that opened the journal. They become void as soon as that process ends; they have no time
@@ -242,8 +250,8 @@ class Journal(Ledger, Protocol):
         """Claim up to `limit` pending trials of the run in plan order; empty if none is left."""
         ...
 
-    def structured(self, request: ModelRequest, /) -> str | None:
-        """Return the structuring model's stored reply to the same request in any run; None if there is none."""
+    async def record_together(self, entries: Sequence[Entry], /) -> None:
+        """Commit entries in one transaction, in their order; if that fails, none is stored."""
         ...
 
     def release(self, trials: Iterable[TrialKey], /) -> None:

@@ -53,6 +53,9 @@ SETTINGS: Final = (
     Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
     Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
     Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
+    Setting(key="batch_interval", about="seconds between looks of assay batch collect --watch", default=30.0, kind="number"),
+    Setting(key="batch_requests", about="maximum number of requests in one batch", default=None, kind="integer"),
+    Setting(key="batch_tries", about="batches in which a request may stay unanswered", default=5, kind="integer"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 

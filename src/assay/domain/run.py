@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from assay.domain.errors import InputError
+from assay.domain.identifiers import RunId, TaskKey, TrialKey
 from assay.domain.lifecycle import AssessmentState, Policy
 from assay.domain.model import Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from assay.domain.assessment import Assessment, Response
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.conversation import SimulatedUser
     from assay.domain.digest import JsonValue
     from assay.domain.failure import Failure
-    from assay.domain.identifiers import RunId, TaskKey, TrialKey
-    from assay.domain.jobs import JobAnswer
+    from assay.domain.jobs import JobAnswer, JobRequest
     from assay.domain.model import ModelSpec
     from assay.domain.review import Decision
     from assay.domain.review_sample import ReviewRule
@@ -187,6 +189,23 @@ class PlannedTask:
     task: Task
     position: int
     trials: range
+
+    def trial(self, run_id: RunId, k: int, *, responses: Mapping[str, Response] | None = None) -> ClaimedTrial:
+        """Return the k-th trial as it is before it is stored."""
+        return ClaimedTrial(
+            key=TrialKey(0),
+            run_id=run_id,
+            task_key=TaskKey(0),
+            task=self.task,
+            k=k,
+            of=len(self.trials),
+            responses={} if responses is None else responses,
+            done=frozenset(),
+        )
+
+
+FirstRequests: TypeAlias = "Callable[[PlannedTask, int, TrialKey], Sequence[JobRequest]]"
+"""Returns the requests in planned jobs for which the k-th trial of a task waits from the beginning."""
 
 
 def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) -> None:

@@ -11,31 +11,18 @@ as read in the commit that uses it.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from mmap import ACCESS_READ, mmap
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
-
-import orjson
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from assay.domain.calls import Role
-from assay.domain.errors import StoreError
+from assay.domain.errors import ConnectionLost, StoreError
 from assay.domain.events import TrialEnded
 from assay.domain.failure import CallFailed, Failure, Fault
-from assay.domain.jobs import (
-    STAGE_OF,
-    JobAnswer,
-    JobRequest,
-    ParkedTrial,
-    RequestKey,
-    RequestState,
-    custom_id,
-    number_of,
-)
-from assay.domain.run import CallRecord, Entry
+from assay.domain.jobs import JobAnswer, JobRequest, ParkedTrial, RequestKey, RequestState
+from assay.domain.run import CallRecord, ClaimedTrial, Entry
 from assay.engine.asking import (
     MOST_CALLS,
     MOST_READINGS,
@@ -46,169 +33,30 @@ from assay.engine.asking import (
     call_ended,
     outcome_of,
 )
-from assay.engine.estimate import worst_case_tokens
+from assay.engine.job_files import AnswerLines, Outbox, slot_digest, worst_usd
 from assay.engine.trial import carry_out
 from assay.ports import NeverAnswered
 from assay.scoring.evaluator import UnreadableReply
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.events import Listener
     from assay.domain.identifiers import TrialKey
-    from assay.domain.jobs import JobStage
-    from assay.domain.run import ClaimedTrial, RunPlan
+    from assay.domain.run import RunPlan
     from assay.engine.asking import Asks, Read
     from assay.engine.bench import Bench
-    from assay.ports import BatchApi, Clock, Jobs, Ledger, ModelDirectory
+    from assay.ports import BatchApi, Clock, Jobs, Journal, ModelDirectory
 
-PORTION: Final = 500
+PORTION: Final = 1000
 """Trials that are carried on together; their answers and new requests are in memory at once."""
-
-MOST_JOBS: Final = 5
-"""Jobs in which a request may be left unanswered before its trial fails."""
 
 _MOST_OWN: Final = 1024
 """More than the requests that one trial ever has in jobs."""
 
 LOST: Final = "no_line"
 """Kind of failure of a request for which a finished batch has no line; it may have been charged."""
-
-
-class AnswerLines:
-    """The lines of a job's downloaded files, by the number of their request; of two with one number, the first counts."""
-
-    def __init__(self, token: str, paths: Iterable[Path]) -> None:
-        self.unknown = self.repeated = self.broken = 0
-        self._files: list[mmap] = []
-        self._places: dict[int, tuple[mmap, int, int]] = {}
-        for path in paths:
-            with path.open("rb") as file:
-                if not path.stat().st_size:
-                    continue
-                # Mapped and not read: 50,000 reads in another order took a third of the time of collecting.
-                mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
-                self._files.append(mapped)
-                offset = 0
-                for line in file:
-                    self._note(token, mapped, offset, line)
-                    offset += len(line)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def _note(self, token: str, file: mmap, offset: int, line: bytes) -> None:
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            self.broken += bool(line.strip())
-            return
-        number = number_of(row.get("custom_id"), token) if isinstance(row, dict) else None
-        if number is None:
-            self.unknown += 1
-        elif number in self._places:
-            self.repeated += 1
-        else:
-            self._places[number] = (file, offset, offset + len(line))
-
-    def line(self, number: int) -> Mapping[str, object] | None:
-        """Return the line of a request; None if there is none."""
-        place = self._places.get(number)
-        if place is None:
-            return None
-        file, start, end = place
-        row: Mapping[str, object] = orjson.loads(file[start:end])
-        return row
-
-    @property
-    def numbers(self) -> Collection[int]:
-        """The numbers of the requests with a line."""
-        return self._places.keys()
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files:
-            file.close()
-
-
-@dataclass(slots=True, kw_only=True)
-class PlannedJob:
-    """A job whose file is being written."""
-
-    key: int
-    token: str
-    api: BatchApi
-    path: Path
-    file: BinaryIO
-    requests: int = 0
-    size: int = 0
-    taken: int = 0
-    """Numbers given to requests, of which some may not have been written."""
-
-
-class Outbox:
-    """New requests of a run, in files by model and stage; `name` gives the token of a job, `path` the place of its file."""
-
-    def __init__(self, jobs: Jobs, plan: RunPlan, *, name: Callable[[], str], path: Callable[[str], Path]) -> None:
-        self._jobs = jobs
-        self._plan = plan
-        self._name = name
-        self._path = path
-        self._open: dict[tuple[str, str | None, JobStage], PlannedJob] = {}
-        self._lines: dict[RequestKey, bytes] = {}
-        self._by_key: dict[int, PlannedJob] = {}
-
-    def place(self, api: BatchApi, request: ModelRequest) -> RequestKey:
-        """Return the key of a new request; it is sent only if `write` gets this key after the request was stored."""
-        model, stage = request.model, STAGE_OF[request.purpose.role]
-        job = self._open.get((model.ref, model.base_url, stage))
-        while True:
-            if job is None:
-                job = self._open[model.ref, model.base_url, stage] = self._begin(api, request, stage)
-            key = RequestKey(job.key, job.taken + 1)
-            line = api.line(custom_id(job.token, key.number), request)
-            if job.taken == 0 or (job.taken < api.most_requests and job.size + len(line) < api.most_bytes):
-                break
-            job = None
-        job.taken += 1
-        job.size += len(line) + 1
-        self._lines[key] = line
-        return key
-
-    def write(self, keys: Iterable[RequestKey]) -> None:
-        """Write stored requests to the files of their jobs, and forget the others."""
-        for key in keys:
-            job = self._by_key[key.job]
-            job.file.write(self._lines[key] + b"\n")
-            job.requests += 1
-        self._lines.clear()
-
-    def close(self) -> tuple[PlannedJob, ...]:
-        """Complete the files and return the jobs, in the order in which they were begun."""
-        for job in self._by_key.values():
-            job.file.flush()
-            os.fsync(job.file.fileno())
-            job.file.close()
-            self._jobs.note(job.key, requests=job.requests)
-        return tuple(self._by_key.values())
-
-    def _begin(self, api: BatchApi, request: ModelRequest, stage: JobStage) -> PlannedJob:
-        token = self._name()
-        path = self._path(token)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        key = self._jobs.plan(
-            self._plan.id,
-            token=token,
-            stage=stage,
-            place=api.place,
-            model=request.model.ref,
-            base_url=request.model.base_url,
-            habits=api.habits(request.model),
-        )
-        file = path.open("wb")
-        job = self._by_key[key] = PlannedJob(key=key, token=token, api=api, path=path, file=file)
-        return job
 
 
 @dataclass(slots=True, kw_only=True)
@@ -222,6 +70,54 @@ class Finished:
     lost: bool = False
     partial: bool = False
     """True if further lines may come, so that a request without one goes on waiting."""
+
+
+class PortionLedger:
+    """Keeps the entries of a portion of trials for one commit.
+
+    They come from downloaded answers, so that a kill before the commit loses nothing. What was called, and what other trials
+    may use again, is committed at once.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._entries: defaultdict[TrialKey, list[Entry]] = defaultdict(list)
+        self.finished: set[TrialKey] = set()
+        self.structured = journal.structured
+        self.reserve = journal.reserve
+        self.settle = journal.settle
+
+    async def record(self, entry: Entry, /) -> None:
+        """Keep an entry, or commit it with the earlier ones of its trial."""
+        self._entries[entry.trial].append(entry)
+        if entry.finished:
+            self.finished.add(entry.trial)
+        if any(call.job is None or call.request.purpose.role is Role.STRUCTURER for call in entry.calls):
+            await self._one_by_one(self._entries.pop(entry.trial))
+
+    async def commit(self) -> None:
+        """Commit the entries that were kept."""
+        entries, self._entries = self._entries, defaultdict(list)
+        together = list(chain.from_iterable(entries.values()))
+        try:
+            if together:
+                await self._journal.record_together(together)
+        except ConnectionLost:
+            raise
+        except Exception:  # one entry that cannot be stored must not take the others with it
+            for of_trial in entries.values():
+                await self._one_by_one(of_trial)
+
+    async def _one_by_one(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            try:
+                await self._journal.record(entry)
+            except StoreError:
+                raise
+            except Exception as error:
+                failure = Failure(kind="internal", fault=Fault.HARNESS, detail=_detail(error))
+                await self._journal.record(Entry(trial=entry.trial, finished=True, failure=failure))
+                return
 
 
 @dataclass(slots=True)
@@ -241,20 +137,24 @@ class _Portion:
 class BatchAsker:
     """Answers requests from a finished job, and places the others into new jobs; models without a batch API are called.
 
-    `sending` is False for a run that was paused or cancelled: then no new request is placed.
+    `sending` is False for a run that was paused or cancelled: then no new request is placed. `tries` is the number of jobs in
+    which a request may be left unanswered before its trial fails.
     """
 
     plan: RunPlan
     live: Asks
     live_slots: asyncio.Semaphore
     jobs: Jobs
-    journal: Ledger
+    journal: PortionLedger
     directory: ModelDirectory
     clock: Clock
     listener: Listener
     outbox: Outbox
     sending: bool
+    tries: int
     finished: Finished | None = None
+    structured: list[TrialKey] = field(default_factory=list)
+    """Claimed trials that go no further, because the run stops before judging."""
     shared: dict[str, RequestKey] = field(default_factory=dict)
     _portion: _Portion = field(default_factory=_Portion)
 
@@ -294,13 +194,15 @@ class BatchAsker:
             async with self.live_slots:
                 return await self.live.answer(request, read, trial=trial)
         portion, digest = self._portion, self.jobs.digest(request)
+        slot = slot_digest(digest, request)
         calls = readings = missed = 0
+        last: JobRequest | None = None
         for kept in portion.heard.get((trial, digest), ()):
             try:
                 return ReadAnswer(reply=kept, read=read(kept), calls=())
             except UnreadableReply:
                 calls, readings = calls + 1, readings + 1
-        for asked in portion.asked[trial, digest]:
+        for asked in portion.asked[trial, slot]:
             job, shares = asked.key.job, asked.shares
             source = asked if shares is None else portion.by_key.get(RequestKey(job, shares))
             if source is None or (source is not asked and source.state is not RequestState.SENT):
@@ -309,7 +211,7 @@ class BatchAsker:
                 case RequestState.SENT:
                     try:
                         answer = await self._read(
-                            api, request, source, read, trial=trial, calls=calls, readings=readings
+                            api, request, source, read, digest, trial=trial, calls=calls, readings=readings
                         )
                         self.shared.pop(digest, None)
                         return answer
@@ -318,25 +220,26 @@ class BatchAsker:
                         portion.void.append(source.key)
                         missed += 1
                     except CallFailed as failed:
-                        calls, readings = calls + 1, readings + (failed.kind in UNREADABLE)
+                        calls, readings, last = calls + 1, readings + (failed.kind in UNREADABLE), source
                 case RequestState.GIVEN_UP if source.failure is not None:
                     raise GaveUp(source.failure, source.unread)
                 case RequestState.READ if source.failure is not None:
-                    calls, readings = calls + 1, readings + (source.failure.kind in UNREADABLE)
+                    calls, readings, last = calls + 1, readings + (source.failure.kind in UNREADABLE), source
                 case _:
                     missed += source.state is RequestState.VOID
-        if missed >= MOST_JOBS:
+        # A trial that shared the last answer may have read it first, with fewer tries of its own.
+        if last is not None and last.failure is not None and (calls >= MOST_CALLS or readings >= MOST_READINGS):
+            raise GaveUp(replace(last.failure, tries=calls), last.unread)
+        if missed >= self.tries:
             detail = f"{api.place} left the request unanswered in {missed} batches."
             raise GaveUp(Failure(kind="expired", fault=Fault.PROVIDER, detail=detail, tries=missed))
         if self.sending:
-            self._ask(api, request, digest, trial)
+            self._ask(api, request, slot, trial)
         raise NotYet
 
     def _ask(self, api: BatchApi, request: ModelRequest, digest: str, trial: TrialKey) -> None:
         portion, role = self._portion, request.purpose.role
-        worst = self.directory.cost_usd(
-            request.model, **dict(zip(("input_tokens", "output_tokens"), worst_case_tokens(request), strict=True))
-        )
+        worst = worst_usd(self.directory, request)
         if worst is None and self.plan.budget_usd is not None:
             detail = f"{request.model.ref} has no known price."
             raise GaveUp(Failure(kind="unknown_price", fault=Fault.BUDGET, detail=detail))
@@ -366,6 +269,7 @@ class BatchAsker:
         request: ModelRequest,
         asked: JobRequest,
         read: Callable[[Reply], Read],
+        digest: str,
         *,
         trial: TrialKey,
         calls: int,
@@ -386,11 +290,11 @@ class BatchAsker:
             failed, reply, failure = outcome_of(error, reply, request, number)
             readings += failed.kind in UNREADABLE
             over = not failed.transient or number >= MOST_CALLS or readings >= MOST_READINGS
-            answer = JobAnswer(key=asked.key, digest=asked.digest, given_up=over, unread=failed.unread)
+            answer = JobAnswer(key=asked.key, digest=digest, given_up=over, unread=failed.unread)
             call = self._call(request, reply, failure, number, answer)
-            await self.journal.record(Entry(trial=trial, calls=(call,)))
             asked.state = RequestState.GIVEN_UP if over else RequestState.READ
             asked.failure, asked.unread = failure, failed.unread
+            await self.journal.record(Entry(trial=trial, calls=(call,)))
             if over:
                 raise GaveUp(failure, failed.unread) from error
             raise failed from error
@@ -398,7 +302,7 @@ class BatchAsker:
         return ReadAnswer(
             reply=reply,
             read=understood,
-            calls=(self._call(request, reply, None, number, JobAnswer(key=asked.key, digest=asked.digest)),),
+            calls=(self._call(request, reply, None, number, JobAnswer(key=asked.key, digest=digest)),),
         )
 
     def _reply(self, api: BatchApi, request: ModelRequest, asked: JobRequest, trial: TrialKey) -> Reply:
@@ -430,23 +334,21 @@ class BatchAsker:
         )
 
 
-async def carry_on(bench: Bench, asker: BatchAsker, claims: Iterator[Sequence[ClaimedTrial]]) -> None:
-    """Carry each portion of claimed trials as far as it goes, and let those wait that need answers."""
-    bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION))
-    for claimed in claims:
-        try:
-            await _carry(bench, asker, claimed)
-        except BaseException:  # a server lives on, and these trials must not stay blocked
-            bench.journal.release(trial.key for trial in claimed)
-            raise
-
-
-async def _carry(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
+async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
+    """Carry a portion of claimed trials as far as it goes, and let those wait that need answers."""
+    bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
     asker.begin(claimed)
+    asker.journal.finished.clear()
+    ended: dict[TrialKey, Failure | None] = {}
     async with asyncio.TaskGroup() as group:
-        outcomes = {trial.key: group.create_task(_one(bench, trial, asker.listener)) for trial in claimed}
-    waiting = asker.waiting(key for key, task in outcomes.items() if not task.result())
-    refused = await asyncio.to_thread(asker.jobs.park, bench.plan.id, waiting, void=asker.void)
+        for trial in claimed:
+            group.create_task(_one(bench, trial, ended))
+    await asker.journal.commit()
+    asker.structured += [key for key in ended if key not in asker.journal.finished]
+    waiting = asker.waiting(trial.key for trial in claimed if trial.key not in ended)
+    refused: frozenset[TrialKey] = frozenset()
+    if waiting or asker.void:
+        refused = await asyncio.to_thread(asker.jobs.park, bench.plan.id, waiting, void=asker.void)
     asker.outbox.write(
         request.key
         for trial in waiting
@@ -458,27 +360,28 @@ async def _carry(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial
         if trial.key in refused:
             usd = sum(request.usd for parked in waiting if parked.trial == trial.key for request in parked.requests)
             detail = f"its requests may cost up to ${usd:.4f}, more than is left of the budget."
-            failure = Failure(kind="budget", fault=Fault.BUDGET, detail=detail)
+            failure = ended[trial.key] = Failure(kind="budget", fault=Fault.BUDGET, detail=detail)
             await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
-            _tell(asker.listener, trial, failure)
+    await asker.journal.commit()
+    for trial in claimed:
+        if trial.key in ended and trial.key not in asker.structured:
+            task = trial.task
+            asker.listener(TrialEnded(task=task.id, thing=task.thing, k=trial.k, of=trial.of, failure=ended[trial.key]))
 
 
-async def _one(bench: Bench, trial: ClaimedTrial, listener: Listener) -> bool:
-    """Carry a trial on; True if it ended."""
+async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:
+    """Carry a trial on, and note how it ended, if it did."""
     try:
-        failure = await carry_out(bench, trial)
+        ended[trial.key] = await carry_out(bench, trial)
     except NotYet:
-        return False
+        return
     except StoreError:
         raise
     except Exception as error:  # a bug in one trial must not stop the others
-        detail = f"{type(error).__name__}: {error}"[:500]
-        failure = Failure(kind="internal", fault=Fault.HARNESS, detail=detail, tries=trial.tries + 1)
+        failure = Failure(kind="internal", fault=Fault.HARNESS, detail=_detail(error), tries=trial.tries + 1)
+        ended[trial.key] = failure
         await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
-    _tell(listener, trial, failure)
-    return True
 
 
-def _tell(listener: Listener, trial: ClaimedTrial, failure: Failure | None) -> None:
-    task = trial.task
-    listener(TrialEnded(task=task.id, thing=task.thing, k=trial.k, of=trial.of, failure=failure))
+def _detail(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:500]

@@ -12,7 +12,7 @@ from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import RunPlan
 from assay.engine.asking import Asks
-from assay.ports import CommandRunner, Journal, Pages, Workers
+from assay.ports import CommandRunner, Pages, TrialJournal, Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Bench:
     """
 
     plan: RunPlan
-    journal: Journal
+    journal: TrialJournal
     asker: Asks
     workers: Workers
     pages: Pages

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from assay.domain.failure import CallFailed
-from assay.domain.jobs import FILE, BatchStatus, JobState
+from assay.domain.jobs import FILE, BatchStatus, JobState, ParkedTrial
 from assay.domain.lifecycle import RunState
 from assay.engine.asking import LONGEST_ASKED_WAIT_S
-from assay.engine.batch import PORTION, AnswerLines, BatchAsker, Finished, Outbox, carry_on
+from assay.engine.batch import PORTION, BatchAsker, Finished, PortionLedger, carry_on
+from assay.engine.job_files import AnswerLines, Outbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from assay.domain.jobs import BatchJob
     from assay.domain.model import ModelSpec
     from assay.domain.run import ClaimedTrial, RunPlan
-    from assay.engine.batch import PlannedJob
     from assay.engine.execution import Engine
+    from assay.engine.job_files import PlannedJob
     from assay.ports import BatchApi, Jobs
 
 T = TypeVar("T")
@@ -59,27 +60,29 @@ class Collected:
 class Collector:
     """Carries a run in batch mode as far as it goes now.
 
-    `name` returns a new token, `path` the place of a job's file by its token. `results` are files with answers that a person
-    brought, for jobs without a provider.
+    `path` returns the place of a job's file by its token, and `tries` is as in `BatchAsker`. `results` are files with answers
+    that a person brought, for jobs without a provider.
     """
 
     engine: Engine
     jobs: Jobs
-    name: Callable[[], str]
     path: Callable[[str], Path]
     results: Sequence[Path] = ()
+    tries: int = 5
 
-    async def collect(self, plan: RunPlan) -> Collected:
-        """Store the answers of the run's finished jobs, and send new jobs for what its trials need next."""
+    async def collect(self, plan: RunPlan, outbox: Outbox) -> Collected:
+        """Store the answers of the run's finished jobs, and send new jobs for what its trials need next.
+
+        `outbox` may hold the first requests of a new run.
+        """
         self.jobs.void_dead(plan.id)
         state = self.engine.journal.state_of(plan.id)
-        outbox = Outbox(self.jobs, plan, name=self.name, path=self.path)
         asker = self._asker(plan, outbox, sending=state not in _PAUSED)
         done = Collected()
         models = {(model.ref, model.base_url): model for model in plan.models}
         for known in self.jobs.of_runs([plan.id], only_open=True):
             # Read again: another process may have sent it meanwhile, and a job seen as planned would be dropped.
-            if (job := self.jobs.hold(known.key)) is None:
+            if known.key in outbox.by_key or (job := self.jobs.hold(known.key)) is None:
                 continue
             try:
                 api = self._api(models, job)
@@ -94,7 +97,11 @@ class Collector:
             await self._carry(plan, asker, self._pending(plan))
         for planned in outbox.close():
             await self._send(planned, done)
-        self.jobs.rest(plan.id)
+        self.jobs.park(plan.id, [ParkedTrial(trial=trial) for trial in asker.structured])
+        # With nothing left but judging, the run stops until it is resumed or submitted again.
+        stops = self.jobs.rest(plan.id) is RunState.SUBMITTED and asker.structured
+        if stops and not self.jobs.of_runs([plan.id], only_open=True):
+            self.engine.journal.set_state(plan.id, RunState.INTERRUPTED)
         return done
 
     def _asker(self, plan: RunPlan, outbox: Outbox, *, sending: bool) -> BatchAsker:
@@ -103,12 +110,13 @@ class Collector:
             live=self.engine.bench(plan).asker,
             live_slots=asyncio.Semaphore(plan.concurrency),
             jobs=self.jobs,
-            journal=self.engine.journal,
+            journal=PortionLedger(self.engine.journal),
             directory=self.engine.directory,
             clock=self.engine.clock,
             listener=self.engine.listener,
             outbox=outbox,
             sending=sending,
+            tries=self.tries,
             shared=self.jobs.structuring(plan.id),
         )
 
@@ -234,7 +242,12 @@ class Collector:
         self.path(job.token).unlink(missing_ok=True)
 
     async def _carry(self, plan: RunPlan, asker: BatchAsker, claims: Iterator[Sequence[ClaimedTrial]]) -> None:
-        await carry_on(self.engine.bench(plan), asker, claims)
+        for claimed in claims:
+            try:
+                await carry_on(self.engine.bench(plan), asker, claimed)
+            except BaseException:  # a server lives on, and these trials must not stay blocked
+                self.engine.journal.release(trial.key for trial in claimed)
+                raise
 
     def _claimed(self, plan: RunPlan, trials: Sequence[TrialKey]) -> Iterator[Sequence[ClaimedTrial]]:
         for start in range(0, len(trials), PORTION):

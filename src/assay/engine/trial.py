@@ -394,7 +394,9 @@ def sitting_of(
     turn = next((judge.turns_before(claimed.k) for judge in plan.judges if judge.name == slot.grader), claimed.k - 1)
     # A resumed run repeats the order; a rerun, or a regrade with the same seed, draws a new one.
     drawn_for = f"order:{slot.grader}" if plan.regrade_of is None else f"regraded order:{slot.grader}"
-    order = shown_order(names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn)
+    order = tuple(names)
+    if len(names) > 1:
+        order = shown_order(names, seed=derived_seed(plan.seed, claimed.task.id, 0, attempt, drawn_for), turn=turn)
     labels = labels_in(order, others=(candidate.name for candidate in plan.candidates))
     return Sitting(
         task=claimed.task,

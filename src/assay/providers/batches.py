@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -75,10 +76,7 @@ class _Batches:
         return orjson.dumps({**habits, "unsent": sorted(habits["unsent"])}).decode()
 
     def _read(self, request: ModelRequest, status: int, payload: object, habits: str) -> Reply:
-        sent = orjson.loads(habits)
-        reply = self._model.reply_in(
-            request, status, payload, sent=Habits(**{**sent, "unsent": frozenset(sent["unsent"])})
-        )
+        reply = self._model.reply_in(request, status, payload, sent=_habits_in(habits))
         if reply is None:
             raise NeverAnswered
         return reply
@@ -341,6 +339,12 @@ class AnthropicBatches(_Batches):
     async def cancel(self, remote_id: str, /) -> None:
         """Stop a batch."""
         await _unless_ended(self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}"))
+
+
+@lru_cache(maxsize=64)
+def _habits_in(text: str) -> Habits:
+    sent = orjson.loads(text)
+    return Habits(**{**sent, "unsent": frozenset(sent["unsent"])})
 
 
 def _word(status: object) -> str:

@@ -73,17 +73,66 @@ def _run(
     stopper: Stopper | None,
 ) -> CompletedRun:
     with _open(folder, store) as workspace, notebook.progress(listener) as hears:
-        values = workspace.settings.values
-        options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
-        match suite:
-            case str() | Path():
-                checked = preflight.load(workspace, Path(suite), judge=judge)
-            case SuiteDraft() | Mapping():
-                checked = checked_suite(workspace, suite, judge=judge)
-            case _:
-                checked = suite
+        checked, options = _checked(workspace, suite, options, judge)
         result = execution.run(workspace, checked, options, listener=hears, stopper=stopper)
     return CompletedRun.of(result, folder=folder, store=store)
+
+
+def _checked(
+    workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None
+) -> tuple[Suite, RunOptions]:
+    values = workspace.settings.values
+    options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
+    match suite:
+        case str() | Path():
+            return preflight.load(workspace, Path(suite), judge=judge), options
+        case SuiteDraft() | Mapping():
+            return checked_suite(workspace, suite, judge=judge), options
+        case _:
+            return suite, options
+
+
+def submit_batch(
+    suite: SuiteLike,
+    *,
+    options: RunOptions | None = None,
+    judge: str | None = None,
+    only_structure: bool = False,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> CompletedRun:
+    """Store a run and send its first requests as a batch, as `assay batch submit` does; arguments are those of `run`.
+
+    With `only_structure`, the run stops before judging.
+    """
+    from assay.app.runs import batch
+    from assay.engine.planning import planned_tasks
+
+    def work(_: Stopper | None) -> CompletedRun:
+        with _open(folder, store) as workspace:
+            checked, chosen = _checked(workspace, suite, options, judge)
+            plan = preflight.look_ahead(workspace, checked, chosen).plan
+            done = batch.submit(workspace, plan, planned_tasks(checked, chosen), only_structure=only_structure)
+        return CompletedRun.of(done.result, folder=folder, store=store)
+
+    return outside_loop(work)
+
+
+def collect_batch(
+    run_id: str, *, watch: bool = False, store: str | None = None, folder: Path | None = None
+) -> CompletedRun:
+    """Store the answers of a run's finished batches and send what comes next; with `watch`, until the run is done.
+
+    `.summary.state` is `submitted` as long as the run waits.
+    """
+    from assay.app.runs import batch
+
+    def work(_: Stopper | None) -> CompletedRun:
+        with _open(folder, store) as workspace:
+            (done,) = batch.collect_all(workspace, [run_id], watch=watch)
+        return CompletedRun.of(done.result, folder=folder, store=store)
+
+    return outside_loop(work)
 
 
 def resume(

@@ -5,25 +5,30 @@ from __future__ import annotations
 import asyncio
 import secrets
 import subprocess
+import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review.carry_over import keep_reviews
 from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
 from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
-from assay.domain.errors import InputError, Refused
+from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId
 from assay.domain.jobs import FILE, JobState
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
 from assay.domain.selection import Selection
 from assay.engine.collecting import Collected, Collector
+from assay.engine.job_files import Outbox, first_requests
 from assay.exchange.readers.batch_server_log import facts_of_text
 from assay.providers.error_mapping import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from assay.domain.run import PlannedTask, RunPlan
     from assay.domain.selection import RunSummary
 
+_STAGE: Final = "stage"
 _LOG_KEPT: Final = 1 << 20
 """Bytes that are kept of what a command printed, from the end."""
 
@@ -66,13 +72,22 @@ def submit(
     *,
     to_file: Path | None = None,
     by_files: bool = False,
+    only_structure: bool = False,
     listener: Listener = nobody,
 ) -> BatchResult:
-    """Store a run and submit its first requests; a later `collect` goes on from there."""
+    """Store a run and submit its first requests; a later `collect` goes on from there, if asked until it is to be judged."""
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace, plan)
-    workspace.journal.open_run(plan, tasks, state=RunState.SUBMITTED)  # so that `collect` goes on after a kill
-    return submit_stored(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener)
+    plan = _staged(plan, only_structure=only_structure)
+    outbox = _outbox(workspace, plan, _JobFiles(workspace, to_file=to_file))
+    ask = first_requests(plan, workspace.jobs, workspace.directory, outbox)
+    try:  # submitted from the beginning, so that `collect` goes on after a kill
+        workspace.journal.open_run(plan, tasks, state=RunState.SUBMITTED, ask=ask)
+    except BaseException:
+        outbox.discard()
+        raise
+    workspace.results.begin(plan.id)
+    return collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener, outbox=outbox)
 
 
 def submit_stored(
@@ -81,9 +96,10 @@ def submit_stored(
     *,
     to_file: Path | None = None,
     by_files: bool = False,
+    only_structure: bool = False,
     listener: Listener = nobody,
 ) -> BatchResult:
-    """Submit the pending and failed trials of a stored run.
+    """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is asked.
 
     `to_file` is the file for the requests of models without a batch API; `by_files` writes them below `.assay` instead.
 
@@ -95,6 +111,8 @@ def submit_stored(
     check_batchable(workspace, plan)
     if workspace.journal.is_carried_out(plan.id):
         raise Refused(plan.id, "is being executed by another process.", remedy=f"Pause it first: assay pause {plan.id}")
+    if (staged := _staged(plan, only_structure=only_structure)) != plan:
+        workspace.journal.extend_run(staged, ())
     workspace.jobs.retry_failed(plan.id)
     workspace.journal.set_state(plan.id, RunState.SUBMITTED)
     workspace.results.begin(plan.id)
@@ -122,8 +140,9 @@ def collect(
     by_files: bool = False,
     results: Sequence[Path] = (),
     listener: Listener = nobody,
+    outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of a run's finished jobs, and submit the requests that its trials need next."""
+    """Store the answers of a run's finished jobs, and submit the requests that its trials need next, or those in `outbox`."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)
@@ -134,23 +153,20 @@ def collect(
         raise InputError(plan.id, "waits for no answers from files.", remedy=f"See assay batch status {plan.id}")
     before = result_of(workspace, plan.id).summary
     listener, watch = workspace.notices.watch(plan, before, listener)
-    files = _JobFiles(
-        workspace, {job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file}
-    )
-    if to_file is not None:
-        files.next = to_file
+    known = {job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file}
+    outbox = outbox or _outbox(workspace, plan, _JobFiles(workspace, known, to_file=to_file))
     collector = Collector(
-        engine=engine_of(workspace, plan, listener),
+        engine=engine_of(workspace, plan, listener, only_structure=plan.environment.get(_STAGE) == "structure"),
         jobs=workspace.jobs,
-        name=lambda: secrets.token_hex(6),
-        path=files.path,
+        path=outbox.path,
         results=results,
+        tries=int(_positive(workspace, "batch_tries")),
     )
     began = workspace.clock.monotonic()
     total = sum(before.trials.values())
     left = sum(before.trials.get(state, 0) for state in TO_COME)
     listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=left))
-    collected = asyncio.run(_until_done(workspace, collector, plan))
+    collected = asyncio.run(_until_done(workspace, collector, plan, outbox))
     result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
     if plan.regrade_of is not None and result.summary.state is RunState.FINISHED and keep_reviews(workspace, plan):
         result = replace(result_of(workspace, plan.id), seconds=result.seconds)
@@ -161,9 +177,33 @@ def collect(
     return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
 
 
-async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan) -> Collected:
+def collect_all(
+    workspace: Workspace,
+    run_ids: Sequence[str] = (),
+    *,
+    watch: bool = False,
+    every_s: float | None = None,
+    to_file: Path | None = None,
+    results: Sequence[Path] = (),
+    listening: Callable[[], AbstractContextManager[Listener]] = lambda: nullcontext(nobody),
+) -> tuple[BatchResult, ...]:
+    """Collect runs, or all that wait; with `watch` again and again, until they are done."""
+    interval_s = _positive(workspace, "batch_interval") if every_s is None else every_s
+    done: dict[str, BatchResult] = {}
+    runs: Sequence[str] = run_ids or waiting_runs(workspace)
+    while True:
+        with listening() as listener:
+            for run in runs:
+                done[run] = collect(workspace, run, to_file=to_file, results=results, listener=listener)
+        runs = [run for run in runs if waits(done[run].result.summary)]
+        if not watch or not runs:
+            return tuple(done.values())
+        time.sleep(interval_s)
+
+
+async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan, outbox: Outbox) -> Collected:
     try:
-        return await collector.collect(plan)
+        return await collector.collect(plan, outbox)
     finally:
         await workspace.workers.close()
         await workspace.directory.close()
@@ -261,21 +301,44 @@ def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
     )
 
 
+def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
+    """Return the plan with the stage after which its batches stop, which each later process reads."""
+    environment = {name: value for name, value in plan.environment.items() if name != _STAGE}
+    if only_structure:
+        environment[_STAGE] = "structure"
+    return replace(plan, environment=environment)
+
+
+def _outbox(workspace: Workspace, plan: RunPlan, files: _JobFiles) -> Outbox:
+    most = workspace.settings.values["batch_requests"]
+    most = None if most is None else int(_positive(workspace, "batch_requests"))
+    return Outbox(workspace.jobs, plan, name=lambda: secrets.token_hex(6), path=files.path, most_requests=most)
+
+
+def _positive(workspace: Workspace, key: str) -> float:
+    value = float(workspace.settings.values[key])
+    if not value > 0:
+        raise SettingsError(key, f"is {value:g}, but must be more than 0.", remedy="Correct it in assay.yaml.")
+    return value
+
+
 class _JobFiles:
     """The places of the files of jobs: below the project's `.assay`, or where a person wants to carry them from."""
 
-    def __init__(self, workspace: Workspace, known: dict[str, Path]) -> None:
+    def __init__(
+        self, workspace: Workspace, known: Mapping[str, Path] = MappingProxyType({}), *, to_file: Path | None = None
+    ) -> None:
         self._folder = workspace.settings.folder / ".assay" / "batches"
-        self._known = known
-        self.next: Path | None = None
+        self._known = dict(known)
+        self._next = to_file
         self._given = 0
 
     def path(self, token: str) -> Path:
         """Return the place of a job's file."""
         if token not in self._known:
             self._known[token] = self._folder / f"{token}.jsonl"
-            if self.next is not None:
+            if self._next is not None:
                 self._given += 1
-                name = self.next.name if self._given == 1 else f"{self.next.stem}-{self._given}{self.next.suffix}"
-                self._known[token] = self.next.absolute().with_name(name)
+                name = self._next.name if self._given == 1 else f"{self._next.stem}-{self._given}{self._next.suffix}"
+                self._known[token] = self._next.absolute().with_name(name)
         return self._known[token]

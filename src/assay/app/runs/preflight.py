@@ -19,10 +19,10 @@ from assay.app.workspace import Workspace, browser_notes
 from assay.domain.assessment import Response
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import TaskKey, TrialKey, folded
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import Policy
 from assay.domain.names import name_problem
-from assay.domain.run import ClaimedTrial, PlannedTask, RunOptions, RunPlan
+from assay.domain.run import PlannedTask, RunOptions, RunPlan
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Suite, Task, ToolMessage
 from assay.domain.tools import ToolCall
@@ -267,16 +267,7 @@ def _requests(
     """Yield the calls of a task's k-th trial that are known in advance; `held` are stored answers."""
     responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
     responses.update(held or {})
-    claimed = ClaimedTrial(
-        key=TrialKey(0),
-        run_id=plan.id,
-        task_key=TaskKey(0),
-        task=planned.task,
-        k=k,
-        of=len(planned.trials),
-        responses=responses,
-        done=frozenset(),
-    )
+    claimed = planned.trial(plan.id, k, responses=responses)
     for candidate in plan.candidates:
         if candidate.model is not None:
             conversation = Conversation(plan, claimed, candidate, candidate.model)

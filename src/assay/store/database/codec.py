@@ -225,9 +225,8 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
     Fields that the JSON lacks keep their default, because an older version may have written it; unknown keys are ignored.
     """
     known = kind.__dataclass_fields__
-    values: dict[str, object] = {name: value for name, value in data.items() if name in known}
-    values.update(decoded)
-    return kind(**values)
+    values = data if data.keys() <= known.keys() else {name: data[name] for name in data.keys() & known.keys()}
+    return kind(**{**values, **decoded})
 
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from assay.domain.failure import Failure
+    from assay.domain.jobs import JobRequest
     from assay.domain.run import CallRecord
 
 _MANY: Final = 200
@@ -49,6 +50,12 @@ def note_answers(connection: Connection, calls: Sequence[CallRecord]) -> None:
             state = RequestState.GIVEN_UP if given_up else RequestState.READ
             values = {"state": state.value, "failure": json_text(failure)}
             connection.execute(update(table).where(_among([key])).values(**values))
+
+
+def request_row(asked: JobRequest) -> tuple[Any, ...]:
+    """Return the row of a new request."""
+    own = (asked.role.value, asked.digest, asked.visit, _SENT, asked.usd, asked.shares, None)
+    return (*asked.key, asked.trial, *own)
 
 
 def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ as read and replaces its reservation, so that a kill at any time neither loses n
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, exists, func, insert, select, update
@@ -19,7 +20,7 @@ from assay.domain.lifecycle import HIDDEN, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, bytes_text, plain, request_digest, text_bytes
 from assay.store.database.connections import take_keys
-from assay.store.execution.job_requests import book, mark_void, reserve, shareable
+from assay.store.execution.job_requests import book, mark_void, request_row, reserve, shareable
 from assay.store.queries.plans import run_key_of
 
 if TYPE_CHECKING:
@@ -239,20 +240,7 @@ class StoreJobs:
                     continue
                 usd += cost
                 (waiting if trial.requests or trial.open else pending).append(trial.trial)
-                rows += [
-                    (
-                        *request.key,
-                        trial.trial,
-                        request.role.value,
-                        request.digest,
-                        request.visit,
-                        _SENT,
-                        request.usd,
-                        request.shares,
-                        None,
-                    )
-                    for request in trial.requests
-                ]
+                rows += map(request_row, trial.requests)
             self._database.insert(connection, schema.job_request, shareable(connection, rows))
             reserve(connection, run_key, usd)
             self._claims.park(connection, run_key, TrialState.SUBMITTED, waiting)
@@ -340,29 +328,9 @@ def _jobs(connection: Connection, *where: ColumnElement[bool]) -> tuple[BatchJob
 
 
 def _job(row: Row[Any]) -> BatchJob:
-    names = (
-        "key",
-        "token",
-        "place",
-        "model",
-        "base_url",
-        "habits",
-        "requests",
-        "input_file",
-        "remote_id",
-        "status",
-        "detail",
-    )
-    return BatchJob(
-        run=RunId(row.run_id),
-        stage=JobStage(row.stage),
-        state=JobState(row.state),
-        answered=row.answered,
-        created=row.created,
-        sent=row.sent,
-        ended=row.ended,
-        **{name: getattr(row, name) for name in names},
-    )
+    own = {field.name: getattr(row, field.name) for field in fields(BatchJob) if field.name != "run"}
+    words = {"stage": JobStage(row.stage), "state": JobState(row.state)}
+    return BatchJob(run=RunId(row.run_id), **{**own, **words})
 
 
 def _request(row: Row[Any]) -> JobRequest:
@@ -380,7 +348,3 @@ def _request(row: Row[Any]) -> JobRequest:
         failure=None if failed is None else Failure(**{**failed, "fault": Fault(failed["fault"])}),
         unread=unread,
     )
-
-
-def _columns(asked: JobRequest) -> tuple[object, ...]:
-    return asked.role.value, asked.digest, asked.visit, _SENT, asked.usd, asked.shares, None

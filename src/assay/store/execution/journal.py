@@ -10,7 +10,7 @@ from assay.domain.budget import Grant, Reservation, decide
 from assay.domain.calls import ModelRequest, Role
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
-from assay.domain.run import ClaimedTrial, Entry, PlannedTask, RunPlan
+from assay.domain.run import ClaimedTrial, Entry, FirstRequests, PlannedTask, RunPlan
 from assay.ports import Clock
 from assay.store.claims.claims import JOBS, Claims
 from assay.store.database import schema
@@ -42,12 +42,21 @@ class StoreJournal:
         """Number of transactions committed so far."""
         return self._writer.commits
 
-    def open_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, state: RunState = RunState.PLANNED) -> None:
+    def open_run(
+        self,
+        plan: RunPlan,
+        planned: Iterable[PlannedTask],
+        /,
+        *,
+        state: RunState = RunState.PLANNED,
+        ask: FirstRequests | None = None,
+    ) -> None:
         """Store a run with its suite copy, tasks and snippets, and all trials as `pending`, in one transaction.
 
-        Tasks are taken one by one and not kept in memory. Raises `InputError` if tasks or names collide, and then stores nothing.
+        Tasks are taken one by one and not kept in memory. `ask` returns the requests in planned jobs for which a trial waits, so
+        that it is stored as `submitted`. Raises `InputError` if tasks or names collide, and then stores nothing.
         """
-        self._writer.call(lambda connection: self._planning.open(connection, plan, planned, state), once=True)
+        self._writer.call(lambda connection: self._planning.open(connection, plan, planned, state, ask), once=True)
 
     def extend_run(
         self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()
@@ -178,7 +187,11 @@ class StoreJournal:
 
     async def record(self, entry: Entry, /) -> None:
         """Commit an entry; raises `StoreError` if this process does not hold its trial, or no longer does."""
-        await self._writer.share(entry)
+        await self._writer.share((entry,))
+
+    async def record_together(self, entries: Sequence[Entry], /) -> None:
+        """Commit entries in one transaction, in their order; if that fails, none is stored."""
+        await self._writer.share(entries)
 
     async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
         def reserve(connection: Connection) -> Grant:

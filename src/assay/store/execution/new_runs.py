@@ -12,9 +12,10 @@ from sqlalchemy.exc import IntegrityError
 
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError, Refused
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.identifiers import AssessmentKey, TrialKey
+from assay.domain.jobs import JobRequest
 from assay.domain.lifecycle import AssessmentState, RunState, Standing, TrialState
-from assay.domain.run import PlannedTask, RunPlan
+from assay.domain.run import FirstRequests, PlannedTask, RunPlan
 from assay.domain.suite import Task
 from assay.store.claims.claims import Claims
 from assay.store.database import schema
@@ -23,6 +24,7 @@ from assay.store.database.connections import Database, portions, take_keys
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, CounterChanges, settle
 from assay.store.database.name_keys import NameKeys
 from assay.store.execution.copy_responses import copy_responses
+from assay.store.execution.job_requests import request_row, reserve
 from assay.store.queries.plans import _TASKS_AT_ONCE, run_key_of, settings_of
 
 _TRIALS_AT_ONCE: Final = 4000
@@ -37,7 +39,12 @@ class RunPlanner:
     claims: Claims
 
     def open(
-        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], state: RunState = RunState.PLANNED
+        self,
+        connection: Connection,
+        plan: RunPlan,
+        planned: Iterable[PlannedTask],
+        state: RunState = RunState.PLANNED,
+        ask: FirstRequests | None = None,
     ) -> None:
         """Store a new run's plan, tasks and trials."""
         run = schema.run
@@ -60,7 +67,7 @@ class RunPlanner:
         }
         run_key = connection.execute(insert(run).values(**row).returning(run.c.key)).scalar_one()
         self._note_names(connection, run_key, plan)
-        self._add_tasks(connection, run_key, plan, planned)
+        self._add_tasks(connection, plan, planned, _Trials(self.database, connection, run_key, ask))
         if plan.regrade_of is not None:
             origin_key = run_key_of(connection, plan.regrade_of)
             copy_responses(self.database, connection, run_key=run_key, origin_key=origin_key)
@@ -97,7 +104,7 @@ class RunPlanner:
         self._note_names(connection, run_key, plan)
         if wanted - known:
             self._reopen(connection, run_key)
-        self._add_tasks(connection, run_key, plan, planned)
+        self._add_tasks(connection, plan, planned, _Trials(self.database, connection, run_key))
         for some in portions(drawn, _TRIALS_AT_ONCE):
             _await_review(connection, run_key, some)
 
@@ -148,10 +155,12 @@ class RunPlanner:
         changes.write(connection)
         self.claims.restand(connection, run_key, rejected)
 
-    def _add_tasks(self, connection: Connection, run_key: int, plan: RunPlan, planned: Iterable[PlannedTask]) -> None:
+    def _add_tasks(
+        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], trials: _Trials
+    ) -> None:
         suite_key = self.names.suite(connection, plan.suite)
         waiting: list[PlannedTask] = []
-        trials = _Trials(self.database, connection, run_key)
+        run_key = trials.run_key
         try:
             for task in planned:
                 waiting.append(task)
@@ -159,13 +168,13 @@ class RunPlanner:
                     self._add_portion(connection, run_key, suite_key, waiting, trials)
                     waiting.clear()
             self._add_portion(connection, run_key, suite_key, waiting, trials)
-            trials.flush()
         except IntegrityError as error:
             # The unique indexes find duplicates: a check in Python would keep the ids of all tasks in memory.
             problem = "two of its tasks have the same id or place, or a trial already exists."
             raise InputError(plan.id, problem) from error
         changes = CounterChanges()
-        changes.add(run_key, TRIAL, TrialState.PENDING.value, trials.added)
+        changes.add(run_key, TRIAL, TrialState.PENDING.value, trials.added - trials.submitted)
+        changes.add(run_key, TRIAL, TrialState.SUBMITTED.value, trials.submitted)
         changes.add(run_key, STANDING, Standing.PENDING.value, trials.added)
         changes.write(connection)
 
@@ -204,6 +213,7 @@ class RunPlanner:
         self.database.insert(connection, schema.run_tag, tags)
         for item, (task_key, _) in zip(portion, keys, strict=True):
             trials.add(task_key, item)
+        trials.flush()  # its trials hold the tasks
 
     def _store_tasks(self, connection: Connection, suite_key: int, tasks: list[Task]) -> list[tuple[int, int]]:
         """Return each task's key and body key; a text that an earlier run stored is shared."""
@@ -265,25 +275,37 @@ def _await_review(connection: Connection, run_key: int, keys: Sequence[Assessmen
 class _Trials:
     """Writes trials in batches, however many trials one task has."""
 
-    def __init__(self, database: Database, connection: Connection, run_key: int) -> None:
+    def __init__(
+        self, database: Database, connection: Connection, run_key: int, ask: FirstRequests | None = None
+    ) -> None:
         self._database = database
         self._connection = connection
-        self._run_key = run_key
-        self._waiting: list[tuple[object, ...]] = []
-        self.added = 0
+        self.run_key = run_key
+        self._ask = ask
+        self._waiting: list[tuple[int, PlannedTask, int]] = []
+        self.added = self.submitted = 0
 
     def add(self, task_key: int, planned: PlannedTask) -> None:
         for k in planned.trials:
-            self._waiting.append((task_key, planned.position, k))
+            self._waiting.append((task_key, planned, k))
             if len(self._waiting) == _TRIALS_AT_ONCE:
                 self.flush()
 
     def flush(self) -> None:
         keys = take_keys(self._connection, trial=len(self._waiting))["trial"]
-        state, stands = TrialState.PENDING.value, Standing.PENDING.value
-        rest: tuple[object, ...] = (state, stands, None, None, 0, None, None, None, None)
-        rows = [(key, self._run_key, *waiting, *rest) for key, waiting in zip(keys, self._waiting, strict=True)]
+        pending, submitted = TrialState.PENDING.value, TrialState.SUBMITTED.value
+        rest: tuple[object, ...] = (Standing.PENDING.value, None, None, 0, None, None, None, None)
+        rows: list[tuple[object, ...]] = []
+        requests: list[JobRequest] = []
+        for key, (task_key, planned, k) in zip(keys, self._waiting, strict=True):
+            asked = () if self._ask is None else self._ask(planned, k, TrialKey(key))
+            requests += asked
+            self.submitted += bool(asked)
+            state = submitted if asked else pending
+            rows.append((key, self.run_key, task_key, planned.position, k, state, *rest))
         self._database.insert(self._connection, schema.trial, rows)
+        self._database.insert(self._connection, schema.job_request, list(map(request_row, requests)))
+        reserve(self._connection, self.run_key, sum(request.usd for request in requests))
         self.added += len(rows)
         self._waiting.clear()
 

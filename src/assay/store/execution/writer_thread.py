@@ -33,7 +33,7 @@ SHARE_LIMIT: Final = 500
 class _Shared:
     """A small write of an asyncio task."""
 
-    what: Entry | Callable[[Connection], object]
+    what: Sequence[Entry] | Callable[[Connection], object]
     loop: asyncio.AbstractEventLoop
     waiter: asyncio.Future[Any]
 
@@ -59,6 +59,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._forget: list[Callable[[], None]] = []
+        self._joined: Connection | None = None
         self.commits = 0
 
     def after_rollback(self, forget: Callable[[], None]) -> None:
@@ -68,8 +69,11 @@ class Writer:
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
         """Run a function in its own write transaction and wait for its commit.
 
-        With `once`, a lost connection is an error, because the function's input can be read only once.
+        With `once`, a lost connection is an error, because the function's input can be read only once. A call from within such
+        a function joins its transaction.
         """
+        if self._joined is not None and threading.current_thread() is self._thread:
+            return what(self._joined)
         return self.begin(what, once=once).result()
 
     def begin(self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False) -> Future[T]:
@@ -81,8 +85,8 @@ class Writer:
         self._put(_Alone(what, waiter, staging, once))
         return waiter
 
-    async def share(self, what: Entry | Callable[[Connection], T]) -> T | None:
-        """Write an entry, or run a small function that never refuses, in a commit shared with other writes."""
+    async def share(self, what: Sequence[Entry] | Callable[[Connection], T]) -> T | None:
+        """Write entries, or run a small function that never refuses, in a commit shared with other writes."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._put(_Shared(what, loop, waiter))
@@ -140,6 +144,7 @@ class Writer:
         try:
             if item.staging or item.once:
                 with self._database.staging() if item.staging else self._database.writing() as connection:
+                    self._joined = connection
                     result = item.what(connection)
             else:
                 result = self._write(item.what)
@@ -149,6 +154,8 @@ class Writer:
         else:
             self.commits += 1
             item.waiter.set_result(result)
+        finally:
+            self._joined = None
 
     def _write_shared(self, together: Sequence[_Shared]) -> None:
         outcomes: list[tuple[_Shared, object, BaseException | None]]
@@ -173,7 +180,7 @@ class Writer:
                 continue
 
     def _transact(self, together: Sequence[_Shared]) -> list[object]:
-        entries = [item.what for item in together if not callable(item.what)]
+        entries = [entry for item in together if not callable(item.what) for entry in item.what]
 
         def transact(connection: Connection) -> tuple[Recorded | None, list[object]]:
             recorded = self._recorder.record(connection, entries) if entries else None
