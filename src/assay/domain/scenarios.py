@@ -116,6 +116,12 @@ class CheckOutcome:
     seconds: float
     output: str = ""
 
+    @property
+    def ended(self) -> str:
+        """The exit code or limit that ended the command, and its time, in words."""
+        ended = self.end.replace("_", " ") if self.exit_code is None else f"exit code {self.exit_code}"
+        return f"{ended} after {self.seconds:.1f} s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:

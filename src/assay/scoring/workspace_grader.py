@@ -27,7 +27,6 @@ EVALUATORS: Final = "evaluators"
 
 FINDING_COST: Final = 0.2
 LEFTOVER_COST: Final = 0.33
-_SHOWN: Final = 1500
 _SKIPPED: Final = re.compile(
     r"^\+.*(?:\.skip\(|\bxit\(|\bxdescribe\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bskipTest\(|pytest\.skip\()"
 )
@@ -96,21 +95,14 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
     if not outcomes:
         return Finding(0.0, f"No {spec.name} command ran.")
     passed = sum(outcome.exit_code == 0 for outcome in outcomes)
-    shown = "\n".join(
-        f"$ {each.command}\n{_ended(each.end, each.exit_code)} after {each.seconds:.1f} s\n{each.output[-_SHOWN:]}"
-        for each in outcomes
-    )
+    shown = "; ".join(f"{each.command}: {each.ended}" for each in outcomes)
     pattern = spec.options.get("issues")
     if isinstance(pattern, str) and passed < len(outcomes):
         counts = [int(match) for each in outcomes for match in re.findall(pattern, each.output) if match.isdigit()]
         worst = spec.options.get("worst", 10)
         if counts and isinstance(worst, int | float) and worst > 0:
-            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}.\n{shown}")
+            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}. {shown}")
     return Finding(passed / len(outcomes), shown)
-
-
-def _ended(end: str, exit_code: int | None) -> str:
-    return f"exit code {exit_code}" if exit_code is not None else end.replace("_", " ")
 
 
 def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:

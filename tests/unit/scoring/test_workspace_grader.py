@@ -70,7 +70,7 @@ def test_response_without_a_report_is_unscorable() -> None:
 def test_command_that_was_stopped_or_did_not_run_scores_zero() -> None:
     report = WorkspaceReport(outcomes=(outcome("test", None, end="timed_out"), outcome("test", 0)))
     assert scored("test", report, {})[0] == 0.5
-    assert "timed out" in scored("test", report, {})[1]
+    assert "run test: timed out after 1.0 s" in scored("test", report, {})[1]
     assert scored("lint", report, {}) == (0.0, "No lint command ran.")
 
 
