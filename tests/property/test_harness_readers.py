@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from assay.domain.import_records import FoundAssessment, FoundResponse
 from assay.exchange.detection import recognise_format
 from assay.exchange.file_groups import group_files
 from assay.exchange.importers import ReadOptions
-from assay.exchange.parsing.input_files import InputFile, files_in, input_file
+from assay.exchange.parsing.input_files import InputFile, UnreadableFile, files_in, input_file
 
 ODD: tuple[Any, ...] = (None, True, -1, 1e300, 2**80, "", "\ud800", "nan", [], [None], [[[]]], {}, {"x": []})
 
@@ -126,8 +127,9 @@ def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[
                     ]
                     groups, _ = group_files(sources, ReadOptions())
                     for group in groups:
-                        for found in group.importer.read(group.source, group.options):
-                            assert_sound(found)
+                        with suppress(UnreadableFile):  # a lone surrogate: the import reports the file and goes on
+                            for found in group.importer.read(group.source, group.options):
+                                assert_sound(found)
                     tried += 1
         path.write_bytes(original)
     assert tried > 50

@@ -13,7 +13,7 @@ a separate judge. Every judgment awaits review; pairs are preferences (`preferen
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import (
@@ -52,6 +52,7 @@ NAME: Final = "mt_bench"
 _LOW, _HIGH = 1.0, 10.0
 # FastChat's `API_ERROR_OUTPUT`.
 _BROKEN: Final = "$ERROR$"
+_NO_ANSWER: Final = Failure(kind="error", fault=Fault.PROVIDER, detail="the model's API gave no answer.")
 _FOLDERS: Final = ("model_answer", "model_judgment", "reference_answer")
 _BESIDE: Final = ("question", "prompts")
 _JUDGMENTS: Final = ("single", "pair")
@@ -92,8 +93,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         return
     companions = options.beside.get("companions", ())
     of_kind = {name: [file for file in companions if _kind_of(file.sample) == name] for name in (*_BESIDE, "answer")}
-    questions = _by_id(of_kind["question"])
-    references = _by_id([file for file in of_kind["answer"] if _is_reference(file)])
     answers = [file for file in of_kind["answer"] if not _is_reference(file)]
     if kind == "answer":
         answers.insert(0, source)
@@ -104,28 +103,28 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         for file in of_kind["prompts"]
         for row, _ in objects_of(file)
     }
-    models: dict[str, None] = {}
-    for file in (*answers, *judgments):
-        for row, _ in objects_of(file):
-            for key in ("model_id", "model", "model_1", "model_2"):
-                name = as_text(row.get(key))
-                if name is not None:
-                    models.setdefault(name)
-    rename = {next(iter(models)): options.candidate} if options.candidate is not None and len(models) == 1 else {}
+    rows = (row for file in (*answers, *judgments) for row, _ in objects_of(file))
+    names = (as_text(row.get(key)) for row in rows for key in ("model_id", "model", "model_1", "model_2"))
+    models = list(dict.fromkeys(name for name in names if name is not None))
+    bench = _Bench(
+        questions=_by_id(of_kind["question"]),
+        references=_by_id([file for file in of_kind["answer"] if _is_reference(file)]),
+        rename={models[0]: options.candidate} if options.candidate and len(models) == 1 else {},
+        tasks=set(),
+    )
     yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
-        candidates=tuple(FoundCandidate(name=rename.get(name) or name) for name in models),
+        candidates=tuple(FoundCandidate(name=bench.candidate(name)) for name in models),
         rubric=(PREFERENCE,) if paired else (),
         provenance={
             **({"kind": KIND} if paired and len(paired) == len(judgments) else {}),
-            "questions": len(questions),
+            "questions": len(bench.questions),
             **({"judge_prompts": storable(prompts)} if prompts else {}),
         },
     )
-    tasks: set[str] = set()
     for file in answers:
-        yield from _answers(file, questions, references, tasks, rename)
+        yield from _answers(file, bench)
     for file in judgments:
         for row_or_problem, where in read_rows(file):
             if isinstance(row_or_problem, str):
@@ -134,7 +133,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 why = "is not a judgment: it lacks `judge`, or `model` and `score`, or two models and a winner."
                 yield Skipped(where=where, why=why)
             else:
-                yield from _judgment(row_or_problem, where, questions, references, tasks, rename)
+                yield from _judgment(row_or_problem, where, bench)
 
 
 def _kind(row: object) -> str | None:
@@ -185,28 +184,38 @@ def _turns(answer: JsonObject) -> list[str]:
     return [to_text(turn) for turn in as_list(choice.get("turns"))]
 
 
-def _task(question: str, turn: int, questions: dict[str, JsonObject], references: dict[str, JsonObject]) -> FoundTask:
-    """Return the task of one turn: the user's questions up to this turn. Earlier answers differ by model and are left out."""
-    asked = questions.get(question, {})
-    turns = [to_text(text) for text in as_list(asked.get("turns"))]
-    reference = [to_text(text) for text in as_list(asked.get("reference"))] or _turns(references.get(question, {}))
-    category = as_text(asked.get("category"))
-    return FoundTask(
-        id=f"{question}-{turn}",
-        thing=f"{category or 'question'} {question}, turn {turn}",
-        prompt=tuple(Message(role="user", content=text) for text in turns[:turn] if text),
-        expected=tuple(reference[turn - 1 : turn]),
-        tags=() if category is None else (category,),
-    )
+class _Bench(NamedTuple):
+    """The questions and reference answers by id, the new name of a model, and the ids of the tasks yielded so far."""
+
+    questions: dict[str, JsonObject]
+    references: dict[str, JsonObject]
+    rename: dict[str, str]
+    tasks: set[str]
+
+    def candidate(self, model: str) -> str:
+        return self.rename.get(model, model)
+
+    def new_task(self, question: str, turn: int) -> Iterator[FoundTask]:
+        """Yield the task of one turn once: the user's questions up to it. Earlier answers differ by model and are left out."""
+        name = f"{question}-{turn}"
+        if name in self.tasks:
+            return
+        self.tasks.add(name)
+        asked = self.questions.get(question, {})
+        turns = [to_text(text) for text in as_list(asked.get("turns"))]
+        reference = [to_text(text) for text in as_list(asked.get("reference"))]
+        expected = reference or _turns(self.references.get(question, {}))
+        category = as_text(asked.get("category"))
+        yield FoundTask(
+            id=name,
+            thing=f"{category or 'question'} {question}, turn {turn}",
+            prompt=tuple(Message(role="user", content=text) for text in turns[:turn] if text),
+            expected=tuple(expected[turn - 1 : turn]),
+            tags=() if category is None else (category,),
+        )
 
 
-def _answers(
-    source: InputFile,
-    questions: dict[str, JsonObject],
-    references: dict[str, JsonObject],
-    tasks: set[str],
-    rename: dict[str, str],
-) -> Iterator[Found]:
+def _answers(source: InputFile, bench: _Bench) -> Iterator[Found]:
     for row, where in read_rows(source):
         if isinstance(row, str):
             yield Skipped(where=where, why=row)
@@ -217,45 +226,28 @@ def _answers(
             continue
         for trial, choice in enumerate(as_list(row["choices"]), 1):
             for turn, answer in enumerate(as_list(as_object(choice).get("turns")), 1):
-                task = f"{question}-{turn}"
-                if task not in tasks:
-                    tasks.add(task)
-                    yield _task(question, turn, questions, references)
+                yield from bench.new_task(question, turn)
                 text = answer.get("content") if isinstance(answer, dict) else answer
                 broken = text is None or text == _BROKEN
-                failure = (
-                    Failure(kind="error", fault=Fault.PROVIDER, detail="the model's API gave no answer.")
-                    if broken
-                    else None
-                )
                 yield FoundResponse(
-                    task=task,
-                    candidate=rename.get(model, model),
+                    task=f"{question}-{turn}",
+                    candidate=bench.candidate(model),
                     trial=trial,
                     where=where,
                     content=None if broken else to_text(text),
-                    failure=failure,
+                    failure=_NO_ANSWER if broken else None,
                     started=from_unix(as_number(row.get("tstamp"))),
                 )
 
 
-def _judgment(
-    row: JsonObject,
-    where: str,
-    questions: dict[str, JsonObject],
-    references: dict[str, JsonObject],
-    tasks: set[str],
-    rename: dict[str, str],
-) -> Iterator[Found]:
+def _judgment(row: JsonObject, where: str, bench: _Bench) -> Iterator[Found]:
     question = as_id(row.get("question_id"))
     turn = as_number(row.get("turn", 1))
     if question is None or turn is None or turn < 1 or turn != int(turn):
         yield Skipped(where=where, why="has no `question_id`, or a `turn` that is not a number of at least 1.")
         return
+    yield from bench.new_task(question, int(turn))
     task = f"{question}-{int(turn)}"
-    if task not in tasks:
-        tasks.add(task)
-        yield _task(question, int(turn), questions, references)
     judge = "/".join(to_text(part) for part in as_list(row["judge"])) or to_text(row["judge"]) or "judge"
     if _kind(row) == "single":
         model = as_text(row["model"])
@@ -265,7 +257,7 @@ def _judgment(
         raw = as_number(row["score"])
         readable = raw is not None and _LOW <= raw <= _HIGH  # -1 means a judgment without a score
         grade = FoundGrade(
-            candidate=rename.get(model, model),
+            candidate=bench.candidate(model),
             score=(raw - _LOW) / (_HIGH - _LOW) if raw is not None and readable else None,
             raw_score=raw if readable else None,
             min_score=_LOW,
@@ -292,8 +284,8 @@ def _judgment(
             continue
         words = to_text(row.get(f"{game}_judgment"))
         yield preference_assessment(
-            rename.get(first, first),
-            rename.get(second, second),
+            bench.candidate(first),
+            bench.candidate(second),
             _POINTS.get(to_text(verdict)),
             task=task,
             judge=f"{judge}, {order}",

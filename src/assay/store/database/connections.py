@@ -72,7 +72,7 @@ class Database:
         if self.is_sqlite:
             self._asker = self._engine
             self._reader: Engine = self._engine.execution_options(assay_begin="BEGIN")
-            # Measured for decisions beside a committing engine: with plain BEGIN, 237 of 300 ended with "database is locked",
+            # Measured for decisions next to a committing engine: with plain BEGIN, 237 of 300 ended with "database is locked",
             # because a snapshot that another commit has overtaken cannot be upgraded to a write. With IMMEDIATE: none, p95 2.7 ms.
             self._writer: Engine = self._engine.execution_options(assay_begin="BEGIN IMMEDIATE")
         else:

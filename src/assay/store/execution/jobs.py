@@ -219,7 +219,7 @@ class StoreJobs:
     def park(
         self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()
     ) -> frozenset[TrialKey]:
-        """Let claimed trials wait: for their requests, or as pending if they have none. `void` are requests without answers.
+        """Let claimed trials wait for their requests, or make them pending if they have none; mark `void` as never carried out.
 
         Returns the trials whose requests the budget does not allow; they stay claimed.
         """

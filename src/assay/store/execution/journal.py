@@ -86,7 +86,7 @@ class StoreJournal:
             run_key = run_key_of(connection, run)
             table = schema.run
             state = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
-            # The time left is estimated anew after a pause or a kill, but not if a process joins a run in progress.
+            # The time left is estimated again after a pause or a kill, but not if a process joins a run in progress.
             goes_on = state == RunState.RUNNING.value and not left_alone(connection, self._claims, [run_key])
             connection.execute(
                 update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None)
