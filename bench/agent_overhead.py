@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from assay.agents.opening import open_agent
+from assay.agents.workspaces import Workspaces
 from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.digest import bytes_digest
 from assay.domain.model import Parameters, of_program
@@ -42,7 +43,7 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()
-    provider = open_agent(program, choose=commands.choose, base=folder, kept=folder / "kept")
+    provider = open_agent(program, Workspaces(choose=commands.choose, base=folder, kept=folder / "kept"))
     assert provider is not None
     request = ModelRequest(
         model=of_program(program),

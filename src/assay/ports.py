@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.run import ClaimedTrial, Entry
     from assay.domain.sandbox import CommandRequest, CommandResult, ShellRequest
+    from assay.domain.scenarios import Scenario
+    from assay.domain.tools import Tool, ToolCall, ToolResult
 
 
 class Provider(Protocol):
@@ -143,6 +145,29 @@ class CommandRunner(Protocol):
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
         """Run a command in a workspace with its files; the result reports every outcome, including failures."""
+        ...
+
+
+class Workspace(Protocol):
+    """A sandboxed copy of a scenario's repository in which a model works by calling tools."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]: ...
+
+    async def use(self, call: ToolCall, /) -> ToolResult:
+        """Carry out a call; one that cannot be carried out returns an error for the model."""
+        ...
+
+    async def report(self, *, answer: str, end: str) -> str:
+        """End all processes, run the validation commands, and return the report (`domain.scenarios`) as text."""
+        ...
+
+
+class Workspaces(Protocol):
+    """Prepares workspaces, a limited number at a time."""
+
+    def open(self, scenario: Scenario, task: str, /) -> AbstractAsyncContextManager[Workspace]:
+        """Yield a workspace; raises `CallFailed` if it cannot be prepared."""
         ...
 
 

@@ -12,6 +12,7 @@ import pytest
 from assay.agents.files import Snapshot, copy_fixture, difference, restore
 from tests.journey.conftest import Command
 from tests.journey.test_task_tests import _no_sandbox_works
+from tests.support.model_server import Call, Mishap, ModelServer, Said
 
 SCENARIO = """
 title: Mend a slug function
@@ -145,3 +146,59 @@ def test_files_are_restored_over_links_and_read_without_following(tmp_path: Path
     restore(["tests/t.py"], source, target)
     assert (target / "tests" / "t.py").read_text("utf-8") == "original"
     assert (secret / "t.py").read_text("utf-8") == "private", "nothing was written through the link"
+
+
+def solving(call: Call) -> str | Said:
+    """Look round, ask, try to reach beyond the workspace, mend the function, and run the tests."""
+    steps: list[tuple[tuple[str, Any], ...]] = [
+        (("list_directory", {}), ("read_file", {"path": "slug.py"}), ("ask_user", {"question": "Which separator?"})),
+        (
+            ("read_file", {"path": "../../outside.txt"}),
+            ("write_file", {"path": "/etc/passwd", "content": "x"}),
+            ("fly", {}),
+            ("read_file", "{broken"),
+            ("read_file", {"path": "slug.py", "mode": 7}),
+        ),
+        (
+            (
+                "edit_file",
+                {"path": "slug.py", "old": "text\n", "new": '"-".join(re.findall("[a-z0-9]+", text.lower()))\n'},
+            ),
+        ),
+        (("edit_file", {"path": "slug.py", "old": "def", "new": "import re\n\n\ndef"}),),
+        (("write_file", {"path": "notes/déjà vu.md", "content": "é" * 70_000}),),
+        (("search", {"pattern": "def [a-z]+"}), ("run_command", {"command": "python -m unittest -q"})),
+    ]
+    turn = sum(message["role"] == "assistant" for message in call.body["messages"])
+    return Said(tools=steps[turn]) if turn < len(steps) else "Mended slug()."
+
+
+@pytest.mark.slow
+def test_model_solves_a_scenario_by_tool_calls_and_resumes(
+    assay: Command, server: ModelServer, project: Path, scenario: Path
+) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    (project / "outside.txt").write_text("private", "utf-8")
+    (scenario / "oracle-answers.json").write_text('{"separator": "A hyphen."}', "utf-8")
+    server.answer = solving
+    server.script([Mishap.OK, Mishap.OK, Mishap.HTTP_400])
+    broken = bench(assay, "--agent", "model=openai/solver", "--tier", "L0")
+    assert [failure["kind"] for failure in broken["failures"]] == ["http_400"]
+    resumed = json.loads(assay("resume", broken["run_id"], "--json").out)
+    assert resumed["trials"]["failed"] == 0
+    assert len(server.calls) == 8, (
+        "two replies before the failure, the failed call, and five after it: none is paid for twice"
+    )
+    assert json.loads(assay("stats", "--json").out)["candidates"][0]["mean"] == 1.0
+    results = {text for call in server.calls for _, text, _ in call.results}
+    assert "A hyphen." in results
+    assert not any("private" in text for text in results)
+    assert any("There is no tool 'fly'" in text for text in results)
+    assert any("not a JSON object" in text for text in results)
+    assert any("mode" in text for text in results)
+    assert any("slug.py:4:def slug" in text for text in results)
+    shown = assay("show", "t1").out
+    assert "Mended slug()." in shown
+    assert "+é" in shown
+    assert Path("/etc/passwd").read_text("utf-8") != "x"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
-from assay.agents.workspaces import ChooseSandbox, Work, WorkingAgent, WorkspaceTrials
-from assay.domain.calls import ModelRequest
+from assay.agents.workspaces import OpenWorkspace, WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd
 from assay.domain.scenarios import Scenario, Step
-from assay.ports import Provider, Shell
+from assay.ports import Provider
 
 COMMAND: Final = "cmd:"
 
@@ -18,9 +16,8 @@ COMMAND: Final = "cmd:"
 class EchoAgent:
     """Repeats the prompt and changes nothing, so that a scenario can be tried without an agent."""
 
-    async def work(self, request: ModelRequest, scenario: Scenario, shell: Shell, work: Work) -> None:
-        work.answer = "\n\n".join(message.content for message in request.messages)
-        work.cost_usd = 0.0
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        return prompt, "done"
 
 
 class CommandAgent:
@@ -29,21 +26,19 @@ class CommandAgent:
     def __init__(self, command: str) -> None:
         self._command = command
 
-    async def work(self, request: ModelRequest, scenario: Scenario, shell: Shell, work: Work) -> None:
-        result = await shell.run(self._command, seconds=60 * scenario.minutes)
-        work.answer = result.output
-        work.steps.append(Step(kind="command", text=self._command, seconds=result.seconds))
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        result = await workspace.shell.run(self._command, seconds=60 * scenario.minutes)
+        workspace.work.steps.append(Step(kind="command", text=self._command, seconds=result.seconds))
         if result.end is not CommandEnd.EXITED:
-            work.end = str(result.end)
-        elif result.exit_code:
-            work.end = f"exit code {result.exit_code}"
+            return result.output, str(result.end)
+        return result.output, f"exit code {result.exit_code}" if result.exit_code else "done"
 
 
-def open_agent(program: Agent, *, choose: ChooseSandbox, base: Path, kept: Path) -> Provider | None:
+def open_agent(program: Agent, workspaces: Workspaces) -> Provider | None:
     """Return the provider of one of Assay's own agents; None if the program names another agent."""
     agent: WorkingAgent | None = None
     if program.target == "echo":
         agent = EchoAgent()
     elif program.target.startswith(COMMAND):
         agent = CommandAgent(program.target.removeprefix(COMMAND).strip())
-    return None if agent is None else WorkspaceTrials(agent, program, choose=choose, base=base, kept=kept)
+    return None if agent is None else WorkspaceTrials(agent, program, workspaces)

@@ -7,27 +7,28 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from assay.agents.files import LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
-from assay.domain.calls import ModelRequest, Reply, Usage
+from assay.agents.tools import TOOLS, use_tool
+from assay.domain.calls import ModelRequest, Reply
 from assay.domain.digest import bytes_digest
+from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
 from assay.domain.scenarios import CheckOutcome, Scenario, Step, WorkspaceReport
+from assay.domain.tools import ToolCall, ToolResult
 from assay.ports import Sandbox, Shell
 
 SHOWN_OUTPUT: Final = 20_000
 LARGEST_STEPS: Final = 400_000
 KEPT_WORKSPACES: Final = 20
 """Workspaces of the newest trials that stay on disk; each new trial removes older ones."""
-
-SKIP_WARMUP: Final = "skip_warmup"
-"""Option of an agent: start from the fixture as it is, without the baseline commands."""
 
 PROMPT: Final = "ASSAY_PROMPT"
 """Environment variable of the agent's shell that holds the prompt."""
@@ -43,41 +44,120 @@ ENVIRONMENT: Final = "environment"
 
 @dataclass(slots=True)
 class Work:
-    """Record of an agent at work: its steps, its last message, the reason why it ended, and its cost."""
+    """Record of an agent at work: its steps, its last message, and the reason why it ended."""
 
     steps: list[Step] = field(default_factory=list)
     answer: str = ""
     end: str = "done"
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
 
 
-class WorkingAgent(Protocol):
-    """Works on the task in a prompt, by commands in the shell of a workspace."""
+class OpenWorkspace:
+    """A workspace in which an agent works; implements `ports.Workspace`."""
 
-    async def work(self, request: ModelRequest, scenario: Scenario, shell: Shell, work: Work) -> None:
-        """Work until the task is done or the agent gives up; `work` receives each step as it happens."""
-        ...
+    tools = TOOLS
+
+    def __init__(
+        self, shell: Shell, scenario: Scenario, finishing: Callable[[Work], Awaitable[WorkspaceReport]]
+    ) -> None:
+        self.shell = shell
+        self.work = Work()
+        self._scenario = scenario
+        self._finishing = finishing
+
+    async def use(self, call: ToolCall, /) -> ToolResult:
+        """Carry out a model's call of a tool, and note it as a step."""
+        began = time.monotonic()
+        result = await use_tool(call, self.shell, self._scenario)
+        seconds = round(time.monotonic() - began, 3)
+        self.work.steps.append(
+            Step(kind="tool", tool=call.name, text=_clean(call.text), result=_clean(result.text), seconds=seconds)
+        )
+        return result
+
+    async def report(self, *, answer: str, end: str) -> str:
+        """End the agent's processes, run the validation commands, and return the report as text."""
+        self.work.answer, self.work.end = answer, end
+        return (await self._finishing(self.work)).to_text()
 
 
-class WorkspaceTrials:
-    """Answers requests of trials with a scenario; implements `ports.Provider`.
+class Workspaces:
+    """Prepares workspaces, at most one per processor at a time; implements `ports.Workspaces`.
 
     Args:
-        agent: works in the workspace.
         choose: returns the sandbox for all commands.
         base: the folder to which a scenario's folder is relative.
         kept: the folder of the workspaces.
     """
 
-    def __init__(self, agent: WorkingAgent, program: Agent, *, choose: ChooseSandbox, base: Path, kept: Path) -> None:
-        self._agent = agent
-        self._program = program
+    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: Path) -> None:
         self._choose = choose
         self._base = base
         self._kept = kept
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+
+    @asynccontextmanager
+    async def open(self, scenario: Scenario, task: str, /, *, prompt: str = "") -> AsyncIterator[OpenWorkspace]:
+        """Yield a workspace with a copy of the fixture.
+
+        Raises:
+            CallFailed: the workspace could not be prepared, or the sandbox was lost.
+        """
+        async with self._turn(), AsyncExitStack() as stack:
+            with _blaming_the_environment():
+                fixture = self._base / scenario.folder / scenario.fixture
+                _check_fixture(fixture, scenario)
+                sandbox = await self._choose()
+                place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
+                control, folder = place / "control", place / "workspace"
+                await asyncio.to_thread(_prepare, self._kept, place, fixture, control)
+                await _warm_up(sandbox, scenario, control)
+                await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
+                base = await asyncio.to_thread(Snapshot, control)
+                wanted = ShellRequest(
+                    workspace=str(folder),
+                    network=scenario.network,
+                    environment={PROMPT: prompt},
+                    limits=ShellLimits(seconds=60 * scenario.minutes),
+                )
+                shell = await stack.enter_async_context(sandbox.open(wanted))
+            began = time.monotonic()
+
+            async def finish(work: Work) -> WorkspaceReport:
+                seconds = time.monotonic() - began
+                with _blaming_the_environment():
+                    # The agent's shell ends before its files are read: a process that it left behind could exchange them for
+                    # links.
+                    await stack.aclose()
+                    now = await asyncio.to_thread(Snapshot, folder)
+                    # The agent may have weakened the tests, so the validation commands run the original ones.
+                    await asyncio.to_thread(restore, scenario.protected_files, control, folder)
+                    outcomes = await _validated(sandbox, scenario, folder)
+                return _report(scenario, work, base, now, outcomes, seconds)
+
+            yield OpenWorkspace(shell, scenario, finish)
+
+    def _turn(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if self._turns is None or self._turns[0] is not loop:
+            self._turns = loop, asyncio.Semaphore(os.cpu_count() or 1)
+        return self._turns[1]
+
+
+class WorkingAgent(Protocol):
+    """An agent that is not a model: it works on a prompt in a workspace by itself."""
+
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        """Work until the task is done or the agent gives up; return its last message and the reason why it ended."""
+        ...
+
+
+class WorkspaceTrials:
+    """Answers requests of trials with a scenario by such an agent; implements `ports.Provider`."""
+
+    def __init__(self, agent: WorkingAgent, program: Agent, workspaces: Workspaces) -> None:
+        self._agent = agent
+        self._program = program
+        self._workspaces = workspaces
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Carry out one trial; the reply's text is the workspace report.
@@ -87,81 +167,43 @@ class WorkspaceTrials:
         """
         task = request.task
         if task is None or task.scenario is None:
-            raise CallFailed(
-                ENVIRONMENT,
-                f"Agent {self._program.label!r} works in a workspace, and the task has no scenario.",
-                transient=False,
-                fault=Fault.HARNESS,
-            )
-        async with self._turn():
-            return await self._trial(request, task.scenario, task.id)
-
-    async def close(self) -> None:
-        """Do nothing: every sandbox ends with its trial."""
-
-    def _turn(self) -> asyncio.Semaphore:
-        loop = asyncio.get_running_loop()
-        if self._turns is None or self._turns[0] is not loop:
-            self._turns = loop, asyncio.Semaphore(os.cpu_count() or 1)
-        return self._turns[1]
-
-    async def _trial(self, request: ModelRequest, scenario: Scenario, task: str) -> Reply:
-        fixture = self._base / scenario.folder / scenario.fixture
-        _check_fixture(fixture, scenario)
+            detail = f"Agent {self._program.label!r} works in a workspace, and the task has no scenario."
+            raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
         prompt = "\n\n".join(message.content for message in request.messages).replace("\0", "")
         if len(prompt.encode()) > LONGEST_PROMPT:
             detail = f"The prompt has {len(prompt):,} characters, and an agent's may have {LONGEST_PROMPT:,} bytes."
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
-        sandbox = await self._choose()
-        place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
-        control, folder = place / "control", place / "workspace"
-        try:
-            await asyncio.to_thread(_prepare, self._kept, place, fixture, control)
-            await self._warm_up(sandbox, scenario, control)
-            await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
-            base = await asyncio.to_thread(Snapshot, control)
-            work = Work()
-            began = time.monotonic()
-            wanted = ShellRequest(
-                workspace=str(folder),
-                network=scenario.network,
-                environment={PROMPT: prompt},
-                limits=ShellLimits(seconds=60 * scenario.minutes),
-            )
-            # The agent's shell ends before its files are read: a process that it left behind could exchange them for links.
-            async with sandbox.open(wanted) as shell:
-                await self._agent.work(request, scenario, shell, work)
-            seconds = time.monotonic() - began
-            now = await asyncio.to_thread(Snapshot, folder)
-            # The agent may have weakened the tests, so the validation commands run the original ones.
-            await asyncio.to_thread(restore, scenario.protected_files, control, folder)
-            outcomes = await _validated(sandbox, scenario, folder)
-        except (OSError, shutil.Error) as error:
-            detail = f"The workspace could not be prepared: {error}"[:500]
-            raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS) from error
-        report = _report(scenario, work, base, now, outcomes, seconds)
-        return Reply(
-            text=report.to_text(),
-            usage=Usage(input_tokens=work.input_tokens, output_tokens=work.output_tokens),
-            cost_usd=work.cost_usd,
-            latency_s=seconds,
-            log=f"workspace: {place}",
-        )
+        began = time.monotonic()
+        async with self._workspaces.open(task.scenario, task.id, prompt=prompt) as workspace:
+            answer, end = await self._agent.work(prompt, task.scenario, workspace)
+            text = await workspace.report(answer=answer, end=end)
+        return Reply(text=text, latency_s=time.monotonic() - began)
 
-    async def _warm_up(self, sandbox: Sandbox, scenario: Scenario, control: Path) -> None:
-        """Run the baseline commands in the copy that becomes the base of the diff; they may use the network."""
-        if not scenario.baseline or self._program.options.get(SKIP_WARMUP):
-            return
-        async with sandbox.open(ShellRequest(workspace=str(control), network=scenario.setup_network)) as shell:
-            for command in scenario.baseline:
-                result = await shell.run(command)
-                if not result.succeeded:
-                    raise CallFailed(
-                        ENVIRONMENT,
-                        f"The baseline command {command!r} failed before the agent began: {result.output[-400:].strip()}",
-                        transient=False,
-                        fault=Fault.HARNESS,
-                    )
+    async def close(self) -> None:
+        """Do nothing: every sandbox ends with its trial."""
+
+
+async def _warm_up(sandbox: Sandbox, scenario: Scenario, control: Path) -> None:
+    """Run the baseline commands in the copy that becomes the base of the diff; they may use the network."""
+    if not scenario.baseline:
+        return
+    async with sandbox.open(ShellRequest(workspace=str(control), network=scenario.setup_network)) as shell:
+        for command in scenario.baseline:
+            result = await shell.run(command)
+            if not result.succeeded:
+                output = result.output[-400:].strip()
+                detail = f"The baseline command {command!r} failed before the agent began: {output}"
+                raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
+
+
+@contextmanager
+def _blaming_the_environment() -> Iterator[None]:
+    """Turn errors of files and sandboxes into a failure that is not the candidate's."""
+    try:
+        yield
+    except (OSError, shutil.Error, AssayError) as error:
+        detail = f"The workspace could not be used: {error}"[:500]
+        raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS) from error
 
 
 def _check_fixture(fixture: Path, scenario: Scenario) -> None:

@@ -17,6 +17,7 @@ from assay.app.settings import Settings, read_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assay.agents.workspaces import Workspaces
     from assay.app.results_folder import ProjectingDecisions, Projector
     from assay.app.webhooks import Notices
     from assay.domain.digest import JsonValue
@@ -190,11 +191,18 @@ class Workspace:
             agent=self._own_agent,
         )
 
-    def _own_agent(self, program: Agent) -> Provider | None:
-        from assay.agents.opening import open_agent  # most runs have no agent
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        """Sandboxed workspaces for agents."""
+        from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         kept = self.settings.folder / ".assay" / "workspaces"
-        return open_agent(program, choose=self.commands.choose, base=self.folder, kept=kept)
+        return Workspaces(choose=self.commands.choose, base=self.folder, kept=kept)
+
+    def _own_agent(self, program: Agent) -> Provider | None:
+        from assay.agents.opening import open_agent
+
+        return open_agent(program, self.workspaces)
 
     @cached_property
     def workers(self) -> Workers:

@@ -12,7 +12,7 @@ from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import RunPlan
 from assay.engine.asking import Asks
-from assay.ports import CommandRunner, Pages, TrialJournal, Workers
+from assay.ports import CommandRunner, Pages, TrialJournal, Workers, Workspaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Bench:
     regrade: it maps (task, k) to the reason why that trial of the original run failed. `rerun` is the decision of the reviewer
     who requested this grading; it is stored with the new assessments that replace old ones. `lottery` decides which trials a
     person reviews, if the policy is `sample`. `structuring` holds a lock for each text that is being structured; if
-    `only_structure` is True, nothing is judged.
+    `only_structure` is True, nothing is judged. `workspaces` is needed for tasks with a scenario.
     """
 
     plan: RunPlan
@@ -39,3 +39,4 @@ class Bench:
     lottery: ReviewLottery | None = None
     structuring: MutableMapping[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     only_structure: bool = False
+    workspaces: Workspaces | None = None

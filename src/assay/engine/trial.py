@@ -15,7 +15,7 @@ from typing import Any
 from assay.domain.assessment import Assessment, Response
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.digest import derived_seed
-from assay.domain.failure import Failure, Fault
+from assay.domain.failure import CallFailed, Failure, Fault
 from assay.domain.isolation import IsolatedRequest
 from assay.domain.lifecycle import AssessmentState, Policy, first_state
 from assay.domain.pages import PageRequest
@@ -27,6 +27,7 @@ from assay.engine.asking import GaveUp, NotYet, ReadAnswer
 from assay.engine.bench import Bench
 from assay.engine.conversation import Conversation
 from assay.engine.structuring import structured, verified
+from assay.engine.workspace import work
 from assay.scoring.blinding import labels_in, shown_order
 from assay.scoring.evaluator import Answer, Evaluator, MoreRequests, Sitting, Unscorable
 from assay.scoring.evaluators import evaluators_for, rubric_of
@@ -134,6 +135,21 @@ async def _respond(
     """Ask one candidate. If `last` is given, nothing else is missing: these evaluators grade the answer in the same commit."""
     if candidate.model is None:
         return
+    if claimed.task.scenario is not None and candidate.model.program is None and bench.workspaces is not None:
+        try:
+            response, calls = await work(
+                bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model
+            )
+        except NotYet:
+            progress.waits = True
+        except GaveUp as gave_up:
+            await _give_up(bench, claimed, gave_up.failure, progress, last)
+        except CallFailed as error:
+            failure = Failure(kind=error.kind, fault=error.fault or Fault.HARNESS, detail=error.detail)
+            await _give_up(bench, claimed, failure, progress, last)
+        else:
+            await _keep(bench, claimed, response, calls, progress, last)
+        return
     conversation = Conversation(bench.plan, claimed, candidate, candidate.model)
     while (request := conversation.request) is not None:
         async with bench.slots:
@@ -143,13 +159,7 @@ async def _respond(
                 progress.waits = True
                 return
             except GaveUp as gave_up:
-                progress.failures.append(gave_up.failure)
-                if last is not None:
-                    plain = await _graded_plainly(bench, claimed, last, progress)
-                    failure = gave_up.failure
-                    await bench.journal.record(
-                        Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
-                    )
+                await _give_up(bench, claimed, gave_up.failure, progress, last)
                 return
             conversation.hear(answer.reply)
             if conversation.request is not None:
@@ -160,6 +170,18 @@ async def _respond(
             return
     # The process was killed after all replies were stored; only the response is missing.
     await _keep(bench, claimed, conversation.response, (), progress, last)
+
+
+async def _give_up(
+    bench: Bench, claimed: ClaimedTrial, failure: Failure, progress: _Progress, last: tuple[Evaluator, ...] | None
+) -> None:
+    """Note the failure of a candidate; if `last` is given, commit it as the end of the trial."""
+    progress.failures.append(failure)
+    if last is not None:
+        plain = await _graded_plainly(bench, claimed, last, progress)
+        await bench.journal.record(
+            Entry(trial=claimed.key, assessments=plain, finished=True, failure=failure, rerun=bench.rerun)
+        )
 
 
 async def _keep(

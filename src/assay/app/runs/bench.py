@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.agents.workspaces import SKIP_WARMUP
+from assay.agents.opening import COMMAND
 from assay.app.review import decisions
+from assay.app.suites import model_candidate
 from assay.app.wire import document
 from assay.domain.digest import digest
 from assay.domain.errors import InputError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId
 
 
@@ -56,8 +56,9 @@ def scenario_suite(
     """Return a suite of scenarios below `suites/SUITE/scenarios`, whose candidates are agents.
 
     Args:
-        agents: each as `AGENT` or `NAME=AGENT`, such as `echo` or `mine=cmd: ./agent.sh`.
+        agents: each as `AGENT` or `NAME=AGENT`, such as `echo`, `openai/gpt-5` or `mine=cmd: ./agent.sh`.
         tiers: all tiers of each scenario by default.
+        skip_warmup: True to leave the baseline commands out; such trials are not pooled with others.
 
     Raises:
         InputError: an unknown scenario, tier or agent, or the problems of a scenario's files.
@@ -78,21 +79,23 @@ def scenario_suite(
             digest=digest([copy.digest for copy in copies]),
         )
     )
-    candidates = tuple(_candidate(agent, skip_warmup=skip_warmup) for agent in dict.fromkeys(agents))
-    return Suite(
-        name=suite, candidates=candidates, tasks=tuple(task for each in loaded for task in each.tasks), copy=whole
-    )
+    candidates = tuple(_candidate(workspace, agent) for agent in dict.fromkeys(agents))
+    tasks = [task for each in loaded for task in each.tasks]
+    if skip_warmup:
+        tasks = [replace(task, scenario=task.scenario and replace(task.scenario, baseline=())) for task in tasks]
+    return Suite(name=suite, candidates=candidates, tasks=tuple(tasks), copy=whole)
 
 
-def _candidate(agent: str, *, skip_warmup: bool) -> CandidateSpec:
+def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
     name, equals, target = agent.partition("=")
     if not equals or name_problem(name) or ":" in name:
         name, target = agent, agent
     target = target.strip()
     if problem := name_problem(name):
         raise InputError("--agent", f"is {agent!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
-    options: dict[str, JsonValue] = {SKIP_WARMUP: True} if skip_warmup else {}
-    return CandidateSpec(name=name, model=of_program(Agent(target=target, options=options)))
+    if "/" in target and not target.startswith(COMMAND):
+        return replace(model_candidate(workspace, target), name=name)
+    return CandidateSpec(name=name, model=of_program(Agent(target=target)))
 
 
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:

@@ -185,6 +185,7 @@ def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_s
         workers=workspace.workers,
         pages=workspace.pages,
         commands=workspace.commands,
+        workspaces=workspace.workspaces,
         clock=workspace.clock,
         listener=listener,
         inherited=_failures_of(workspace, plan.regrade_of),

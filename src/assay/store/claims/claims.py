@@ -286,7 +286,7 @@ class Claims:
         tasks = self._tasks_at(connection, run_key, {row.position for row in rows})
         holdings = {row.key: Holding(run_key, row.task_key, row.rest, row.standing) for row in rows}
         asked = _responses(connection, keys, names, holdings)
-        talks = [row.key for row in rows if tasks[row.position][0].turns]
+        talks = [row.key for row in rows if tasks[row.position][0].turns or tasks[row.position][0].scenario]
         spoken = _spoken(connection, talks, names, holdings) if talks else {}
         slots = _slots(connection, run_key, keys, names, holdings)
         trials = []

@@ -1,0 +1,139 @@
+"""Tools with which a model works in a workspace; every one runs as a command inside the sandbox."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from assay.domain.sandbox import CommandEnd
+from assay.domain.scenarios import Scenario
+from assay.domain.tools import Tool, ToolCall, ToolResult
+from assay.ports import Shell
+
+COMMAND_S: Final = 60.0
+LONGEST_RESULT: Final = 30_000
+"""Maximum bytes of a result; the middle of a longer one is left out."""
+
+_CHUNK: Final = 60_000  # bytes of base64 in one command; Linux allows 128 KiB in one argument
+_LARGEST: Final = 4 << 20
+_NO_ANSWER: Final = "Nobody can answer that. Use your best judgement."
+
+
+def _tool(name: str, description: str, **parameters: str) -> Tool:
+    """Return a tool whose parameters are texts, given as `name=description`; one that ends with `?` is optional."""
+    properties: dict[str, Any] = {key: {"type": "string", "description": text} for key, text in parameters.items()}
+    required: list[Any] = [key for key, text in parameters.items() if not text.endswith("?")]
+    return Tool(
+        name=name,
+        description=description,
+        parameters={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
+    )
+
+
+TOOLS: Final = (
+    _tool("read_file", "Return the content of a file.", path="Path in the repository."),
+    _tool("write_file", "Create or replace a file.", path="Path in the repository.", content="The whole content."),
+    _tool(
+        "edit_file",
+        "Replace a text that occurs exactly once in a file.",
+        path="Path in the repository.",
+        old="The text to replace.",
+        new="The text that replaces it.",
+    ),
+    _tool("list_directory", "List the files below a folder.", path="Folder in the repository; by default its root?"),
+    _tool(
+        "search",
+        "Return the lines of files that match a regular expression.",
+        pattern="Extended regular expression.",
+        path="Folder or file in the repository; by default its root?",
+    ),
+    _tool("run_command", f"Run a shell command for at most {COMMAND_S:.0f} seconds.", command="The command."),
+    _tool("ask_user", "Ask the person who gave the task.", question="One question."),
+)
+
+
+async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResult:
+    """Carry out a model's call; a call that cannot be carried out gets an error that tells the model why."""
+    tool = next((tool for tool in TOOLS if tool.name == call.name), None)
+    if tool is None:
+        return _failed(call, f"There is no tool {call.name!r}. The tools are: {', '.join(t.name for t in TOOLS)}.")
+    given = call.arguments
+    if given is None:
+        return _failed(call, "The arguments are not a JSON object.")
+    properties: Any = tool.parameters["properties"]
+    required: Any = tool.parameters["required"]
+    wrong = [name for name in required if name not in given]
+    wrong += [name for name, value in given.items() if name not in properties or not isinstance(value, str)]
+    if wrong:
+        return _failed(call, f"These arguments are missing, unknown or no texts: {', '.join(wrong)}.")
+    texts: dict[str, str] = {name: str(value).replace("\0", "") for name, value in given.items()}
+    path = shlex.quote(f"./{texts.get('path') or '.'}".replace(".//", "/"))
+    match call.name:
+        case "ask_user":
+            return ToolResult(call_id=call.id, text=answer_to(texts["question"], scenario.answers))
+        case "read_file":
+            return await _ran(call, shell, f"cat -- {path}")
+        case "write_file":
+            return await _written(call, shell, path, texts["content"])
+        case "edit_file":
+            return await _edited(call, shell, path, texts["old"], texts["new"])
+        case "list_directory":
+            command = f"find {path} -type d \\( -name .git -o -name node_modules \\) -prune -o -type f -print | sort | head -n 1000"
+            return await _ran(call, shell, command)
+        case "search":
+            return await _ran(call, shell, f"grep -rnIE -e {shlex.quote(texts['pattern'])} -- {path} | head -n 300")
+        case _:
+            return await _ran(call, shell, texts["command"])
+
+
+def answer_to(question: str, answers: Mapping[str, str]) -> str:
+    """Return the oracle's answer: for the same question, else for a key whose words the question contains."""
+    wanted = _plain(question)
+    for known, answer in answers.items():
+        if _plain(known) == wanted:
+            return answer
+    return next((answer for known, answer in answers.items() if _plain(known) in wanted), _NO_ANSWER)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^\w]|_", " ", text).casefold().split())
+
+
+async def _ran(call: ToolCall, shell: Shell, command: str) -> ToolResult:
+    result = await shell.run(command, seconds=COMMAND_S, output_bytes=LONGEST_RESULT)
+    if result.succeeded:
+        return ToolResult(call_id=call.id, text=result.output or "(no output)")
+    ended = f"exit code {result.exit_code}" if result.end is CommandEnd.EXITED else str(result.end).replace("_", " ")
+    return _failed(call, f"{result.output}\n[{ended}]".strip())
+
+
+async def _written(call: ToolCall, shell: Shell, path: str, content: str) -> ToolResult:
+    coded = base64.b64encode(content.encode("utf-8", "replace")).decode()
+    if len(coded) > _LARGEST:
+        return _failed(call, f"The content is too long; a file may have {_LARGEST // 4 * 3:,} bytes.")
+    mode = ">"
+    for start in range(0, len(coded) or 1, _CHUNK):
+        part = coded[start : start + _CHUNK]
+        folder = f'mkdir -p -- "$(dirname -- {path})" && ' if mode == ">" else ""
+        result = await _ran(call, shell, f"{folder}printf %s {shlex.quote(part)} | base64 -d {mode} {path}")
+        if result.is_error:
+            return result
+        mode = ">>"
+    return ToolResult(call_id=call.id, text="written")
+
+
+async def _edited(call: ToolCall, shell: Shell, path: str, old: str, new: str) -> ToolResult:
+    read = await shell.run(f"base64 -w0 -- {path}", seconds=COMMAND_S, output_bytes=_LARGEST)
+    if not read.succeeded or read.output_bytes > _LARGEST:
+        return _failed(call, read.output[:500] if not read.succeeded else "The file is too large to edit.")
+    content = base64.b64decode(read.output).decode("utf-8", "replace")
+    if content.count(old) != 1 or not old:
+        return _failed(call, f"`old` occurs {content.count(old) if old else 0} times; it must occur exactly once.")
+    return await _written(call, shell, path, content.replace(old, new))
+
+
+def _failed(call: ToolCall, problem: str) -> ToolResult:
+    return ToolResult(call_id=call.id, text=problem, is_error=True)

@@ -1,0 +1,75 @@
+"""Let a model work in a workspace: its replies call tools, until one calls none or a limit is reached.
+
+Each reply is stored before the next request. If the process is killed, the calls of the stored replies are carried out
+again in a new workspace, and no reply is paid for twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from assay.domain.assessment import Response
+from assay.domain.model import ModelSpec
+from assay.domain.run import CallRecord, ClaimedTrial, Entry
+from assay.domain.scenarios import Scenario
+from assay.domain.suite import CandidateSpec, Message, ToolMessage
+from assay.engine.bench import Bench
+from assay.engine.conversation import candidate_request
+from assay.ports import Workspaces
+
+MOST_TURNS: Final = 100
+"""Maximum replies of a model in one workspace."""
+
+_SYSTEM: Final = (
+    "You work in a repository by calling tools; paths are relative to its root. Carry out the task, check your work by running"
+    " commands, and then answer with a summary of what you changed, without calling a tool."
+)
+
+
+async def work(
+    bench: Bench,
+    workspaces: Workspaces,
+    scenario: Scenario,
+    claimed: ClaimedTrial,
+    candidate: CandidateSpec,
+    model: ModelSpec,
+) -> tuple[Response, tuple[CallRecord, ...]]:
+    """Return the report of the workspace as a response, and the last call, which is not stored yet.
+
+    Raises:
+        GaveUp: the model gave no usable answer, or the budget is spent.
+        CallFailed: the workspace could not be prepared or checked.
+    """
+    opening = candidate_request(bench.plan, claimed, candidate, model)
+    messages: tuple[Message, ...] = (Message(role="system", content=_SYSTEM), *opening.messages)
+    stored = list(claimed.spoken.get(candidate.name, ()))
+    calls: tuple[CallRecord, ...] = ()
+    answer, end = "", "turn limit"
+    async with workspaces.open(scenario, claimed.task.id) as workspace:
+        deadline = asyncio.get_running_loop().time() + 60 * scenario.minutes
+        for _ in range(MOST_TURNS):
+            if asyncio.get_running_loop().time() > deadline:
+                end = "timed_out"
+                break
+            if stored:
+                reply = stored.pop(0)
+            else:
+                if calls:
+                    await bench.journal.record(Entry(trial=claimed.key, calls=calls))
+                request = replace(opening, messages=messages, tools=workspace.tools)
+                async with bench.slots:
+                    answered = await bench.asker.answer(request, lambda reply: None, trial=claimed.key)
+                reply, calls = answered.reply, answered.calls
+            answer = reply.text or answer
+            if not reply.tool_calls:
+                end = "length limit" if reply.truncated else "done"
+                break
+            results = tuple([await workspace.use(call) for call in reply.tool_calls])
+            messages += (
+                ToolMessage(role="assistant", content=reply.text, calls=reply.tool_calls),
+                ToolMessage(role="tool", content="", results=results),
+            )
+        text = await workspace.report(answer=answer, end=end)
+    return Response(candidate=candidate.name, text=text), calls
