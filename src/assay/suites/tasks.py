@@ -220,7 +220,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     persona = rules.persona if keys.persona is None else keys.persona
     if "persona" in node and persona and rules.persona is None:
         node.report("persona", "needs a simulated user.", "Add `user: {model: provider/name}` to the suite.")
-    if not turns and not persona:
+    if not (turns or persona or task.tools):
         return task
     if turns and not task.prompt:
         task = replace(task, prompt=(Message(role="user", content=turns[0].content),))

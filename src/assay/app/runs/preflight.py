@@ -276,7 +276,7 @@ def _requests(
                 # At four characters per token, this is half of the maximum answer, as `likely_tokens` assumes. One round of
                 # tool calls is assumed for each message of the user.
                 calls = tuple(ToolCall(id="", name=tool.name, arguments={}) for tool in request.tools[:1])
-                used = isinstance(request.messages[-1], ToolMessage)
+                used = isinstance(next(reversed(request.messages), None), ToolMessage)
                 text = _UNKNOWN * 2 * (request.parameters.max_tokens or 0)
                 conversation.hear(Reply(text=text, tool_calls=() if used else calls))
             responses[candidate.name] = conversation.response
