@@ -148,7 +148,7 @@ class CommandRunner(Protocol):
         ...
 
 
-class Workspace(Protocol):
+class AgentWorkspace(Protocol):
     """A sandboxed copy of a scenario's repository in which a model works by calling tools."""
 
     @property
@@ -163,10 +163,10 @@ class Workspace(Protocol):
         ...
 
 
-class Workspaces(Protocol):
+class WorkspaceSource(Protocol):
     """Prepares workspaces, a limited number at a time."""
 
-    def open(self, scenario: Scenario, task: str, /) -> AbstractAsyncContextManager[Workspace]:
+    def open(self, scenario: Scenario, task: str, /) -> AbstractAsyncContextManager[AgentWorkspace]:
         """Yield a workspace; raises `CallFailed` if it cannot be prepared."""
         ...
 

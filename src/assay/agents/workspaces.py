@@ -52,7 +52,7 @@ class Work:
 
 
 class OpenWorkspace:
-    """A workspace in which an agent works; implements `ports.Workspace`."""
+    """A workspace in which an agent works; implements `ports.AgentWorkspace`."""
 
     tools = TOOLS
 
@@ -81,7 +81,7 @@ class OpenWorkspace:
 
 
 class Workspaces:
-    """Prepares workspaces, at most one per processor at a time; implements `ports.Workspaces`.
+    """Prepares workspaces, at most one per processor at a time; implements `ports.WorkspaceSource`.
 
     Args:
         choose: returns the sandbox for all commands.

@@ -12,7 +12,7 @@ from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import RunPlan
 from assay.engine.asking import Asks
-from assay.ports import CommandRunner, Pages, TrialJournal, Workers, Workspaces
+from assay.ports import CommandRunner, Pages, TrialJournal, Workers, WorkspaceSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,4 @@ class Bench:
     lottery: ReviewLottery | None = None
     structuring: MutableMapping[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     only_structure: bool = False
-    workspaces: Workspaces | None = None
+    workspaces: WorkspaceSource | None = None

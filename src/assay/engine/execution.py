@@ -22,7 +22,7 @@ from assay.engine.asking import Asker
 from assay.engine.bench import Bench
 from assay.engine.spending import Spending
 from assay.engine.trial import carry_out
-from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers, Workspaces
+from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers, WorkspaceSource
 
 LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""
@@ -54,7 +54,7 @@ class Engine:
     inherited: Mapping[tuple[str, int], Failure] = field(default_factory=dict)
     lottery: ReviewLottery | None = None
     only_structure: bool = False
-    workspaces: Workspaces | None = None
+    workspaces: WorkspaceSource | None = None
 
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
         """Carry out the pending trials of a run, together with other processes that work on it.

@@ -17,7 +17,7 @@ from assay.domain.scenarios import Scenario
 from assay.domain.suite import CandidateSpec, Message, ToolMessage
 from assay.engine.bench import Bench
 from assay.engine.conversation import candidate_request
-from assay.ports import Workspaces
+from assay.ports import WorkspaceSource
 
 MOST_TURNS: Final = 100
 """Maximum replies of a model in one workspace."""
@@ -30,7 +30,7 @@ _SYSTEM: Final = (
 
 async def work(
     bench: Bench,
-    workspaces: Workspaces,
+    workspaces: WorkspaceSource,
     scenario: Scenario,
     claimed: ClaimedTrial,
     candidate: CandidateSpec,
