@@ -77,5 +77,5 @@ def test_compare_page_shows_requests_per_second_and_imported_criteria(assay: Com
         assert "Requests per second" in offered
         assert '<td class="n">0.50</td>' in offered
         shown = client.get("/compare", params={"col": f"{run}~org/a"}).text
-        assert "Criteria that came with the answers" in shown
+        assert "Criteria in the imported file" in shown
         assert "An answer names its source." in shown

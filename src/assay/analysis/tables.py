@@ -76,7 +76,7 @@ def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
     yield Caution(
         code="families",
         text=f"{n_tasks:,} tasks in {n_families:,} {'family' if n_families == 1 else 'families'}{alone}, an effective sample of "
-        f"{effective:.1f}: tasks of a family are not independent, so statements about tasks like these are based on families.",
+        f"{effective:.1f}: tasks of a family are not independent, so conclusions about similar tasks count each family once.",
     )
 
 

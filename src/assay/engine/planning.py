@@ -44,7 +44,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     if joint and len(candidates) < 2 and "judge" in methods:
         raise InputError(
             suite.name,
-            f"a judge that compares needs at least two candidates, and {len(candidates)} would take part.",
+            f"a judge that compares needs at least two candidates, but this run has only {len(candidates)}.",
             remedy="Name more candidates, or set `mode: each` for the judge.",
         )
     parameters = suite.parameters

@@ -40,10 +40,10 @@ def _reference(turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplyScorer(FunctionEvaluator):
-    """Grades replies of conversations with a deterministic scorer.
+    """Uses a deterministic scorer to grade the replies in a conversation.
 
-    A task graded as a whole compares the last reply with its `expected`. A task graded turn by turn compares each reply
-    whose turn has an `expected`; its score is their mean.
+    If a task is graded as a whole, its last reply is compared with its `expected`. If it is graded turn by turn, each reply
+    whose turn has an `expected` is compared with that, and the score is the mean over these turns.
     """
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:

@@ -52,10 +52,10 @@ class BradleyTerry:
     """Strengths in log-odds, centred at 0 over the items that have a strength.
 
     `log_strength`, `elo` (centred at 1500, with 400 points for odds of ten) and `borda` (share of opponents beaten, where a tie
-    counts half) are in the order of `items`. `reason` is `separation` if an item never loses or never wins against the rest,
-    `disconnected` if two groups never met, and `no_comparisons` if there are none; the strengths of the items in `separated`
-    are then None. `independent` is the covariance as if comparisons did not share tasks; `spread` chooses which of the two
-    covariances a range uses.
+    counts half) are in the order of `items`. `reason` says why strengths are missing: `separation` if an item never
+    loses or never wins against the rest, `disconnected` if two groups never met, `no_comparisons` if there are none; the
+    strengths of the items in `separated` are then None. `covariance` allows for comparisons that share tasks, `independent`
+    does not; `spread` selects the one that intervals use.
     """
 
     items: tuple[Hashable, ...]

@@ -49,7 +49,7 @@ def _compare(reader: Connection, writer: Connection, target: Database, table: Ta
         if original is None or copy is None or tuple(original) != tuple(copy):
             raise StoreError(
                 target.where,
-                f"row {number:,} of {table.name} differs from its original, so nothing was kept.",
+                f"row {number:,} of {table.name} differs from its original, so the copy was deleted; the original is unchanged.",
                 remedy="Check both stores with `assay doctor --check-store`.",
             )
 

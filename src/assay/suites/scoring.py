@@ -72,7 +72,9 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
         or others[0].judged
         or others[0].method in ("tests", TOOL_CALLS)
     ):
-        problem = f"is {shown(value)}, expected the judge and the scorer that verifies its responses: [judge, math]."
+        problem = (
+            f"is {shown(value)}, expected `judge` and the scorer that checks the final answers, as in [judge, math]."
+        )
         context.report(path, problem)
         return None
     return replace(judged, verify=others[0])

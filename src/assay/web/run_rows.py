@@ -102,7 +102,7 @@ class AtProviderDocument:
 
 @document
 class LiveRunDocument(RunRowDocument):
-    """A run for the list of runs and its own page.
+    """A run as the list of runs and its own page show it.
 
     `ending` is true while calls of a cancelled run are in progress. `tally` counts assessments by state, and trials without
     assessments, in drawing order. `verdict` is null until it is computed. `action` is the next step: `review`, `retry`, `resume`,

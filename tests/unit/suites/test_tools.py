@@ -82,7 +82,7 @@ TOOL = "tools: [{name: look, answers: dark}]"
         ),
         (f"{TOOL}, expected: look, tool_turns: 0", "expected a whole number"),
         (f"{TOOL}, expected: [{{name: look}}], score: exact", "which only `score: tool_calls` compares."),
-        (f"{TOOL}, expected: look, score: [judge, tool_calls]", "expected the judge and the scorer"),
+        (f"{TOOL}, expected: look, score: [judge, tool_calls]", "expected `judge` and the scorer"),
     ],
 )
 def test_wrong_tools_are_explained(tmp_path: Path, task: str, problem: str) -> None:

@@ -53,7 +53,7 @@ def scenario_suite(
     tiers: Sequence[str] = (),
     skip_warmup: bool = False,
 ) -> Suite:
-    """Return a suite of scenarios below `suites/SUITE/scenarios`, whose candidates are agents.
+    """Build a suite from scenarios below `suites/SUITE/scenarios`, with agents as its candidates.
 
     Args:
         agents: each as `AGENT` or `NAME=AGENT`, such as `echo`, `openai/gpt-5` or `mine=cmd: ./agent.sh`.
@@ -61,7 +61,7 @@ def scenario_suite(
         skip_warmup: True to leave the baseline commands out; such trials are not pooled with others.
 
     Raises:
-        InputError: an unknown scenario, tier or agent, or the problems of a scenario's files.
+        InputError: a scenario, tier or agent is unknown, or a scenario's files have problems.
     """
     base = workspace.folder
     loaded = [

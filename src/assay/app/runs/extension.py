@@ -154,7 +154,7 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
             problem = f"names {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
-            remedy = "A run keeps the columns that its first candidates name. Start a new run with this candidate."
+            remedy = "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
             raise InputError(f"candidate {candidate.name}", problem, remedy=remedy)
 
 

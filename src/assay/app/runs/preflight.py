@@ -307,6 +307,6 @@ def _check_context(workspace: Workspace, request: ModelRequest) -> None:
         what = "the judge's prompt" if request.purpose.role == "judge" else "the prompt"
         raise InputError(
             f"task {request.purpose.task}",
-            f"{what} is about {asked:,} tokens and its answer up to {answered:,} tokens; {request.model.ref} holds {room:,}.",
+            f"{what} has about {asked:,} tokens and its answer up to {answered:,}; the context of {request.model.ref} is {room:,}.",
             remedy="Use `mode: each`, fewer or shorter candidates, a lower max_tokens, or a model with a larger context.",
         )

@@ -27,7 +27,7 @@ _COMMAND: Final = re.compile(r"^.*?(python3? -m vllm\S* .*|vllm run-batch .*)$",
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a progress line with a rate, or a server's line with its version, in a text that is neither JSON nor a table."""
+    """Recognise a log by a progress line with a rate, or by a line with the server's version; JSON and tables are excluded."""
     if sample.rows or b"\0" in sample.head:
         return None
     text = sample.text

@@ -87,7 +87,7 @@ def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Coll
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response for every instance and choice of examples, and its metrics."""
+    """Yield one run, with a response and its metrics for each instance and each set of few-shot examples."""
     documents: dict[str | None, JsonValue] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:

@@ -1,8 +1,8 @@
-"""Store bare scores: one assessment with one grade per row, of which tables have millions.
+"""Store bare scores. Each row becomes one assessment with one grade, and a table may have millions of rows.
 
-Theory. The rows are staged in a temporary table, and one statement for each table copies them from there. That takes a third of the
+The rows are staged in a temporary table, and one statement for each table copies them from there. That takes a third of the
 time of inserting every row into each table, because values are passed from Python to the database only once. Bare scores have no
-text in `body`: readers build such an assessment from its row in `score`.
+text in `body`, because readers can build such an assessment from its row in `score`.
 """
 
 from __future__ import annotations

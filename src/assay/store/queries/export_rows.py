@@ -244,9 +244,10 @@ def _criterion_names(connection: Connection, scope: Scope) -> str:
 
 
 def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int], int]:
-    """Count the trials that earlier runs of the scope planned, by (run, task), for tasks that several runs share.
+    """Count the trials that earlier exported runs planned, by (run, task), for tasks in several runs.
 
-    Trial k of two runs is not the same trial. In a table without a column for the run, later runs continue the count.
+    Trial 3 of one run and trial 3 of another are different trials, so a table without a column for the run numbers trials on from
+    one run to the next.
     """
     table = schema.run_task
     shared = (

@@ -67,7 +67,7 @@ _FIELDS: Final = {
     "--budget": "budget",
     "": "candidates",
 }
-"""Request fields by the command-line option that an error names; errors about a model reference name no option."""
+"""Maps the command-line option that an error names to the request field; errors about a model reference name no option."""
 
 
 @router.post("/api/runs/{run_id}/steer", tags=["runs"])
