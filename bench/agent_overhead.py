@@ -37,9 +37,7 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(f"value = {number}\n" * 40, "utf-8")
     digests = {path.relative_to(fixture).as_posix(): bytes_digest(path.read_bytes()) for path in fixture.rglob("*.py")}
-    scenario = Scenario(
-        folder=".", fixture="repo", files=digests, commands=(CheckCommand(kind="test", command="true"),)
-    )
+    scenario = Scenario(folder=".", fixture="repo", files=digests, commands=(CheckCommand(kind="test", command="true"),))
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()

@@ -94,9 +94,7 @@ def _measure(folder: Path, url: str, requests: int) -> int:
         "tasks: {file: tasks.jsonl, map: {id: id, prompt: prompt, expected: answer}, score: exact}\n"
     )
     environment = {**os.environ, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-bench", "ASSAY_RESULTS": "off"}
-    bare_s, bare_mb, _ = _timed(
-        [sys.executable, __file__, "--bare", url, "tasks.jsonl", "bare.db"], folder, environment
-    )
+    bare_s, bare_mb, _ = _timed([sys.executable, __file__, "--bare", url, "tasks.jsonl", "bare.db"], folder, environment)
     assay = [sys.executable, "-m", "assay", "batch"]
     submit_s, submit_mb, out = _timed([*assay, "submit", "suite.yaml", "--json"], folder, environment)
     run = json.loads(out)["run"]["run_id"]
@@ -119,13 +117,13 @@ def _measure(folder: Path, url: str, requests: int) -> int:
 def _storing_s(folder: Path) -> float:
     """Return the seconds of processors in which SQLite alone inserts the rows of the run."""
     with sqlite3.connect(folder / ".assay" / "assay.db") as source, sqlite3.connect(folder / "rows.db") as target:
-        made = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') ORDER BY type DESC"
+        made = (
+            "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index') ORDER BY type DESC"
+        )
         objects = [row for row in source.execute(made).fetchall() if not row[1].startswith("sqlite_")]
         for _, _, sql in objects:
             target.execute(sql)
-        rows = {
-            name: source.execute(f"SELECT * FROM {name}").fetchall() for kind, name, _ in objects if kind == "table"
-        }
+        rows = {name: source.execute(f"SELECT * FROM {name}").fetchall() for kind, name, _ in objects if kind == "table"}
         began = time.process_time()
         for name, of_table in rows.items():
             if of_table:
@@ -152,14 +150,7 @@ def _bare(url: str, tasks: str, store: str) -> None:
             row = json.loads(line)
             expected[str(number)] = row["answer"]
             messages = [{"role": "user", "content": row["prompt"]}]
-            body = {
-                "model": "bench",
-                "messages": messages,
-                "max_tokens": 16,
-                "temperature": 0.7,
-                "top_p": 1.0,
-                "seed": number,
-            }
+            body = {"model": "bench", "messages": messages, "max_tokens": 16, "temperature": 0.7, "top_p": 1.0, "seed": number}
             request = {"custom_id": str(number), "method": "POST", "url": "/v1/chat/completions", "body": body}
             target.write(json.dumps(request) + "\n")
     with open("bare.jsonl", "rb") as lines:

@@ -58,8 +58,7 @@ def _measure(folder: Path, url: str) -> int:
     tasks = folder / "tasks.jsonl"
     tasks.write_text(
         "".join(
-            f"{json.dumps({'id': f'q{i}', 'prompt': f'repeat the word w{i}', 'answer': f'w{i}'})}\n"
-            for i in range(PROMPTS)
+            f"{json.dumps({'id': f'q{i}', 'prompt': f'repeat the word w{i}', 'answer': f'w{i}'})}\n" for i in range(PROMPTS)
         )
     )
     (folder / "suite.yaml").write_text(

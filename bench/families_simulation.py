@@ -241,9 +241,7 @@ def main() -> int:
         broken += bool(mark)
         print(f"| {line.scenario} | {n_families} | {cells} | {line.ever:.3f} |{mark}", flush=True)
     print(
-        f"\nIn brackets: tasks alone. {broken} promises broken."
-        if broken
-        else "\nIn brackets: tasks alone. All promises hold."
+        f"\nIn brackets: tasks alone. {broken} promises broken." if broken else "\nIn brackets: tasks alone. All promises hold."
     )
     return 1 if broken else 0
 

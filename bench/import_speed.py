@@ -27,19 +27,7 @@ from typing import Any
 
 import orjson
 
-WORDS = [
-    "pedigree",
-    "trajectory",
-    "engineer",
-    "strong",
-    "average",
-    "weak",
-    "company",
-    "degree",
-    "years",
-    "\u2019s",
-    "role",
-]
+WORDS = ["pedigree", "trajectory", "engineer", "strong", "average", "weak", "company", "degree", "years", "\u2019s", "role"]
 
 
 def write_lines(path: Path, lines: int, size: int) -> int:
@@ -199,9 +187,7 @@ def main() -> None:
         bare, mine = size / bare_s, size / ours_s
         print(f"{chosen.lines:,} lines, {size:,.0f} MB")
         print(f"bare loop     {bare_s:7.1f} s  {bare:7.1f} MB/s")
-        print(
-            f"assay import  {ours_s:7.1f} s  {mine:7.1f} MB/s  {mine / bare:.2f} of the bare loop  peak {peak:.0f} MB"
-        )
+        print(f"assay import  {ours_s:7.1f} s  {mine:7.1f} MB/s  {mine / bare:.2f} of the bare loop  peak {peak:.0f} MB")
         compare_scores(folder, chosen.scores)
 
 

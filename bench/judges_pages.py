@@ -55,10 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--assessments", type=int, default=100_000)
     n = parser.parse_args().assessments // 1000 * 1000
-    with (
-        tempfile.TemporaryDirectory() as name,
-        Workspace.open(Path(name), environment={"OPENAI_API_KEY": "k"}) as workspace,
-    ):
+    with tempfile.TemporaryDirectory() as name, Workspace.open(Path(name), environment={"OPENAI_API_KEY": "k"}) as workspace:
         judge = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="gpt-4o-mini"))
         rubric = Rubric(criteria=tuple(Criterion(name=f"criterion {number}") for number in range(1, 5)))
         workspace.journal.open_run(replace(plan(), judges=(judge,), rubric=rubric), tasks(n))
@@ -71,12 +68,8 @@ def main() -> None:
         )  # fmt: skip
         with closing(sqlite3.connect(Path(name) / ".assay" / "assay.db")) as connection:
             fill = FILL.format(body=assessment_bytes(empty).hex())
-            fill = fill.replace(
-                "INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1, false);\n", ""
-            )
-            connection.executescript(
-                "CREATE TEMP TABLE generate (value); INSERT INTO generate VALUES (1), (2), (3), (4);"
-            )
+            fill = fill.replace("INSERT INTO grader VALUES (1, 'judge');\nINSERT INTO run_grader VALUES (1, 1, false);\n", "")
+            connection.executescript("CREATE TEMP TABLE generate (value); INSERT INTO generate VALUES (1), (2), (3), (4);")
             connection.executescript("BEGIN;" + fill + MORE + "COMMIT;")
         asyncio.run(look(workspace))
 

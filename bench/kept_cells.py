@@ -80,9 +80,7 @@ def fill(store: Store, trials: int) -> None:
             scores = {name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1))) for place, name in enumerate(NAMES)}
             graded = Assessment(
                 grades=tuple(
-                    Grade(
-                        candidate=name, criterion="overall", score=score, raw_score=score, min_score=0.0, max_score=1.0
-                    )
+                    Grade(candidate=name, criterion="overall", score=score, raw_score=score, min_score=0.0, max_score=1.0)
                     for name, score in scores.items()
                 ),
                 scores=scores,
@@ -114,8 +112,7 @@ def main() -> int:
         everything = Selection()
         kept = KeptCells(store.archive, everything)
         waiting = [
-            row.key
-            for row in store.archive.assessments.matching(everything, states=frozenset({AssessmentState.PENDING}))
+            row.key for row in store.archive.assessments.matching(everything, states=frozenset({AssessmentState.PENDING}))
         ]
 
         def refreshed() -> Report:

@@ -102,9 +102,7 @@ async def bare_ms(ask: Callable[[int], Awaitable[object]], *, prompts: int, conc
 
 async def command_alone(*, prompts: int, concurrency: int) -> float:
     async def ask(number: int) -> None:
-        process = await asyncio.create_subprocess_exec(
-            "echo", f"say {number}", stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = await asyncio.create_subprocess_exec("echo", f"say {number}", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         await process.communicate()
 
     return await bare_ms(ask, prompts=prompts, concurrency=concurrency)
@@ -153,9 +151,7 @@ def main() -> int:
         server.terminate()
     print(f"echo: {statistics.median(echo):.2f} ms a trial, which is taken from the others")
     added = {
-        kind: statistics.median(
-            all_in - own - nothing for all_in, own, nothing in zip(times, alone[kind], echo, strict=True)
-        )
+        kind: statistics.median(all_in - own - nothing for all_in, own, nothing in zip(times, alone[kind], echo, strict=True))
         for kind, times in whole.items()
     }
     for kind, rest in added.items():

@@ -39,9 +39,7 @@ def filled(path: Path, runs: int, events: int) -> None:
         database.execute("BEGIN")
         columns = [row[1] for row in database.execute("PRAGMA table_info(run)")]
         (first,) = database.execute("SELECT * FROM run").fetchall()
-        (content,) = database.execute(
-            "SELECT content FROM body WHERE key = ?", (first[columns.index("plan_key")],)
-        ).fetchone()
+        (content,) = database.execute("SELECT content FROM body WHERE key = ?", (first[columns.index("plan_key")],)).fetchone()
         database.executemany("INSERT INTO suite VALUES (?, ?)", [(100 + n, f"suite-{n}") for n in range(20)])
         names = [(200 + n, f"model-{n}", f"model-{n}") for n in range(30)]
         database.executemany("INSERT INTO candidate VALUES (?, ?, ?)", names)
@@ -55,23 +53,15 @@ def filled(path: Path, runs: int, events: int) -> None:
             }  # fmt: skip
             own = json.loads(content) | {"id": run_id, "suite": f"suite-{n % 20}", "seed": n}
             database.execute("INSERT INTO body VALUES (?, ?)", (1_000_000 + n, json.dumps(own).encode()))
-            database.execute(
-                f"INSERT INTO run VALUES ({','.join('?' * len(columns))})", [run_row[name] for name in columns]
-            )
+            database.execute(f"INSERT INTO run VALUES ({','.join('?' * len(columns))})", [run_row[name] for name in columns])
             for place in range(3):
                 who = (n + place) % 30
-                database.execute(
-                    "INSERT INTO run_candidate VALUES (?, ?, ?, ?)", (key, 200 + who, place, f"model-{who}")
-                )
+                database.execute("INSERT INTO run_candidate VALUES (?, ?, ?, ?)", (key, 200 + who, place, f"model-{who}"))
             waits = 5 if n % 10 == 0 else 0
             tallies = [("trial", "approved", 95), ("trial", "needs_review", waits), ("assessment", "approved", 95),
                        ("assessment", "pending", waits)]  # fmt: skip
-            database.executemany(
-                "INSERT INTO run_tally VALUES (?, ?, ?, ?)", [(key, *tally) for tally in tallies if tally[2]]
-            )
-            database.execute(
-                "INSERT INTO run_task VALUES (?, 0, ?, 'task-0', 'Task', 1.0, 100, ?)", (key, task, 1_000_000 + n)
-            )
+            database.executemany("INSERT INTO run_tally VALUES (?, ?, ?, ?)", [(key, *tally) for tally in tallies if tally[2]])
+            database.execute("INSERT INTO run_task VALUES (?, 0, ?, 'task-0', 'Task', 1.0, 100, ?)", (key, task, 1_000_000 + n))
         _decided(database, runs, events, task)
         database.execute("COMMIT")
         database.execute("ANALYZE")

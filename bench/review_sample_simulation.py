@@ -205,9 +205,7 @@ def measured(scenario: Scenario, n_benchmarks: int, seed: int) -> Line:
         ratio = half_width(pairs[0]) / np.maximum(half_width(alone), 1e-12)
         # All candidates are equal, so that Holm errs exactly if its smallest p does.
         false_better = np.array([holm(column).min() <= 0.05 for column in p.T])
-        parts_done.append(
-            tuple(np.asarray(c, np.float64) for c in (covered, p[0] > 0.05, false_better, one.lam, ratio))
-        )
+        parts_done.append(tuple(np.asarray(c, np.float64) for c in (covered, p[0] > 0.05, false_better, one.lam, ratio)))
     columns = [np.concatenate(column) for column in zip(*parts_done, strict=True)]
     return Line(
         covered=float(columns[0].mean()),
@@ -238,9 +236,7 @@ def check_public_functions(seed: int) -> None:
     for row in range(5):
         kept = benchmarks.sampled[row] & benchmarks.kept[row, 0]
         human = np.where(kept, benchmarks.human[row, 0], np.nan)
-        answer = partial_review(
-            task, benchmarks.judge[row, 0], human, random=True, sampled=benchmarks.sampled[row]
-        ).calibrated
+        answer = partial_review(task, benchmarks.judge[row, 0], human, random=True, sampled=benchmarks.sampled[row]).calibrated
         assert answer.mean is not None
         assert abs(answer.mean - float(core.estimate[row])) < 1e-9
         alone = Drawn(
@@ -285,9 +281,7 @@ def main() -> int:
     check_public_functions(options.seed)
     # Two standard errors of a share of 95% from so many benchmarks: with 180 lines, one and a half would break some by chance.
     slack = 2 * (0.95 * 0.05 / n_benchmarks) ** 0.5
-    print(
-        "| scenario | tasks | trials | reviewed | mean covered | pair covered | any of 5 false | judge's weight | width |"
-    )
+    print("| scenario | tasks | trials | reviewed | mean covered | pair covered | any of 5 false | judge's weight | width |")
     print("|" + " --- |" * 9)
     broken = 0
     for place, scenario in enumerate(scenarios(quick=options.quick)):

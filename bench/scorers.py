@@ -96,9 +96,7 @@ def main() -> int:
         mine, bare = (statistics.median(side) for side in zip(*rounds, strict=True))
         missed = missed or (asked.limit is not None and mine > asked.limit * bare)
         promise = "" if mine <= 2 * bare else "   over the 2 x promised"
-        print(
-            f"{name:10} {1 / mine:10,.0f}/s   library alone {1 / bare:10,.0f}/s   {mine / bare:.2f} x its time{promise}"
-        )
+        print(f"{name:10} {1 / mine:10,.0f}/s   library alone {1 / bare:10,.0f}/s   {mine / bare:.2f} x its time{promise}")
     return int(missed)
 
 

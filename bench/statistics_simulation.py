@@ -231,11 +231,7 @@ def difference_like_these(a: Draw, b: Draw, weights: Floats) -> Iterator[tuple[s
     used = np.where((n_a > 0) & (n_b > 0), weights, 0.0)
     across = across_tasks(mean_a - mean_b, used)
     answered = (across.n_tasks >= 2) & ~across.constant
-    yield (
-        "paired, CR2, Kish df (ours)",
-        around(across.estimate, np.sqrt(across.variance), t_quantile(across.df)),
-        answered,
-    )
+    yield ("paired, CR2, Kish df (ours)", around(across.estimate, np.sqrt(across.variance), t_quantile(across.df)), answered)
     share = shares_of(used)
     cr1 = cr1_error(mean_a - mean_b, across.estimate, share, across.n_tasks)
     yield "paired, CR1, z", around(across.estimate, cr1, Z), answered
@@ -332,9 +328,7 @@ def over_tasks(benchmarks: int, seed: int) -> Iterator[Row]:
         agree(a, b, weights, joint=False)
         share = shares_of(np.where(a.counted.any(axis=2), weights, 0.0))
         shared = shares_of(np.where(a.counted.any(axis=2) & b.counted.any(axis=2), weights, 0.0))
-        yield from judged(
-            "mean, tasks like these", scenario, mean_like_these(a, weights), a.population, promised=promised
-        )
+        yield from judged("mean, tasks like these", scenario, mean_like_these(a, weights), a.population, promised=promised)
         yield from judged(
             "mean, these tasks", scenario, mean_these(a, weights), (share * a.truth).sum(axis=1), promised=promised
         )
@@ -531,9 +525,7 @@ def main() -> int:
     promised = sum(row.promised for row in rows)
     print(f"{promised} promises, {len(broken)} broken", file=sys.stderr)
     for row in broken:
-        print(
-            f"broken: {row.question}: {row.scenario}: covered {row.covered}, rejected {row.rejected}", file=sys.stderr
-        )
+        print(f"broken: {row.question}: {row.scenario}: covered {row.covered}, rejected {row.rejected}", file=sys.stderr)
     return 1 if broken else 0
 
 

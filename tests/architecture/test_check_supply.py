@@ -84,9 +84,7 @@ def test_a_lock_is_read_with_versions_hashes_and_needers(check: ModuleType) -> N
         ("all", ["assay-bench[zstd]"], "all: there is no extra 'zstd'"),
     ],
 )
-def test_a_requirement_that_is_not_locked_is_named(
-    check: ModuleType, part: str, needs: list[str], problem: str
-) -> None:
+def test_a_requirement_that_is_not_locked_is_named(check: ModuleType, part: str, needs: list[str], problem: str) -> None:
     base, test = check.read_lock(BASE), check.read_lock(TEST)
     assert list(check.uncovered(PROJECT, base, test)) == []
     project = {**PROJECT, "optional-dependencies": {**PROJECT["optional-dependencies"], part: needs}}
@@ -174,9 +172,7 @@ def test_an_audit_that_hangs_is_ended(check: ModuleType, monkeypatch: pytest.Mon
 
 def test_the_lock_files_cover_the_project_and_every_extra(check: ModuleType) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    base, test = (
-        check.read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8")) for name in ("base", "test")
-    )
+    base, test = (check.read_lock((ROOT / "requirements" / f"{name}.lock").read_text("utf-8")) for name in ("base", "test"))
     assert list(check.uncovered(project, base, test)) == []
     assert {"distributed", "json5"} <= {entry.name for entry in test}
     (extras,) = re.findall(r"^Extras: (.*?)\. ", (ROOT / "README.md").read_text("utf-8"), re.M)

@@ -233,9 +233,7 @@ def keys_of(document: Any) -> set[str]:
         ("doctor", ("assay doctor",)),
     ],
 )
-def test_every_key_a_command_prints_is_documented(
-    printed: dict[str, Any], which: str, headings: tuple[str, ...]
-) -> None:
+def test_every_key_a_command_prints_is_documented(printed: dict[str, Any], which: str, headings: tuple[str, ...]) -> None:
     of_calls = keys_of(printed[which].pop("call", {})) if which == "review show" else set()
     assert sorted(keys_of(printed[which]) - documented(*headings) - of_calls) == []
 

@@ -142,9 +142,7 @@ def asker(store: Store, server: Server) -> Asker:
     return Asker(spending=spending, journal=ledger, directory=directory, clock=FakeClock(), listener=nobody)
 
 
-async def ask_many(
-    asking: Asker, times: int, *, at_once: int = 5, request: ModelRequest = REQUEST
-) -> list[GaveUp | None]:
+async def ask_many(asking: Asker, times: int, *, at_once: int = 5, request: ModelRequest = REQUEST) -> list[GaveUp | None]:
     slots = asyncio.Semaphore(at_once)
 
     async def ask() -> GaveUp | None:

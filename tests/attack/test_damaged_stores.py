@@ -176,9 +176,7 @@ def test_an_import_of_each_format_leaves_a_store_without_damage(assay: Command, 
 
 
 def test_results_folders_of_two_stores_are_restored_together(assay: Command, project: Path) -> None:
-    (project / "s.yaml").write_text(
-        "candidates: [echo]\ntasks: [{id: t, prompt: x, expected: x, score: exact}]\n", "utf-8"
-    )
+    (project / "s.yaml").write_text("candidates: [echo]\ntasks: [{id: t, prompt: x, expected: x, score: exact}]\n", "utf-8")
     runs = [assay("run", "s.yaml", "--store", name, "--json").document["run_id"] for name in ("one.db", "two.db")]
     restored = assay("import", "results", "--rebuild")
     assert restored.code == 0, restored.err
@@ -190,9 +188,7 @@ def test_results_folders_of_two_stores_are_restored_together(assay: Command, pro
 def test_an_imported_amount_without_bounds_is_unknown(assay: Command, project: Path, cost: str) -> None:
     rows = "".join(f"t{n},bob,1,y,{cost},{cost}\n" for n in range(3))
     (project / "rows.csv").write_text(f"t,c,s,a,usd,took\n{rows}", "utf-8")
-    (project / "map.yaml").write_text(
-        "{task: t, candidate: c, score: s, answer: a, cost_usd: usd, latency_s: took}", "utf-8"
-    )
+    (project / "map.yaml").write_text("{task: t, candidate: c, score: s, answer: a, cost_usd: usd, latency_s: took}", "utf-8")
     assert assay("import", "rows.csv", "--map", "map.yaml").code == 0
     (run,) = assay("runs", "--json").document["runs"]
     assert not run["cost_usd"]

@@ -257,16 +257,9 @@ def test_a_repository_cannot_name_a_program_for_git(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     suite = project / "s.yaml"
-    suite.write_text(
-        "name: s\ncandidates: [echo]\ntasks: [{id: t, prompt: hello, expected: x, score: exact}]\n", "utf-8"
-    )
+    suite.write_text("name: s\ncandidates: [echo]\ntasks: [{id: t, prompt: hello, expected: x, score: exact}]\n", "utf-8")
     author = ("-c", "user.name=a", "-c", "user.email=a@example.com")
-    for command in (
-        ("init",),
-        ("add", "."),
-        (*author, "commit", "-m", "a"),
-        ("config", "core.fsmonitor", str(program)),
-    ):
+    for command in (("init",), ("add", "."), (*author, "commit", "-m", "a"), ("config", "core.fsmonitor", str(program))):
         subprocess.run(["git", "-C", str(project), *command], check=True, capture_output=True)
     with Workspace.open(project, environment={}) as workspace:
         ahead = preflight.look_ahead(workspace, preflight.load(workspace, suite), RunOptions())
@@ -278,12 +271,7 @@ def test_a_repository_cannot_name_a_program_for_git(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_user_is_refused_by_name(tmp_path: Path) -> None:
-    owners, modes, names, places = (
-        (65534, 1, 1000, 4242),
-        (0o644, 0o666, 0o646),
-        ("assay.yaml", ".env"),
-        ("", "..", "../.."),
-    )
+    owners, modes, names, places = ((65534, 1, 1000, 4242), (0o644, 0o666, 0o646), ("assay.yaml", ".env"), ("", "..", "../.."))
     mine = [(0, mode) for mode in (0o666, 0o646, 0o602)]
     tried = through = 0
     for (owner, mode), name, place in product([*product(owners, modes), *mine], names, places):

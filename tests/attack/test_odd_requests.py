@@ -72,9 +72,7 @@ def test_half_a_character_in_a_calibration_is_no_500(client: TestClient, field: 
 
 @pytest.mark.parametrize("judge", ["echo", "echo/x", "replay/none.jsonl", "nobody/x", "", "\ud800", "openai/x\0"])
 @pytest.mark.parametrize("only_look", [True, False])
-def test_a_judge_that_cannot_grade_is_no_500(
-    client: TestClient, workspace: Workspace, judge: str, only_look: bool
-) -> None:
+def test_a_judge_that_cannot_grade_is_no_500(client: TestClient, workspace: Workspace, judge: str, only_look: bool) -> None:
     (run,) = workspace.archive.runs.matching(Selection())
     assert status(client, f"/api/runs/{run.id}/regrade", {"judge": judge, "only_look": only_look}) in (400, 404, 422)
 

@@ -40,11 +40,7 @@ def rows(project: Path) -> Path:
 def test_pipes_devices_and_huge_files_are_refused(assay: Command) -> None:
     held = 0
     for option in OPTIONS:
-        for place, problem in (
-            ("pipe", "not a regular file"),
-            ("/dev/zero", "not a regular file"),
-            ("huge", "has 20,480 MB"),
-        ):
+        for place, problem in (("pipe", "not a regular file"), ("/dev/zero", "not a regular file"), ("huge", "has 20,480 MB")):
             refused = assay("import", "rows.csv", option, place)
             held += refused.code != 2 or problem not in refused.err
     figures.publish("file of an option that is a pipe, a device or huge", tried=12, through=held)
@@ -66,8 +62,4 @@ def test_a_document_of_many_short_values_is_refused() -> None:
 
 
 def test_aliases_that_stay_small_are_followed() -> None:
-    assert parse_yaml(b"a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n") == {
-        "a": {"x": 1},
-        "b": {"x": 1},
-        "c": {"x": 1, "y": 2},
-    }
+    assert parse_yaml(b"a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n") == {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}

@@ -35,9 +35,7 @@ def project(tmp_path: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize(
-    "name", ["/dev/zero", "../others/a.jsonl", "../others/gone.jsonl", "link.jsonl", ".env", "a\0b"]
-)
+@pytest.mark.parametrize("name", ["/dev/zero", "../others/a.jsonl", "../others/gone.jsonl", "link.jsonl", ".env", "a\0b"])
 def test_an_outside_name_tells_nothing_about_the_file(project: Path, name: str) -> None:
     (project / "link.jsonl").symlink_to("/dev/zero")
     (project / ".env").write_text("KEY=secret")

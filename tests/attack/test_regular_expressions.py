@@ -27,94 +27,10 @@ SOURCE: Final = Path(assay.__file__).parent
 VERBS: Final = {"search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "split": 3, "sub": 4, "subn": 4}
 """Functions of `re`, and the place of the flags among their arguments."""
 ALPHABETS: Final = (
-    *(
-        "1",
-        "1,",
-        "1.",
-        "1 ",
-        " 1",
-        "-1",
-        "a",
-        "a ",
-        "A ",
-        "a1",
-        "a.",
-        "a-",
-        "a_",
-        "a=",
-        "a:",
-        "a/",
-        "a@",
-        "é",
-        "分",
-        "\u2014",
-    ),
-    *(
-        " ",
-        "\n",
-        "\t",
-        "\r",
-        " \n",
-        "\n\n\n ",
-        "a\n",
-        ".\n",
-        "\xa0",
-        "(",
-        ")",
-        "[",
-        "]",
-        "{",
-        "}",
-        "<",
-        ">",
-        "((",
-        "[[",
-        "{{",
-    ),
-    *(
-        "()",
-        "[]",
-        "{}",
-        "](",
-        "[{",
-        "a(",
-        "<a",
-        "<a ",
-        "</",
-        "<!--",
-        '"',
-        "'",
-        "`",
-        '"a',
-        '"a"',
-        "'a'",
-        '\\"',
-        "\\",
-        "\\{",
-    ),
-    *(
-        "\\frac",
-        "/",
-        "//",
-        "*",
-        "**",
-        "_",
-        "-",
-        "- ",
-        "---\n",
-        "|",
-        "| ",
-        "|-",
-        "#",
-        "# ",
-        "> ",
-        "=",
-        "$",
-        "%",
-        "&",
-        "!",
-        "?",
-    ),
+    *("1", "1,", "1.", "1 ", " 1", "-1", "a", "a ", "A ", "a1", "a.", "a-", "a_", "a=", "a:", "a/", "a@", "é", "分", "\u2014"),
+    *(" ", "\n", "\t", "\r", " \n", "\n\n\n ", "a\n", ".\n", "\xa0", "(", ")", "[", "]", "{", "}", "<", ">", "((", "[[", "{{"),
+    *("()", "[]", "{}", "](", "[{", "a(", "<a", "<a ", "</", "<!--", '"', "'", "`", '"a', '"a"', "'a'", '\\"', "\\", "\\{"),
+    *("\\frac", "/", "//", "*", "**", "_", "-", "- ", "---\n", "|", "| ", "|-", "#", "# ", "> ", "=", "$", "%", "&", "!", "?"),
     *("+", "~", "@", "^", ".", ",", ";", ":", ": ", "“", '{"a":1,', "```\n", "://", "the ", "is ", "not "),
 )
 SHORT, LONG = 1_000, 8_000
@@ -212,9 +128,7 @@ def expressions() -> Iterator[Expression]:
             name = ".".join(("assay", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
             methods = _methods([tree])
             names, assigned = vars(importlib.import_module(name)), _assigned(tree)
-            others = frozenset(
-                verb for base, verbs in methods.items() if base not in assigned.values() for verb in verbs
-            )
+            others = frozenset(verb for base, verbs in methods.items() if base not in assigned.values() for verb in verbs)
             for call, verb in calls:
                 source = _value(call.args[0], names)
                 if source is None or isinstance(source, re.Pattern):
@@ -330,7 +244,4 @@ def test_a_megabyte_of_the_slowest_text_is_searched_in_linear_time() -> None:
                 slowest = max(expression.texts(), key=lambda text: expression.takes(use, text, LONG))
                 short, long = expression.takes(use, slowest, 20_000), expression.takes(use, slowest, 200_000)
                 assert long < max(10 * NOISE_S, 40 * short), (expression.place, slowest)
-                assert expression.takes(use, slowest, 1_000_000) < max(50 * NOISE_S, 20 * long), (
-                    expression.place,
-                    slowest,
-                )
+                assert expression.takes(use, slowest, 1_000_000) < max(50 * NOISE_S, 20 * long), (expression.place, slowest)

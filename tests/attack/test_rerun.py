@@ -117,23 +117,12 @@ def test_two_hundred_kills_leave_no_attempt_without_its_event(
 
     def start(key: AssessmentKey) -> forked.Process:
         return forked.start(
-            "review",
-            "rerun",
-            f"a{key}",
-            "--reason",
-            "why",
-            "--force",
-            "--reviewer",
-            "rita",
-            folder=project,
-            **variables,
+            "review", "rerun", f"a{key}", "--reason", "why", "--force", "--reviewer", "rita", folder=project, **variables
         )
 
     def keys() -> list[AssessmentKey]:
         with closing(sqlite3.connect(store)) as connection:
-            rows = connection.execute(
-                "SELECT key FROM assessment WHERE state <> ?", (AssessmentState.SUPERSEDED.value,)
-            )
+            rows = connection.execute("SELECT key FROM assessment WHERE state <> ?", (AssessmentState.SUPERSEDED.value,))
             return [AssessmentKey(row[0]) for row in rows]
 
     start(keys()[0]).communicate()  # the first one also starts the process that forks the others

@@ -114,9 +114,7 @@ def test_a_store_that_is_moved_and_moved_back_goes_on(store: Store, place: Path)
         assert connection.execute("SELECT count(*) FROM review_event").fetchone() == (1,)
 
 
-def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_run_over_a_deleted_store_stops_and_keeps_its_results(assay: Command, server: ModelServer, project: Path) -> None:
     usual = server.answer
 
     def answer(call: Call) -> object:

@@ -37,9 +37,7 @@ def assert_derived_agrees(url: str) -> None:
                 ("standing", trial, trial.c.standing),
                 ("assessment", assessment, assessment.c.state),
             ):
-                rows = connection.execute(
-                    select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column)
-                )
+                rows = connection.execute(select(table.c.run_key, column, func.count()).group_by(table.c.run_key, column))
                 counted.update({(run, subject, state): n for run, state, n in rows})
             kept = {(row.run_key, row.subject, row.state): row.n for row in connection.execute(select(tally)) if row.n}
             assert kept == counted
@@ -54,9 +52,7 @@ def assert_derived_agrees(url: str) -> None:
                 states = frozenset(
                     AssessmentState(state)
                     for state in connection.execute(
-                        select(assessment.c.state).where(
-                            assessment.c.trial_key == row.key, assessment.c.state != "superseded"
-                        )
+                        select(assessment.c.state).where(assessment.c.trial_key == row.key, assessment.c.state != "superseded")
                     ).scalars()
                 )
                 resting = TrialState(row.rest or row.state)

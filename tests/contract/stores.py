@@ -78,8 +78,7 @@ def a_task(
         family=family,
         weight=weight,
         snippets=tuple(
-            Snippet(candidate=name, files=(SourceFile(path="", content=text),))
-            for name, text in (snippets or {}).items()
+            Snippet(candidate=name, files=(SourceFile(path="", content=text),)) for name, text in (snippets or {}).items()
         ),
     )
 
@@ -100,9 +99,7 @@ def a_plan(
         suite=suite,
         copy=SuiteCopy(path="suite.yaml", text=f"name: {suite}\n", digest=f"digest-of-{suite}"),
         candidates=tuple(CandidateSpec(name=name) for name in candidates),
-        judges=tuple(
-            JudgeSpec(name=name, model=ECHO, parameters=Parameters(temperature=judge_temperature)) for name in judges
-        ),
+        judges=tuple(JudgeSpec(name=name, model=ECHO, parameters=Parameters(temperature=judge_temperature)) for name in judges),
         rubric=Rubric(criteria=tuple(Criterion(name=name, weight=weight) for name, weight in WEIGHTS.items())),
         policy=Policy.EVERY,
         parameters=Parameters(temperature=0.7),
@@ -115,9 +112,7 @@ def a_plan(
 
 
 def planned(*tasks: Task, trials: int = 1) -> list[PlannedTask]:
-    return [
-        PlannedTask(task=task, position=position, trials=range(1, trials + 1)) for position, task in enumerate(tasks)
-    ]
+    return [PlannedTask(task=task, position=position, trials=range(1, trials + 1)) for position, task in enumerate(tasks)]
 
 
 def a_call(
@@ -139,9 +134,7 @@ def a_call(
     return CallRecord(request=request, reply=reply, failure=None, number=1, started="2025-01-02T03:04:05.678Z")
 
 
-def grades(
-    scores: Mapping[str, Mapping[str, float | None]], *, flags: Sequence[Flag] = (), raw: str = ""
-) -> Assessment:
+def grades(scores: Mapping[str, Mapping[str, float | None]], *, flags: Sequence[Flag] = (), raw: str = "") -> Assessment:
     """An assessment from the score on 0 to 1 of each candidate on each criterion."""
     return Assessment(
         grades=tuple(
@@ -201,17 +194,9 @@ def judged(
     )
 
 
-def a_decision(
-    verb: Verb, key: int, *, reviewer: str = "rita", idempotency: str | None = None, **more: Any
-) -> Decision:
+def a_decision(verb: Verb, key: int, *, reviewer: str = "rita", idempotency: str | None = None, **more: Any) -> Decision:
     return Decision(
-        assessment=AssessmentKey(key),
-        verb=verb,
-        reviewer=reviewer,
-        via=Via.SCRIPT,
-        displayed=False,
-        key=idempotency,
-        **more,
+        assessment=AssessmentKey(key), verb=verb, reviewer=reviewer, via=Via.SCRIPT, displayed=False, key=idempotency, **more
     )
 
 

@@ -119,11 +119,7 @@ def test_a_task_that_changed_is_another_task_and_said_to_be(store: Store) -> Non
     run_all(store, OLD, 0.1)
     run_all(store, NEW, 0.9)
     columns = store.archive.scores.columns(EVERYTHING)
-    assert sorted((label.task, label.changed) for label in columns.tasks) == [
-        ("auth", True),
-        ("auth", True),
-        ("pay", False),
-    ]
+    assert sorted((label.task, label.changed) for label in columns.tasks) == [("auth", True), ("auth", True), ("pay", False)]
     pay = next(label for label in columns.tasks if label.task == "pay")
     assert (pay.weight, pay.thing) == (5.0, "Payments")  # the newest selected run's
     for code, label in enumerate(columns.tasks):
@@ -260,9 +256,7 @@ def test_with_a_judge_trials_are_excluded_as_if_only_it_had_graded(store: Store)
     rows = [row for row in store.archive.assessments.matching(EVERYTHING) if row.grader == "second"]
     store.decisions.decide([a_decision(Verb.REJECT, rows[0].key, reason="no")])
     whole = Excluded(pending=0, rejected=0, failed=0, superseded=0, partly=2)
-    assert (
-        store.archive.scores.excluded(EVERYTHING) == store.archive.scores.excluded(Selection(tasks=("auth",))) == whole
-    )
+    assert store.archive.scores.excluded(EVERYTHING) == store.archive.scores.excluded(Selection(tasks=("auth",))) == whole
     assert store.archive.scores.excluded(Selection(judges=("first",))).pending == 0
     second = store.archive.scores.excluded(Selection(judges=("second",)))
     assert second == Excluded(pending=2, rejected=1, failed=0, superseded=0)
@@ -319,11 +313,7 @@ def test_assessment_details_show_the_graded_text_and_its_call(store: Store) -> N
     entry = judged(trial, candidate="alice", assessment=plain_grades(0.5, ["alice"]), finished=False)
     answer = (Response(candidate="alice", text="A", truncated=True), 0)
     ((new, _),) = entry.assessments
-    wait(
-        store.journal.record(
-            Entry(trial=trial.key, calls=(a_call(trial),), responses=(answer,), assessments=((new, 0),))
-        )
-    )
+    wait(store.journal.record(Entry(trial=trial.key, calls=(a_call(trial),), responses=(answer,), assessments=((new, 0),))))
     wait(store.journal.record(judged(trial, candidate="bob", assessment=plain_grades(0.5, ["bob"]))))
     of_alice, of_bob = store.archive.assessments.matching(EVERYTHING)
     detail = store.archive.assessments.detail(of_alice.key)
@@ -483,9 +473,7 @@ def regraded(store: Store, identifier: str = REGRADE, *, of: str = OLD, judge: s
 def counted(store: Store, *runs: str) -> list[tuple[str, float]]:
     """(candidate, score) of everything that counts in these runs."""
     columns = store.archive.scores.columns(Selection(runs=runs))
-    return sorted(
-        (columns.candidates[c], round(float(s), 6)) for c, s in zip(columns.candidate, columns.score, strict=True)
-    )
+    return sorted((columns.candidates[c], round(float(s), 6)) for c, s in zip(columns.candidate, columns.score, strict=True))
 
 
 @pytest.fixture

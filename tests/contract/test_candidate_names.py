@@ -25,9 +25,7 @@ def a_run(store: Store, run: str, candidates: tuple[str, ...], value: float) -> 
     for trial in store.journal.claim(RunId(run), limit=9):
         said = Response(candidate=candidates[0], text=f"by {candidates[0]}")
         calls = [a_call(trial, candidate=candidates[0])]
-        entry = judged(
-            trial, plain_grades(value, candidates), state=AssessmentState.EXEMPT, responses=[said], calls=calls
-        )
+        entry = judged(trial, plain_grades(value, candidates), state=AssessmentState.EXEMPT, responses=[said], calls=calls)
         wait(store.journal.record(entry))
 
 
@@ -42,8 +40,7 @@ def misspelt(store: Store) -> Store:
 def means(store: Store) -> dict[str, float]:
     columns = store.archive.scores.columns(Selection())
     return {
-        name: round(float(columns.score[columns.candidate == code].mean()), 6)
-        for code, name in enumerate(columns.candidates)
+        name: round(float(columns.score[columns.candidate == code].mean()), 6) for code, name in enumerate(columns.candidates)
     }
 
 

@@ -71,9 +71,7 @@ def test_a_rejection_keeps_the_trial_out(store: Store, url: str) -> None:
 def test_a_corrected_criterion_recomputes_the_candidate(store: Store) -> None:
     low = grades({"alice": {"integrity": 0.4, "fitness": 0.7}, "bob": {"integrity": 0.1, "fitness": 0.1}})
     (row,) = with_assessments(store, low)
-    store.decisions.decide(
-        [a_decision(Verb.CORRECT, row.key, corrections={("alice", "integrity"): 1.0}, reason="right")]
-    )
+    store.decisions.decide([a_decision(Verb.CORRECT, row.key, corrections={("alice", "integrity"): 1.0}, reason="right")])
     detail = store.archive.assessments.detail(row.key)
     assert detail.row.state is AssessmentState.CORRECTED
     assert detail.row.assessment.scores == pytest.approx({"alice": (2 * 1.0 + 0.7) / 3, "bob": 0.1})

@@ -147,7 +147,5 @@ def test_a_newer_grading_takes_the_place_of_the_older_one(store: Store) -> None:
     whole = [(d.row.run_id, d.row.k, why) for d, why in store.archive.exports.assessments(EVERYTHING, everything=True)]
     assert whole == [(FIRST, 1, NotCounted.GRADED_ANEW), (FIRST, 2, None), (SECOND, 1, None)]
     columns = store.archive.scores.columns(EVERYTHING)
-    assert sorted(columns.score.tolist()) == sorted(
-        r.score for r in store.archive.exports.score_rows(EVERYTHING) if r.score
-    )
+    assert sorted(columns.score.tolist()) == sorted(r.score for r in store.archive.exports.score_rows(EVERYTHING) if r.score)
     assert np.isfinite(columns.score).all()

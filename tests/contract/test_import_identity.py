@@ -44,9 +44,7 @@ def counted(workspace: Workspace) -> dict[tuple[str, str, int], float]:
     columns = workspace.archive.scores.columns(Selection())
     return {
         (columns.tasks[task].task, columns.candidates[candidate], int(trial)): float(score)
-        for task, candidate, trial, score in zip(
-            columns.task, columns.candidate, columns.trial, columns.score, strict=True
-        )
+        for task, candidate, trial, score in zip(columns.task, columns.candidate, columns.trial, columns.score, strict=True)
     }
 
 
@@ -124,9 +122,7 @@ def test_samples_that_two_evaluations_share_are_stored_once(workspace: Workspace
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_terminal_bench_job_without_its_set_up_counts_once(
-    workspace: Workspace, tmp_path: Path, reverse: bool
-) -> None:
+def test_a_terminal_bench_job_without_its_set_up_counts_once(workspace: Workspace, tmp_path: Path, reverse: bool) -> None:
     rows = [files.terminal_bench_trial("t", trial, trial == 1) | {"id": f"u{trial}"} for trial in (1, 2)]
     results = files.put(tmp_path / "job/results.json", files.terminal_bench_job(*rows))
     files.put(tmp_path / "job/run_metadata.json", files.terminal_bench_set_up())
@@ -146,9 +142,7 @@ def edited(value: str, at: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("edited_at", ["2026-03-02T10:00:00Z", "2001-03-02T10:00:00Z"])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_an_edited_log_replaces_the_log_it_edits(
-    workspace: Workspace, tmp_path: Path, reverse: bool, edited_at: str
-) -> None:
+def test_an_edited_log_replaces_the_log_it_edits(workspace: Workspace, tmp_path: Path, reverse: bool, edited_at: str) -> None:
     """Also if the editor's clock was behind that of the log: an edit is always later than what it edits."""
     first = files.put(tmp_path / "1.json", a_log(a_sample(1), a_sample(2, "I")))
     second = files.put(tmp_path / "2.json", a_log(a_sample(1), edited("C", edited_at)))
@@ -193,10 +187,7 @@ def test_reviews_of_unchanged_results_are_kept_and_others_named(workspace: Works
     }
     assert values(workspace) == [("1", MODEL, 0.0), ("3", MODEL, 0.25)]
     (event,) = workspace.archive.assessments.detail(rows["3"].key).events
-    assert (event.decision.reviewer, event.decision.reason) == (
-        "ann",
-        f"unchanged in the later import of {replaced.run}",
-    )
+    assert (event.decision.reviewer, event.decision.reason) == ("ann", f"unchanged in the later import of {replaced.run}")
     assert workspace.event_log.first_broken() is None
 
 
@@ -256,9 +247,7 @@ def two_prompts(folder: Path, *, answer: str = "Well: Rome.") -> tuple[Path, Pat
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_promptfoos_table_of_an_imported_evaluation_is_no_run(
-    workspace: Workspace, tmp_path: Path, together: bool
-) -> None:
+def test_promptfoos_table_of_an_imported_evaluation_is_no_run(workspace: Workspace, tmp_path: Path, together: bool) -> None:
     document, table = two_prompts(tmp_path)
     results = [bring(workspace, tmp_path)] if together else [bring(workspace, path) for path in (document, table)]
     (run,) = workspace.archive.runs.matching()
@@ -317,9 +306,7 @@ def answers(workspace: Workspace) -> list[str]:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_responses_that_two_batch_files_share_are_stored_once(
-    workspace: Workspace, tmp_path: Path, reverse: bool
-) -> None:
+def test_responses_that_two_batch_files_share_are_stored_once(workspace: Workspace, tmp_path: Path, reverse: bool) -> None:
     paths = [batch(tmp_path / "a.jsonl", range(10)), batch(tmp_path / "b.jsonl", range(6, 16))]
     for path in [*(paths[::-1] if reverse else paths), *paths]:
         result = bring(workspace, path)
@@ -361,9 +348,7 @@ def test_a_deleted_run_leaves_every_reader_and_comes_back_whole(workspace: Works
     (event,) = removal.take_out(workspace, [run], reason="wrong model", reviewer="ann")
     assert (event.verb, event.reviewer, event.reason, event.stands) == ("delete", "ann", "wrong model", True)
     assert readers(workspace) == before
-    decision = Decision(
-        assessment=AssessmentKey(min(keys)), verb=Verb.APPROVE, reviewer="x", via=Via.SCRIPT, displayed=False
-    )
+    decision = Decision(assessment=AssessmentKey(min(keys)), verb=Verb.APPROVE, reviewer="x", via=Via.SCRIPT, displayed=False)
     with pytest.raises(Refused, match="was deleted"):
         workspace.decisions.decide((decision,))
     removal.restore(workspace, run, reviewer="ann")

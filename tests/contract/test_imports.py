@@ -26,9 +26,7 @@ def test_batch_output_and_a_score_table_are_imported_once(url: str, tmp_path: Pa
     lines = [output(f"c{n}", None if n % 10 == 0 else f"answer {n}") for n in range(250)]
     (tmp_path / "out.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     rows = [f"t{n},{name},1,0.{n}{place},,judge" for n in range(1, 6) for place, name in enumerate(("a", "b"))]
-    (tmp_path / "scores.csv").write_text(
-        "task,candidate,trial,score,criterion,judge\n" + "\n".join(rows) + "\n", "utf-8"
-    )
+    (tmp_path / "scores.csv").write_text("task,candidate,trial,score,criterion,judge\n" + "\n".join(rows) + "\n", "utf-8")
     with Workspace.open(tmp_path, environment={}, options={"store": url, "results": "off"}) as workspace:
         for _ in range(2):
             import_paths(workspace, [tmp_path / "out.jsonl", tmp_path / "scores.csv"], ImportOptions(copy=False))

@@ -26,9 +26,7 @@ RUN = a_plan().id
 
 
 def a_job(store: Store, *, token: str = "abc") -> int:
-    return store.jobs.plan(
-        RUN, token=token, stage=JobStage.ANSWERS, place="api.test", model="echo", base_url=None, habits="{}"
-    )
+    return store.jobs.plan(RUN, token=token, stage=JobStage.ANSWERS, place="api.test", model="echo", base_url=None, habits="{}")
 
 
 def asked(job: int, number: int, trial: TrialKey, *, usd: float = 0.0, digest: str = "d") -> JobRequest:

@@ -187,10 +187,7 @@ def test_trials_are_claimed_in_plan_order_with_all_they_need(store: Store) -> No
         ("auth", 2, 2, 0),
         ("pay", 1, 2, 0),
     ]
-    assert {name: response.text for name, response in claimed[0].responses.items()} == {
-        "alice": "A's code",
-        "bob": "B's code",
-    }
+    assert {name: response.text for name, response in claimed[0].responses.items()} == {"alice": "A's code", "bob": "B's code"}
     assert claimed[0].task == a_task("auth", snippets=snippets)
     assert states_of(store) == {TrialState.RUNNING: 3, TrialState.PENDING: 1}
 
@@ -286,9 +283,7 @@ def test_a_trial_may_be_stored_step_by_step(store: Store, url: str) -> None:
 
     async def steps() -> None:
         answers = [Response(candidate=name, text=name) for name in ("alice", "bob")]
-        await asyncio.gather(
-            *(store.journal.record(Entry(trial=trial.key, responses=((answer, None),))) for answer in answers)
-        )
+        await asyncio.gather(*(store.journal.record(Entry(trial=trial.key, responses=((answer, None),))) for answer in answers))
         await store.journal.record(by_rule)
 
     wait(steps())

@@ -74,10 +74,7 @@ def test_task_filter_finds_its_waiting_items_in_every_run(store: Store) -> None:
 def test_the_next_that_waits_is_found_within_the_selection(store: Store) -> None:
     first = waiting(store)
     second = waiting(store, identifier="20250102-030405-arithmetic-bcde")
-    everything, of_second = (
-        store.leases.seeker(EVERYTHING),
-        store.leases.seeker(Selection(runs=(a_plan().id[:-4] + "bcde",))),
-    )
+    everything, of_second = (store.leases.seeker(EVERYTHING), store.leases.seeker(Selection(runs=(a_plan().id[:-4] + "bcde",))))
     assert everything(0) == first[0]
     assert everything(first[1]) == first[2]
     assert of_second(0) == second[0]

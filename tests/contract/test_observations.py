@@ -181,10 +181,7 @@ def test_a_key_belongs_to_one_item_whatever_its_purpose(store: Store) -> None:
     store.decisions.decide([a_decision(Verb.APPROVE, real, idempotency="of-the-real")])
     keys = ("of-the-check", "of-the-real", "new")
     assert [store.decisions.decided_by_key(key) for key in keys] == [check.key, real, None]
-    for decision in (
-        a_decision(Verb.APPROVE, other, idempotency="of-the-check"),
-        on_control(Verb.UNDO, check, "of-the-real"),
-    ):
+    for decision in (a_decision(Verb.APPROVE, other, idempotency="of-the-check"), on_control(Verb.UNDO, check, "of-the-real")):
         with pytest.raises(Refused, match="was sent before for another item"):
             store.decisions.decide([decision])
 

@@ -74,10 +74,7 @@ RUN = {
     "evaluations": [{"evaluatorName": "tests", "score": 1}],
     "response": "a diff",
 }
-EVALUATION = {
-    "taskId": "t1",
-    "messages": [{"role": "user", "text": "Why?"}, {"role": "assistant", "response_options": []}],
-}
+EVALUATION = {"taskId": "t1", "messages": [{"role": "user", "text": "Why?"}, {"role": "assistant", "response_options": []}]}
 ANSWER = {
     "custom_id": "r1",
     "response": {

@@ -57,9 +57,7 @@ class Protocol:
 
 
 OPENAI = Protocol(ModelSpec(provider="openai", name="gpt-4o-mini"), "OPENAI_BASE_URL", "OPENAI_API_KEY")
-ANTHROPIC = Protocol(
-    ModelSpec(provider="anthropic", name="claude-sonnet-4-5"), "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"
-)
+ANTHROPIC = Protocol(ModelSpec(provider="anthropic", name="claude-sonnet-4-5"), "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
 
 
 @pytest.fixture(params=[OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
@@ -127,13 +125,7 @@ class TestAnswers:
 
     def test_every_parameter_reaches_the_wire(self, protocol: Protocol, server: ModelServer) -> None:
         parameters = Parameters(
-            temperature=1.4,
-            top_p=0.9,
-            max_tokens=77,
-            frequency_penalty=0.1,
-            presence_penalty=0.2,
-            seed=7,
-            stop=("END",),
+            temperature=1.4, top_p=0.9, max_tokens=77, frequency_penalty=0.1, presence_penalty=0.2, seed=7, stop=("END",)
         )
         ask(protocol, server, asking(protocol, parameters=parameters))
         body = server.calls[0].body
@@ -175,9 +167,7 @@ class TestAnswers:
             assert headers["x-api-key"] == KEY
             assert headers["anthropic-version"] == "2023-06-01"
 
-    def test_a_schema_is_sent_as_structured_output_and_answered_as_json(
-        self, protocol: Protocol, server: ModelServer
-    ) -> None:
+    def test_a_schema_is_sent_as_structured_output_and_answered_as_json(self, protocol: Protocol, server: ModelServer) -> None:
         reply = ask(protocol, server, asking(protocol, answer_schema=GRADES))
         assert sorted(parse(reply.text.encode())) == ["ranking", "report", "score"]
         assert reply.finish_reason == "stop"
@@ -251,9 +241,7 @@ class TestFailures:
         failed = failure(protocol, server, timeout_s=0.3)
         assert (failed.kind, failed.transient, failed.fault) == ("timeout", True, Fault.PROVIDER)
 
-    def test_a_server_that_drips_longer_than_the_time_out_is_given_up(
-        self, protocol: Protocol, server: ModelServer
-    ) -> None:
+    def test_a_server_that_drips_longer_than_the_time_out_is_given_up(self, protocol: Protocol, server: ModelServer) -> None:
         server.script([Mishap.SLOW_DRIP])
         assert failure(protocol, server, timeout_s=0.2).kind == "timeout"
 
@@ -411,9 +399,7 @@ class TestConnections:
         assert asyncio.run(go()) == asyncio.run(go())
 
     @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the loop ended with its connections open
-    def test_a_loop_that_ended_without_closing_leaves_the_next_one_alone(
-        self, protocol: Protocol, server: ModelServer
-    ) -> None:
+    def test_a_loop_that_ended_without_closing_leaves_the_next_one_alone(self, protocol: Protocol, server: ModelServer) -> None:
         known = directory(protocol, server)
         for _ in range(2):
             assert asyncio.run(known.provider(protocol.model).complete(asking(protocol))).text
@@ -449,9 +435,7 @@ def anyone(request: pytest.FixtureRequest, server: ModelServer, tmp_path: Path) 
 
 
 class TestEveryProvider:
-    def test_it_answers_with_text_and_a_price_and_can_be_closed_twice(
-        self, anyone: tuple[Directory, ModelSpec]
-    ) -> None:
+    def test_it_answers_with_text_and_a_price_and_can_be_closed_twice(self, anyone: tuple[Directory, ModelSpec]) -> None:
         known, model = anyone
 
         async def go() -> Reply:

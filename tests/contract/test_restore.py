@@ -70,11 +70,7 @@ def lived(store: Store) -> None:
     store.decisions.decide([a_decision(Verb.REJECT, keys[1], reason="no")])
     store.decisions.decide([a_decision(Verb.UNDO, keys[4])])
     trial = store.journal.claim_trial(next(iter(store.archive.trials.matching(Selection(runs=(RUNS[0],))))).key)
-    wait(
-        store.journal.record(
-            judged(trial, plain_grades(0.7), attempt=2, rerun=a_decision(Verb.RERUN, 0, reason="again"))
-        )
-    )
+    wait(store.journal.record(judged(trial, plain_grades(0.7), attempt=2, rerun=a_decision(Verb.RERUN, 0, reason="again"))))
     store.journal.set_state(RunId(RUNS[0]), RunState.FINISHED)
     for number, (run, reviewer) in enumerate([(RUNS[0], "ann"), (RUNS[1], "ann"), (RUNS[0], "bob")]):
         one = Pairing(position=0, k=1, left=number % 2, right=1 - number % 2)
@@ -97,9 +93,7 @@ def records(store: Store, runs: tuple[str, ...] = RUNS) -> list[tuple[str, Calla
     return [(run, partial(map, json.loads, lines)) for run, lines in found.items()]
 
 
-def test_a_store_without_runs_gets_every_row_back(
-    opened_at: Callable[[str], Store], fresh_url: Callable[[], str]
-) -> None:
+def test_a_store_without_runs_gets_every_row_back(opened_at: Callable[[str], Store], fresh_url: Callable[[], str]) -> None:
     first = fresh_url()
     before = opened_at(first)
     lived(before)
@@ -155,8 +149,7 @@ def test_a_store_with_runs_gets_new_numbers_and_the_same_numbers_out(
     assert one.score.tolist() == other.score.tolist()
     assert one.tasks == other.tasks
     responses = [
-        [d.responses for d, _ in store.archive.exports.assessments(theirs, everything=True)]
-        for store in (before, after)
+        [d.responses for d, _ in store.archive.exports.assessments(theirs, everything=True)] for store in (before, after)
     ]
     assert responses[0] == responses[1]
     assert after.restoring.restore(kept).there == RUNS

@@ -69,9 +69,7 @@ def test_decisions_are_listed_in_their_order(store: Store) -> None:
     assert found.corrected[0].change == pytest.approx(0.5)
     assert found.graded == {"integrity": 3, "fitness": 3}
     assert found.blind_assessments == {rows[2].key}
-    assert [(one.criterion, one.person) for one in found.blind] == [("integrity", 0.5)] * 2, (
-        "the first who gave a verdict"
-    )
+    assert [(one.criterion, one.person) for one in found.blind] == [("integrity", 0.5)] * 2, "the first who gave a verdict"
     assert [one.judge for one in found.blind] == pytest.approx([0.4, 0.1])
     assert [(one.criterion, one.thousandths, one.n) for one in found.counted] == [
         ("integrity", 100, 1), ("integrity", 400, 2), ("integrity", 600, 1), ("fitness", 700, 4),
@@ -119,10 +117,9 @@ def test_calls_are_summed_by_how_they_ended_and_only_new_ones_are_read(store: St
     dear = replace(a_call(two), reply=replace(a_call(two).reply, cost_usd=None))  # type: ignore[type-var]
     wait(store.journal.record(Entry(trial=two.key, calls=(lost, dear))))
     later, groups = store.archive.calls.groups(newest)
-    assert {(g.kind, g.fault, g.calls, g.unpriced) for g in groups} == {
-        ("http_500", "provider", 1, 0),
-        (None, None, 1, 1),
-    }, "a call that brought nothing cost nothing"
+    assert {(g.kind, g.fault, g.calls, g.unpriced) for g in groups} == {("http_500", "provider", 1, 0), (None, None, 1, 1)}, (
+        "a call that brought nothing cost nothing"
+    )
     assert store.archive.calls.groups(later) == (later, ())
     (fact,) = store.archive.calls.facts([g.last_call for g in groups if g.kind])
     assert (fact.kind, fact.detail) == ("http_500", "It broke.")

@@ -66,9 +66,7 @@ def test_a_vote_taken_back_stands_no_more_and_the_row_stays(store: Store, run: s
     first = store.arena.cast(a_vote())
     taken = store.arena.take_back(first.run_id, reviewer="ann", idempotency_key="undo one")
     assert taken == first
-    assert store.arena.take_back(first.run_id, reviewer="ann", idempotency_key="undo one") == first, (
-        "a retry changes nothing"
-    )
+    assert store.arena.take_back(first.run_id, reviewer="ann", idempotency_key="undo one") == first, "a retry changes nothing"
     assert store.arena.votes(first.run_id) == ()
     assert store.arena.by_pair(first.run_id) == {(0, 1): 0}
     assert store.arena.counts([first.run_id]) == {}

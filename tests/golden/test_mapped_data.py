@@ -20,9 +20,7 @@ from assay.exchange.readers import mapped_columns
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
-)
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
 
 MQM: dict[str, Any] = {
     "task": ["doc", "seg"],

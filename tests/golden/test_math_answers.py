@@ -210,17 +210,7 @@ def test_no_text_reaches_an_evaluator(monkeypatch: pytest.MonkeyPatch) -> None:
 
     reached: list[object] = []
     monkeypatch.setattr(builtins, "eval", lambda *given: reached.append(given))
-    for text in (
-        "x+1",
-        r"\frac{x}{2}",
-        "9-4",
-        "sqrt(16)",
-        r"\sin(0)",
-        "f(2)",
-        r"x \in \{1,2\}",
-        "abs(-5)",
-        "lambda: 5",
-    ):
+    for text in ("x+1", r"\frac{x}{2}", "9-4", "sqrt(16)", r"\sin(0)", "f(2)", r"x \in \{1,2\}", "abs(-5)", "lambda: 5"):
         score(text, "y+5")
     assert reached == []
 
@@ -260,9 +250,7 @@ def test_forms_near_them_differ(response: str, reference: str) -> None:
 @real
 def test_math_verifys_own_pairs() -> None:
     """83 of 83; of the 166 other pairs in the library's tests, which are not kept here, 162 (decisions/0008-isolation.md)."""
-    agreed = [
-        score(row["pred"], row["gold"]) == row["expected"] for row in rows("math_latex/DERIVED_math_verify_pairs.jsonl")
-    ]
+    agreed = [score(row["pred"], row["gold"]) == row["expected"] for row in rows("math_latex/DERIVED_math_verify_pairs.jsonl")]
     assert len(agreed) == 83
     assert sum(agreed) == 83
 

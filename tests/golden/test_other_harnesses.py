@@ -22,9 +22,7 @@ from assay.statistics.preferences import bradley_terry
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
-)
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +69,7 @@ def test_pandalms_people_agree_as_published(pandalm: Read) -> None:
     people = [verdicts(pandalm, f"annotator{n}") for n in (1, 2, 3)]
     tasks = list(people[0])
     kappas = [
-        cohen_kappa([people[i][t] for t in tasks], [people[j][t] for t in tasks]).kappa
-        for i, j in ((0, 1), (0, 2), (1, 2))
+        cohen_kappa([people[i][t] for t in tasks], [people[j][t] for t in tasks]).kappa for i, j in ((0, 1), (0, 2), (1, 2))
     ]
     assert [round(one or 0.0, 4) for one in kappas] == [0.8520, 0.8789, 0.8617]
     assert Counter(majority(pandalm).values()) == {0.5: 105, 1.0: 422, 0.0: 472}
@@ -94,9 +91,7 @@ def test_strengths_of_pandalms_candidates_are_those_of_the_reference(pandalm: Re
     most = majority(pandalm)
     pairs = {one.task: [grade.candidate for grade in one.grades] for one in pandalm.assessments}
     found = bradley_terry(
-        [pairs[task][0] for task in most],
-        [pairs[task][1] for task in most],
-        np.array([most[task] for task in most], float),
+        [pairs[task][0] for task in most], [pairs[task][1] for task in most], np.array([most[task] for task in most], float)
     )
     strengths = {str(name): round(value or 0.0, 3) for name, value in zip(found.items, found.log_strength, strict=True)}
     assert strengths == {

@@ -21,9 +21,7 @@ from assay.scoring.reply_parser import read_grading
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
-)
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
 
 LONE = {"it": "A"}
 
@@ -92,9 +90,7 @@ def _agreement(got: dict[str, float | None] | None, wanted: dict[str, float]) ->
     return "other"
 
 
-PREFERENCE = Rubric(
-    criteria=(Criterion(name="preference", low=0, high=1, labels=(("Output (a)", 1.0), ("Output (b)", 0.0))),)
-)
+PREFERENCE = Rubric(criteria=(Criterion(name="preference", low=0, high=1, labels=(("Output (a)", 1.0), ("Output (b)", 0.0))),))
 RATING = Rubric(criteria=(Criterion(name="quality"),))
 
 

@@ -19,9 +19,7 @@ from assay.cli.main import exit_code
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"
-)
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
 WORDS = {1.0: "Yes", 0.5: "Partial", 0.0: "No"}
 PASS = {1.0: "Pass", 0.5: "Partial", 0.0: "Fail"}
 
@@ -72,8 +70,7 @@ def test_maths_answers_verify_as_their_flags_say(assay: Any, tmp_path: Path) -> 
                     {"model_id": model, "response_text": text} for model, text in zip(models, row["code"], strict=False)
                 ],
                 "human_evaluations": [
-                    {"model_id": model, "model_failure": not right}
-                    for model, right in zip(models, row["score"], strict=False)
+                    {"model_id": model, "model_failure": not right} for model, right in zip(models, row["score"], strict=False)
                 ],
             }
         )

@@ -104,12 +104,7 @@ def difference(case: Case) -> dict[str, Any]:
         "p_signflip_exact": st.sign_flip(differences) if differences.size else None,
     }
     if effects is not None:
-        answer |= {
-            "cohen_d_pooled": effects.cohen_d,
-            "hedges_g": effects.hedges_g,
-            "d_z": effects.d_z,
-            "g_z": effects.g_z,
-        }
+        answer |= {"cohen_d_pooled": effects.cohen_d, "hedges_g": effects.hedges_g, "d_z": effects.d_z, "g_z": effects.g_z}
     if other is not None:
         answer["these_tasks"] = {
             "diff": other.difference,
@@ -177,9 +172,7 @@ def bradley_terry(case: Case) -> dict[str, Any]:
         if key.startswith(("log_strength_vs_", "se_vs_")):
             base = next(item for item in found.items if str(item).lower() == key.rsplit("_", 1)[1].lower())
             field = "difference" if key.startswith("log") else "std_err"
-            answer[key] = {
-                item: 0.0 if item == base else getattr(found.contrast(item, base), field) for item in found.items
-            }
+            answer[key] = {item: 0.0 if item == base else getattr(found.contrast(item, base), field) for item in found.items}
     answer["win_prob"] = {
         pair: found.contrast(*pair.split(">")).win_probability for pair in case["expected"].get("win_prob", {})
     }

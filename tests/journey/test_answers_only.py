@@ -17,9 +17,7 @@ def requests_file(folder: Path, n: int = 3) -> Path:
     return path
 
 
-def test_answers_without_a_judge_wait_for_nobody_and_count_nowhere(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_answers_without_a_judge_wait_for_nobody_and_count_nowhere(assay: Command, server: ModelServer, project: Path) -> None:
     requests_file(project)
     ran = assay("run", "batch_5k.jsonl", "--candidate", "openai/small")
     assert ran.code == 0, ran.err

@@ -170,9 +170,7 @@ def test_an_answer_that_a_finished_batch_lost_is_not_asked_for_again(
     assert server.repeats == {}
 
 
-def test_parts_that_an_endpoint_refuses_are_left_out_next_time(
-    assay: Command, server: BatchServer, project: Path
-) -> None:
+def test_parts_that_an_endpoint_refuses_are_left_out_next_time(assay: Command, server: BatchServer, project: Path) -> None:
     def refuse(call: Any) -> str | None:
         if "max_tokens" in call.body:
             return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'."
@@ -204,9 +202,7 @@ tasks:
 """
 
 
-def test_structuring_and_judging_in_batches_equal_a_live_run(
-    assay: Command, server: BatchServer, project: Path
-) -> None:
+def test_structuring_and_judging_in_batches_equal_a_live_run(assay: Command, server: BatchServer, project: Path) -> None:
     before = live(assay, server, RUBRIC_SUITE)
     run = submitted(assay, project, RUBRIC_SUITE)
     done = collected(assay, run)
@@ -233,9 +229,7 @@ def test_a_pairwise_judge_and_conversations_take_as_many_jobs_as_rounds(
     assert server.repeats == {}
 
 
-def test_answers_that_came_with_their_tasks_are_judged_in_a_batch(
-    assay: Command, server: BatchServer, project: Path
-) -> None:
+def test_answers_that_came_with_their_tasks_are_judged_in_a_batch(assay: Command, server: BatchServer, project: Path) -> None:
     (project / "raw.json").write_text(json.dumps(raw()), "utf-8")
     (project / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), "utf-8")
     server.answer = answer
@@ -261,9 +255,7 @@ def test_anthropic_batches_equal_calls(assay: Command, server: BatchServer, proj
     assert {job["place"] for job in done["jobs"]} == {server.address.removeprefix("http://")}
 
 
-def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(
-    assay: Command, server: BatchServer, project: Path
-) -> None:
+def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(assay: Command, server: BatchServer, project: Path) -> None:
     server.answer = lambda call: "No." if call.body["model"] == "judge" else "Fine."
     before = live(assay, server)
     run = submitted(assay, project)
@@ -275,9 +267,7 @@ def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(
     assert again["run"]["trials"]["submitted"] == 4
 
 
-def test_a_model_without_a_batch_api_is_called_beside_the_batch(
-    assay: Command, server: BatchServer, project: Path
-) -> None:
+def test_a_model_without_a_batch_api_is_called_beside_the_batch(assay: Command, server: BatchServer, project: Path) -> None:
     text = SUITE.replace("openai/large", "echo").replace("score: exact", "score: {numeric: {tolerance: 1}}")
     before = live(assay, server, text)
     run = submitted(assay, project, text)
@@ -313,9 +303,7 @@ def test_watching_goes_on_until_every_run_is_done(assay: Command, server: BatchS
     waiting = assay("batch", "status", "--json").document["runs"]
     assert {document["run"]["run_id"] for document in waiting} == runs
     done = assay("batch", "collect", "--watch", "--every", "0.01", "--json").document["runs"]
-    assert {(document["run"]["run_id"], document["run"]["state"]) for document in done} == {
-        (run, "finished") for run in runs
-    }
+    assert {(document["run"]["run_id"], document["run"]["state"]) for document in done} == {(run, "finished") for run in runs}
     assert assay("batch", "collect", "--json").document == {"runs": []}
     assert server.repeats == {}
 

@@ -12,11 +12,7 @@ from tests.journey.test_batch import SUITE, collected, live, results, server  # 
 from tests.support import forked
 from tests.support.batch_server import BatchServer, Fate
 
-SMALL = (
-    SUITE.replace("trials: 2", "trials: 1")
-    .replace(", openai/large", "")
-    .replace("  - {id: two, prompt: Say two.}\n", "")
-)
+SMALL = SUITE.replace("trials: 2", "trials: 1").replace(", openai/large", "").replace("  - {id: two, prompt: Say two.}\n", "")
 VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
 
 

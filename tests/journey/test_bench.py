@@ -112,10 +112,7 @@ def test_problems_of_a_scenario_are_named_with_their_line(
     assay: Command, scenario: Path, change: tuple[str, str], problem: str
 ) -> None:
     (scenario / "scenario.yaml").write_text(SCENARIO.replace(*change), "utf-8")
-    for result in (
-        assay("validate", "suites/basics/scenarios/fix-slug/scenario.yaml"),
-        assay("bench", "basics", "fix-slug"),
-    ):
+    for result in (assay("validate", "suites/basics/scenarios/fix-slug/scenario.yaml"), assay("bench", "basics", "fix-slug")):
         assert result.code == 2
         assert "scenario.yaml:" in result.err
         assert problem in result.err
@@ -159,12 +156,7 @@ def solving(call: Call) -> str | Said:
             ("read_file", "{broken"),
             ("read_file", {"path": "slug.py", "mode": 7}),
         ),
-        (
-            (
-                "edit_file",
-                {"path": "slug.py", "old": "text\n", "new": '"-".join(re.findall("[a-z0-9]+", text.lower()))\n'},
-            ),
-        ),
+        (("edit_file", {"path": "slug.py", "old": "text\n", "new": '"-".join(re.findall("[a-z0-9]+", text.lower()))\n'}),),
         (("edit_file", {"path": "slug.py", "old": "def", "new": "import re\n\n\ndef"}),),
         (("write_file", {"path": "notes/déjà vu.md", "content": "é" * 70_000}),),
         (("search", {"pattern": "def [a-z]+"}), ("run_command", {"command": "python -m unittest -q"})),
@@ -187,9 +179,7 @@ def test_model_solves_a_scenario_by_tool_calls_and_resumes(
     assert [failure["kind"] for failure in broken["failures"]] == ["http_400"]
     resumed = json.loads(assay("resume", broken["run_id"], "--json").out)
     assert resumed["trials"]["failed"] == 0
-    assert len(server.calls) == 8, (
-        "two replies before the failure, the failed call, and five after it: none is paid for twice"
-    )
+    assert len(server.calls) == 8, "two replies before the failure, the failed call, and five after it: none is paid for twice"
     assert json.loads(assay("stats", "--json").out)["candidates"][0]["mean"] == 1.0
     results = {text for call in server.calls for _, text, _ in call.results}
     assert "A hyphen." in results

@@ -39,9 +39,7 @@ def sent(server: ModelServer, model: str) -> list[dict[str, Any]]:
     return [call.body for call in server.calls if call.body["model"] == model]
 
 
-def test_benchmark_mode_sends_zeros_and_seeds_but_keeps_user_values(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_benchmark_mode_sends_zeros_and_seeds_but_keeps_user_values(assay: Command, server: ModelServer, project: Path) -> None:
     path = suite(project)
     text = path.read_text("utf-8")
     assert assay("run", path, "--benchmark").code == 0
@@ -75,9 +73,7 @@ def test_run_record_names_prompts_models_and_graders(
     for name in ("plain", "hot"):
         said = shown["asked_with"][name]
         assert said["model"] == f"openai/{name}"
-        assert all(
-            bodies[name].get(key, 0) == value for key, value in said["parameters"].items() if key != "max_tokens"
-        )
+        assert all(bodies[name].get(key, 0) == value for key, value in said["parameters"].items() if key != "max_tokens")
         assert said["parameters"]["temperature"] == 0
         assert "seed" not in said["parameters"]
     judge = shown["judged_with"]["openai/judge-1"]
@@ -87,9 +83,7 @@ def test_run_record_names_prompts_models_and_graders(
     assert shown["suite_digest"] == shown["suite_copy"]["digest"]
     assert shown["suite_copy"]["text"] == suite(project).read_text("utf-8")
     environment = shown["environment"]
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True
-    ).stdout
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True).stdout
     assert environment["git"] == {"commit": commit.strip(), "changed": False}
     endpoints = environment["endpoints"]
     assert (set(endpoints["candidates"]), set(endpoints["judges"])) == ({"plain", "hot"}, {"openai/judge-1"})

@@ -25,10 +25,7 @@ def suite(project: Path) -> Path:
 @pytest.mark.parametrize("price", [".inf", "1.0e+308", ".nan", "-1"])
 def test_a_price_without_bounds_is_refused(assay: Command, project: Path, price: str) -> None:
     task = "{id: t, prompt: x, expected: y, score: exact}"
-    for prices, own in (
-        (f"{{openai/m: {{input: 1, output: {price}}}}}", ""),
-        ("", f", price: {{input: 1, output: {price}}}"),
-    ):
+    for prices, own in ((f"{{openai/m: {{input: 1, output: {price}}}}}", ""), ("", f", price: {{input: 1, output: {price}}}")):
         (project / "assay.yaml").write_text(f"prices: {prices}\n", "utf-8")
         (project / "s.yaml").write_text(f"candidates: [{{model: openai/m{own}}}]\ntasks: [{task}]\n", "utf-8")
         refused = assay("run", "s.yaml", "--dry-run")
@@ -125,6 +122,4 @@ def test_a_new_candidate_asks_before_reviews_are_lost(assay: Command, server: Mo
     assert "--yes" in refused.err
     states = {row["state"] for row in assay("review", "list", "--json").document["assessments"]}
     assert states == {"approved"}
-    assert (
-        assay("extend", run, "--candidate", "openai/third", "--yes", "--json").document["assessments"]["pending"] == 2
-    )
+    assert assay("extend", run, "--candidate", "openai/third", "--yes", "--json").document["assessments"]["pending"] == 2

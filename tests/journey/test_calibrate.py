@@ -83,12 +83,8 @@ def test_the_built_in_references_cover_every_kind_and_give_every_figure(assay: C
     assert "version 2" in text.out
 
 
-def test_own_references_replace_ours_and_repeats_show_spread(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
-    rows = [
-        {"id": f"s{n}", "prompt": f"Say {n}.", "response": f"It is number {n}!", "score": n / 40} for n in range(40)
-    ]
+def test_own_references_replace_ours_and_repeats_show_spread(assay: Command, server: ModelServer, project: Path) -> None:
+    rows = [{"id": f"s{n}", "prompt": f"Say {n}.", "response": f"It is number {n}!", "score": n / 40} for n in range(40)]
     (project / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     known = {row["response"]: float(row["score"]) for row in rows}  # type: ignore[arg-type]
     server.answer = grading(deserved(known))  # type: ignore[arg-type]
@@ -211,9 +207,7 @@ def test_a_grade_that_does_not_weigh_makes_no_reference(assay: Command, server: 
     assert assay("review", "correct", row["id"], *said, "--reason", "so it is").code == 0
     document = assay("calibrate", JUDGE, "--json").document
     corrected = [one for one in document["samples"] if one["source"] == "correction"]
-    assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], (
-        "two of omar's grades changed, though not the sum"
-    )
+    assert [one["id"].partition("/")[2] for one in corrected] == ["omar"], "two of omar's grades changed, though not the sum"
 
 
 def test_a_judge_that_cannot_be_read_is_a_miss_and_a_failure(assay: Command, server: ModelServer) -> None:
@@ -254,9 +248,7 @@ def test_recorded_judges_are_calibrated_without_a_network(assay: Command, projec
         reply = {"candidates": {"{{label:one}}": {"quality": {"reason": "So it is.", "score": 10 * sample.score}}}}
         return json.dumps({"match": {"task": f"calibration/{sample.id}"}, "reply": {"text": json.dumps(reply)}})
 
-    pair = {
-        "candidates": {f"{{{{label:{name}}}}}": {"quality": {"reason": name, "score": 5}} for name in ("one", "other")}
-    }
+    pair = {"candidates": {f"{{{{label:{name}}}}}": {"quality": {"reason": name, "score": 5}} for name in ("one", "other")}}
     lines = [line(sample) for sample in SAMPLES]
     lines.append(json.dumps({"match": {"role": "judge"}, "reply": {"text": json.dumps(pair)}}))
     (project / "judge.jsonl").write_text("\n".join(lines), "utf-8")
@@ -282,9 +274,7 @@ def test_the_python_verbs_give_the_same_records(assay: Command, server: ModelSer
 PRICED = {"prices": {JUDGE: {"input": 1.0, "output": 1.0}}}
 
 
-def test_calibration_dry_run_shows_the_cost_and_asks_nothing(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_calibration_dry_run_shows_the_cost_and_asks_nothing(assay: Command, server: ModelServer, project: Path) -> None:
     (project / "assay.yaml").write_text(yaml.safe_dump(PRICED), "utf-8")
     ahead = assay("calibrate", JUDGE, "--repeat", "2", "--dry-run", "--json").document
     assert not server.calls
@@ -295,9 +285,7 @@ def test_calibration_dry_run_shows_the_cost_and_asks_nothing(
     assert "calls, about $" in assay("calibrate", JUDGE, "--dry-run").out
 
 
-def test_calibration_keeps_its_budget_and_names_skipped_samples(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_calibration_keeps_its_budget_and_names_skipped_samples(assay: Command, server: ModelServer, project: Path) -> None:
     unpriced = assay("calibrate", JUDGE, "--budget", "0.01")
     assert unpriced.code == 2
     assert "price" in unpriced.err
@@ -372,9 +360,7 @@ def test_stopped_calibration_resumes_without_asking_twice(assay: Command, server
 
 
 @pytest.mark.slow
-def test_a_calibration_that_was_killed_has_its_answers_on_disk(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_calibration_that_was_killed_has_its_answers_on_disk(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = grading(deserved())
     server.delay_s = 0.15
     command = [sys.executable, "-m", "assay", "calibrate", JUDGE]

@@ -36,9 +36,7 @@ def means(assay: Command) -> dict[str, float]:
 
 def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(assay: Command, misspelt: Path) -> None:
     assert means(assay) == {"alcie": 2, "bob": 2, "alice": 2, "carol": 2}
-    event = assay(
-        "candidates", "merge", "alcie", "alice", "--reason", "a typo", "--reviewer", "rita", "--json"
-    ).document
+    event = assay("candidates", "merge", "alcie", "alice", "--reason", "a typo", "--reviewer", "rita", "--json").document
     assert (event["event"], event["did"], event["reviewer"], event["reason"]) == ("n1", "merge", "rita", "a typo")
     assert means(assay) == {"alice": 4, "bob": 2, "carol": 2}
     assert assay("compare", "alice", "bob", "--json").document["a"] == "alice"
@@ -68,12 +66,7 @@ def test_undo_and_list(assay: Command, misspelt: Path) -> None:
     assert assay("candidates", "undo", "n1").code == 0
     assert assay("candidates", "undo", "2").code == 0
     assert assay("stats", "--json").document["candidates"] == before
-    assert [one["undone_by"] for one in assay("candidates", "list", "--json").document["events"]] == [
-        "n3",
-        "n4",
-        None,
-        None,
-    ]
+    assert [one["undone_by"] for one in assay("candidates", "list", "--json").document["events"]] == ["n3", "n4", None, None]
 
 
 def test_a_run_of_a_mended_candidate_goes_on_as_it(assay: Command, misspelt: Path) -> None:

@@ -55,10 +55,7 @@ def pipeline(project: Path) -> Any:
                 "PATH": f"{bin_folder}:{os.environ['PATH']}",
             }
             ended = subprocess.run(
-                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-                env=environment,
-                timeout=120,
-                check=False,
+                ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], env=environment, timeout=120, check=False
             )
             codes[name] = ended.returncode
         return codes

@@ -16,9 +16,7 @@ from tests.support.model_server import Call, Mishap, ModelServer
 
 PRICE = "price: {input: 1000, output: 1000}, "
 TASK = "{id: sum, turns: [One and one?, And one more?], expected: 3}"
-BY_TURN = (
-    "{id: sum, turns: [{content: One and one?, expected: 2}, {content: And one more?, expected: 3}], grade_by: turn}"
-)
+BY_TURN = "{id: sum, turns: [{content: One and one?, expected: 2}, {content: And one more?, expected: 3}], grade_by: turn}"
 
 
 def write(project: Path, *, head: str = "score: exact", task: str = TASK, price: str = "") -> Path:
@@ -46,9 +44,7 @@ def a_pane(project: Path, assay: Command) -> dict[str, Any]:
     return {**item["panes"][0], "criteria": [(row["name"], row["guidance"]) for row in item["criteria"]]}
 
 
-def test_turns_are_asked_in_order_and_the_last_reply_is_scored(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_turns_are_asked_in_order_and_the_last_reply_is_scored(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = counting
     run = assay("run", write(project), "--json")
     assert run.code == 0, run.err
@@ -100,9 +96,7 @@ def test_a_broken_conversation_resumes_after_its_last_reply(assay: Command, serv
     assert (totals["calls"], totals["answered"][0]["failed_calls"]) == (3, 1)
 
 
-def test_a_broken_conversation_resumes_from_the_results_folder(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_broken_conversation_resumes_from_the_results_folder(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = counting
     server.script([Mishap.OK, Mishap.HTTP_400])
     run = assay("run", write(project), "--json").document["run_id"]
@@ -133,9 +127,7 @@ def test_a_simulated_user_talks_until_it_is_done(assay: Command, server: ModelSe
 
     server.answer = answer
     head = f"score: exact\nuser: {{model: openai/user, {PRICE}persona: 'A customer from {{{{town}}}}.', turns: 9}}"
-    path = write(
-        project, head=head, task="{id: a, prompt: Hello, expected: reply 3, columns: {town: Bern}}", price=PRICE
-    )
+    path = write(project, head=head, task="{id: a, prompt: Hello, expected: reply 3, columns: {town: Bern}}", price=PRICE)
     run = assay("run", path, "--json")
     assert run.code == 0, run.err
     asked = [call for call in server.calls if call.body["model"] == "user"]

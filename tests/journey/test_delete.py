@@ -49,9 +49,7 @@ class Typed(io.StringIO):
         return True
 
 
-def test_delete_in_a_terminal_does_what_is_answered(
-    assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_delete_in_a_terminal_does_what_is_answered(assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, other = two_runs(assay, project)
     monkeypatch.setattr("sys.stdin", Typed("n\n"))
     declined = assay("delete", other)

@@ -35,10 +35,7 @@ def reviewed(assay: Command, server: ModelServer, project: Path) -> dict[str, st
     ids = [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
     assert assay("review", "approve", *ids[:9], "--reviewer", "rita").code == 0
     name = NAMES[0]
-    assert (
-        assay("review", "correct", ids[9], "--score", f"{name}=0.125", "--reason", "too kind", "--reviewer", "sam").code
-        == 0
-    )
+    assert assay("review", "correct", ids[9], "--score", f"{name}=0.125", "--reason", "too kind", "--reviewer", "sam").code == 0
     assert assay("review", "reject", ids[10], "--reason", "nonsense", "--reviewer", "rita").code == 0
     states = {row["id"]: row["state"] for row in assay("review", "list", "--json").document["assessments"]}
     assert Counter(states.values()) == {"approved": 9, "corrected": 1, "rejected": 1, "pending": 4}
@@ -75,17 +72,7 @@ def test_only_grades_that_count_leave_and_the_others_only_apart(
 def test_the_table_gives_back_the_comparison(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     assay("export", "csv", "--output", "scores.csv")
     rows = rows_of(project / "scores.csv")
-    assert list(rows[0])[:9] == [
-        "task",
-        "candidate",
-        "trial",
-        "score",
-        "weight",
-        "criterion",
-        "judge",
-        "state",
-        "joint",
-    ]
+    assert list(rows[0])[:9] == ["task", "candidate", "trial", "score", "weight", "criterion", "judge", "state", "joint"]
     table = ScoreTable.from_columns(
         task=[unguarded(row["task"]) for row in rows],
         candidate=[unguarded(row["candidate"]) for row in rows],
@@ -165,9 +152,7 @@ def test_impossible_export_gives_a_clear_error(assay: Command, arguments: tuple[
     assert said in answer.err + answer.out
 
 
-def test_anonymised_files_name_neither_candidate_nor_reviewer(
-    assay: Command, reviewed: dict[str, str], project: Path
-) -> None:
+def test_anonymised_files_name_neither_candidate_nor_reviewer(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     assert assay("export", "json", "--output", "a.json", "--all", "--anonymise").code == 0
     assert assay("export", "csv", "--output", "a.csv", "--all", "--anonymise").code == 0
     for path in project.glob("a.*"):

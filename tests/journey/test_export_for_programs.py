@@ -45,9 +45,7 @@ def test_logs_hold_what_counts_and_its_means(assay: Command, reviewed: dict[str,
         assert result["metrics"]["mean"]["value"] == pytest.approx(mean(map(mean, by_task.values())))
         assert log["results"]["total_samples"] == len(log["samples"]) == 10
         assert log["eval"]["config"]["epochs"] == max(sample["epoch"] for sample in log["samples"]) > 1
-        assert {
-            score["metadata"]["state"] for sample in log["samples"] for score in sample["scores"].values()
-        } <= COUNTING
+        assert {score["metadata"]["state"] for sample in log["samples"] for score in sample["scores"].values()} <= COUNTING
 
 
 def test_sample_of_a_log_has_prompt_answer_and_the_grader_s_words(
@@ -56,11 +54,7 @@ def test_sample_of_a_log_has_prompt_answer_and_the_grader_s_words(
     assay("export", "inspect", "--output", "logs")
     samples = logs_in(project / "logs")[NAMES[0]]["samples"]
     assert all(set(sample) >= SAMPLE for sample in samples)
-    assert (
-        len({sample["uuid"] for sample in samples})
-        == len({(sample["id"], sample["epoch"]) for sample in samples})
-        == 10
-    )
+    assert len({sample["uuid"] for sample in samples}) == len({(sample["id"], sample["epoch"]) for sample in samples}) == 10
     sample = samples[0]
     assert sample["input"][0]["content"]
     assert sample["output"]["choices"][0]["message"]["content"] == sample["output"]["completion"]
@@ -127,9 +121,7 @@ def test_long_file_begins_with_a_row_for_every_late_type() -> None:
     written: list[str] = []
     lines = TypedLines(["task", "expected", "cost"], first_bytes=100)
     for number in range(20):
-        lines.row(
-            {"task": f"q{number}", "expected": "yes" if number == 9 else None, "cost": 0.5 if number > 15 else None}
-        )
+        lines.row({"task": f"q{number}", "expected": "yes" if number == 9 else None, "cost": 0.5 if number > 15 else None})
     lines.write(written.append)
     lines.close()
     rows = [json.loads(line) for line in written]

@@ -46,14 +46,10 @@ def test_exports_hold_the_prompts_that_were_sent(assay: Command, server: ModelSe
     samples = samples_of(assay, project)
     assert {texts(sample["input"]) for sample in samples} == sent
     assert len(sent) == 6
-    assert all(
-        texts(sample["messages"]) == (*texts(sample["input"]), sample["output"]["completion"]) for sample in samples
-    )
+    assert all(texts(sample["messages"]) == (*texts(sample["input"]), sample["output"]["completion"]) for sample in samples)
     rows = rows_of(assay, project)
     assert {row["prompt"] for row in rows} == {"\n\n".join(messages) for messages in sent}
-    assert {row["prompt"] for row in rows if row["candidate"] == "terse"} >= {
-        "Be terse.\n\nOnly the number: One and one?"
-    }
+    assert {row["prompt"] for row in rows if row["candidate"] == "terse"} >= {"Be terse.\n\nOnly the number: One and one?"}
 
 
 def test_exports_name_renamed_candidates_as_statistics_do(assay: Command, server: ModelServer, project: Path) -> None:

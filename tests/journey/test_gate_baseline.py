@@ -14,9 +14,7 @@ from tests.journey.conftest import Command
 TASKS = 8
 
 
-def write_suite(
-    project: Path, name: str, *, right: set[int], prompts: dict[int, str] | None = None, **more: Any
-) -> str:
+def write_suite(project: Path, name: str, *, right: set[int], prompts: dict[int, str] | None = None, **more: Any) -> str:
     """Write a suite of eight sums; `bot` is right on these, and wrong on the others."""
     tasks = [
         {
@@ -94,10 +92,7 @@ def test_gate_leaves_out_changed_tasks_and_says_so(assay: Command, project: Path
 
 def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: Path) -> None:
     grade = {"score": 9, "reason": "fits"}
-    reply = {
-        "candidates": {"{{label:bot}}": {"good": grade}, "{{label:other}}": {"good": grade}},
-        "report": "Both fit.",
-    }
+    reply = {"candidates": {"{{label:bot}}": {"good": grade}, "{{label:other}}": {"good": grade}}, "report": "Both fit."}
     recorded = json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n"
     (project / "judge.jsonl").write_text(recorded, "utf-8")
     tasks = [{"id": f"t{i}", "context": f"c{i}", "snippets": {"bot": "a", "other": "b"}} for i in range(2)]

@@ -51,8 +51,7 @@ def test_people_grade_one_candidate_each_by_themselves(assay: Command, project: 
 def test_imported_responses_are_graded_by_people(assay: Command, project: Path) -> None:
     (project / "gates.json").write_text(json.dumps(SET), "utf-8")
     (project / "exact.yaml").write_text(
-        "name: exact\nscore: exact\ntasks: [{id: one, prompt: Say a., expected: a, snippets: {ann: a, bob: b}}]\n",
-        "utf-8",
+        "name: exact\nscore: exact\ntasks: [{id: one, prompt: Say a., expected: a, snippets: {ann: a, bob: b}}]\n", "utf-8"
     )
     run = assay("run", "gates.json", "--judge", "human", "--json").document["run_id"]
     again = assay("regrade", run, "--judge", "human", "--json")

@@ -28,12 +28,7 @@ NO_TEMPLATE = "As of transformers v4.44, default chat template is no longer allo
 
 def request(task: str, *, model: str = "m") -> dict[str, Any]:
     messages = [{"role": "user", "content": f"**Candidate:** Person {task}\n**Current Role:** Engineer"}]
-    return {
-        "custom_id": task,
-        "method": "POST",
-        "url": "/v1/chat/completions",
-        "body": {"model": model, "messages": messages},
-    }
+    return {"custom_id": task, "method": "POST", "url": "/v1/chat/completions", "body": {"model": model, "messages": messages}}
 
 
 def answer(task: str, text: str, *, model: str = "Qwen/Qwen3-4B-Instruct-2507") -> dict[str, Any]:
@@ -276,12 +271,7 @@ def test_a_mapping_reads_rows_of_any_make(assay: Command, project: Path) -> None
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [
-        ("tsk: q\n", "Did you mean 'task'"),
-        ("task: q\n", "`candidate`"),
-        ("task: q\ncandidate: c\n", "neither"),
-        ("[", "YAML"),
-    ],
+    [("tsk: q\n", "Did you mean 'task'"), ("task: q\n", "`candidate`"), ("task: q\ncandidate: c\n", "neither"), ("[", "YAML")],
 )
 def test_a_wrong_mapping_is_said_before_anything_is_read(assay: Command, project: Path, text: str, said: str) -> None:
     Path("x.jsonl").write_text("{}\n")

@@ -24,9 +24,7 @@ def output(custom_id: str, said: str, run: str) -> str:
 def test_described_fields_decide_agreement_on_later_visits(tmp_path: Path) -> None:
     for name, verdicts in (("one", ("yes", "no")), ("two", ("yes", "yes"))):
         (tmp_path / name).mkdir()
-        lines = [
-            output(f"c{n}", f'{name} thinks so: {{"hire": "{verdict}"}}', name) for n, verdict in enumerate(verdicts)
-        ]
+        lines = [output(f"c{n}", f'{name} thinks so: {{"hire": "{verdict}"}}', name) for n, verdict in enumerate(verdicts)]
         (tmp_path / name / "output.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     fields = tmp_path / "fields.yaml"
     fields.write_text("fields: {hire: {path: $.hire, labels: [yes, no]}}\n".replace("yes, no", '"yes", "no"'), "utf-8")

@@ -133,9 +133,7 @@ def test_a_grader_that_was_imported_is_corrected_like_any_other(assay: Command, 
     name = waiting["candidates"][0]
     shown = assay("review", "show", waiting["id"])
     assert "Markets" in shown.out or "Sports" in shown.out
-    said = assay(
-        "review", "correct", waiting["id"], "--score", f"{name}=0.5", "--reason", "too kind", "--reviewer", "mia"
-    )
+    said = assay("review", "correct", waiting["id"], "--score", f"{name}=0.5", "--reason", "too kind", "--reviewer", "mia")
     assert said.code == 0, said.err
     corrected = assay("review", "list", "--state", "corrected", "--json").document["assessments"]
     assert [one["id"] for one in corrected] == [waiting["id"]]
@@ -257,9 +255,7 @@ def test_a_file_of_which_every_row_is_left_out_leaves_no_run(assay: Command, pro
     result = assay("import", files.put(project / "log.json", files.inspect_log(*samples)), "--json")
     assert result.code == 1
     assert result.document["imported"]["runs"] == 0
-    assert [skipped["why"] for skipped in result.document["skipped"]][:2] == [
-        "has no `id`, so it belongs to no task."
-    ] * 2
+    assert [skipped["why"] for skipped in result.document["skipped"]][:2] == ["has no `id`, so it belongs to no task."] * 2
     assert assay("runs", "--json").document["runs"] == []
 
 

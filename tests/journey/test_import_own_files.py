@@ -31,9 +31,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_an_export_adds_nothing_to_the_store_it_came_from(
-    assay: Command, reviewed: dict[str, str], project: Path
-) -> None:
+def test_an_export_adds_nothing_to_the_store_it_came_from(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     before, there = compared(assay), runs(assay)
     folder = project / "exported"
     folder.mkdir()
@@ -52,9 +50,7 @@ def test_an_export_adds_nothing_to_the_store_it_came_from(
     assert compared(assay) == before
 
 
-def test_an_exported_log_that_inspect_packed_adds_nothing(
-    assay: Command, reviewed: dict[str, str], project: Path
-) -> None:
+def test_an_exported_log_that_inspect_packed_adds_nothing(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     there = runs(assay)
     assert assay("export", "inspect", "--output", "logs").code == 0
     for path in sorted((project / "logs").iterdir()):
@@ -93,9 +89,7 @@ def test_rows_of_a_run_that_is_here_without_them_are_left_out_and_said(
     assert (said.code, said.document["imported"]) == (1, NOTHING)
     (skipped,) = said.document["skipped"]
     run = runs(assay)[0]["run_id"]
-    assert skipped["why"].startswith(
-        f"{len(NAMES)} rows belong to run {run}, which this store holds without their assessments"
-    )
+    assert skipped["why"].startswith(f"{len(NAMES)} rows belong to run {run}, which this store holds without their assessments")
 
 
 def test_columns_of_these_names_in_somebody_else_s_table_are_no_runs(assay: Command, project: Path) -> None:
@@ -116,9 +110,7 @@ def test_a_state_that_was_decided_elsewhere_is_said(assay: Command, project: Pat
     said = assay("import", "hand.csv", "--json")
     assert said.code == 0
     (note,) = said.document["notes"]
-    assert note["what"].startswith(
-        "3 rows with a judge have a `state` that was decided elsewhere (2 approved, 1 rejected)"
-    )
+    assert note["what"].startswith("3 rows with a judge have a `state` that was decided elsewhere (2 approved, 1 rejected)")
     (run,) = said.document["run_ids"]
     assert "judges         openai/gpt-4o" in assay("show", run).out
 

@@ -18,12 +18,7 @@ def batch_of(folder: Path, model: str, *, log: bool) -> None:
     lines = []
     for n in range(4):
         message = {"role": "assistant", "content": f"{model} answers {n}"}
-        body = {
-            "id": "c",
-            "created": 1730126400,
-            "model": f"org/{model}",
-            "choices": [{"index": 0, "message": message}],
-        }
+        body = {"id": "c", "created": 1730126400, "model": f"org/{model}", "choices": [{"index": 0, "message": message}]}
         response = {"status_code": 200, "request_id": f"{model}{n}", "body": body}
         lines.append(json.dumps({"id": f"{model}-{n}", "custom_id": f"req-{n}", "response": response, "error": None}))
     (folder / f"{model}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")

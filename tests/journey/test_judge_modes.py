@@ -98,9 +98,9 @@ def test_a_judge_that_follows_the_order_is_flagged_and_its_pairs_are_ties(
 
 def test_a_pair_is_regraded_and_rerun_as_any_other(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = by_worth
-    run = assay(
-        "run", suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1), "--json"
-    ).document["run_id"]
+    run = assay("run", suite(project, {"model": "openai/judge-1", "mode": "pairwise"}, names=2, trials=1), "--json").document[
+        "run_id"
+    ]
     (first, *_) = assay("review", "list", "--json").document["assessments"]
     assay("review", "approve", first["id"])
     again = assay("review", "rerun", first["id"], "--note", "mind the rules", "--json")

@@ -85,9 +85,7 @@ def test_statistics_match_an_independent_calculation(assay: Command, server: Mod
         "pending": 1, "rejected": 2, "failed": 0, "superseded": 1, "not_graded": 0, "partly": 0, "left_out": 0,
     }  # fmt: skip
     for one in stats["candidates"]:
-        by_task = [
-            mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task) for task in _tasks(counted)
-        ]
+        by_task = [mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task) for task in _tasks(counted)]
         assert one["mean"] == pytest.approx(mean(by_task))
         assert one["n_trials"] == 12
         assert one["n_tasks"] == 3
@@ -99,9 +97,7 @@ def test_statistics_match_an_independent_calculation(assay: Command, server: Mod
     assert compared["scope"] == "these_tasks"
 
 
-def test_the_old_attempt_stays_readable_and_nothing_else_changes(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_the_old_attempt_stays_readable_and_nothing_else_changes(assay: Command, server: ModelServer, project: Path) -> None:
     assay("run", write_set(project), "--judge", JUDGE)
     before = assay("review", "list", "--json").document["assessments"]
     assay("review", "rerun", before[4]["id"], "--note", "mind the invariant")
@@ -112,9 +108,7 @@ def test_the_old_attempt_stays_readable_and_nothing_else_changes(
 
 
 def test_the_main_job_survives_every_fault_of_a_provider(assay: Command, server: ModelServer, project: Path) -> None:
-    server.faults(
-        0.25, [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET], seed=3
-    )
+    server.faults(0.25, [Mishap.HTTP_500, Mishap.EMPTY_BODY, Mishap.EMPTY_CONTENT, Mishap.HALF_BODY, Mishap.RESET], seed=3)
     result = assay("run", write_set(project, trials=3), "--judge", JUDGE, "--json")
     document = result.document
     assert document["trials"]["done"] + document["trials"]["failed"] == 9
@@ -126,9 +120,7 @@ def test_the_main_job_survives_every_fault_of_a_provider(assay: Command, server:
     assert again["failures"] == []
 
 
-def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_unreadable_reply_is_a_judge_failure_and_never_a_zero(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = lambda call: "I would rather not grade these."
     document = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document
     assert document["failures"][0]["kind"] == "unparsable"
@@ -160,9 +152,7 @@ def test_an_unreadable_reply_is_shown_and_graded_by_hand(assay: Command, server:
 
 
 @pytest.mark.parametrize("again", ["rerun", "resume"])
-def test_an_unreadable_reply_can_be_judged_again(
-    assay: Command, server: ModelServer, project: Path, again: str
-) -> None:
+def test_an_unreadable_reply_can_be_judged_again(assay: Command, server: ModelServer, project: Path, again: str) -> None:
     readable, server.answer = server.answer, lambda call: "I would rather not grade these."
     run = assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE, "--json").document["run_id"]
     (form,) = waiting(assay)
@@ -230,9 +220,7 @@ def test_a_signal_stops_cleanly_and_says_how_to_go_on(
     assert assay("resume", run["run_id"], "--json").document["trials"]["done"] == 15
 
 
-def test_budget_is_never_exceeded_and_the_rest_can_be_resumed(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_budget_is_never_exceeded_and_the_rest_can_be_resumed(assay: Command, server: ModelServer, project: Path) -> None:
     (project / "assay.yaml").write_text(f"judge: {JUDGE}\nprices:\n  {JUDGE}: {{input: 10, output: 10}}\n", "utf-8")
     suite = write_set(project, trials=4)
     limited = assay("run", suite, "--budget", "0.2", "--json").document
@@ -273,9 +261,7 @@ def _tasks(rows: list[dict[str, Any]]) -> list[str]:
 
 def _paired_stratified(rows: list[dict[str, Any]], a: str, b: str) -> tuple[float, float]:
     """Mean of task means of the trials' differences, and its standard error from the trials within tasks."""
-    differences = {
-        task: [row["scores"][a] - row["scores"][b] for row in rows if row["task"] == task] for task in _tasks(rows)
-    }
+    differences = {task: [row["scores"][a] - row["scores"][b] for row in rows if row["task"] == task] for task in _tasks(rows)}
     variance = 0.0
     for values in differences.values():
         middle = mean(values)
@@ -293,9 +279,7 @@ def _wait_until(condition: Any, *, most_s: float = 60.0) -> None:
 
 def test_a_failed_trial_alone_can_be_tried_again(assay: Command, server: ModelServer, project: Path) -> None:
     server.script([Mishap.HTTP_400, Mishap.HTTP_400])
-    failed = assay(
-        "run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--concurrency", "1", "--json"
-    ).document
+    failed = assay("run", write_set(project, things=1, trials=3), "--judge", JUDGE, "--concurrency", "1", "--json").document
     first, second = (row["id"] for row in failed["failures"])
     again = assay("review", "rerun", first, "--note", "the endpoint was misconfigured", "--json").document
     assert again["failure"] is None

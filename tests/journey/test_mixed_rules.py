@@ -31,11 +31,7 @@ def warnings(assay: Command, *command: str) -> list[str]:
     ("first", "second", "names"),
     [
         ("exact", "similarity", ("exact", "similarity")),
-        (
-            "{numeric: {tolerance: 0.1}}",
-            "{numeric: {tolerance: 1}}",
-            ('numeric {"tolerance":0.1}', 'numeric {"tolerance":1}'),
-        ),
+        ("{numeric: {tolerance: 0.1}}", "{numeric: {tolerance: 1}}", ('numeric {"tolerance":0.1}', 'numeric {"tolerance":1}')),
     ],
     ids=["scorer", "option"],
 )

@@ -67,9 +67,7 @@ def test_seeds_differ_by_trial_and_follow_the_run_seed(assay: Command, capitals:
     assert sorted(call.body["seed"] for call in capitals.calls) == first
 
 
-def test_benchmark_mode_uses_temperature_zero_for_one_run_only(
-    assay: Command, capitals: ModelServer, project: Path
-) -> None:
+def test_benchmark_mode_uses_temperature_zero_for_one_run_only(assay: Command, capitals: ModelServer, project: Path) -> None:
     (project / "capitals.yaml").write_text(SUITE, "utf-8")
     assay("run", "capitals.yaml", "--benchmark")
     assert {(call.body["temperature"], call.body["presence_penalty"]) for call in capitals.calls} == {(0, 0)}
@@ -81,9 +79,7 @@ def test_benchmark_mode_uses_temperature_zero_for_one_run_only(
     }
 
 
-def test_a_lone_judge_grades_each_answer_and_every_grade_waits(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_lone_judge_grades_each_answer_and_every_grade_waits(assay: Command, server: ModelServer, project: Path) -> None:
     (project / "judged.yaml").write_text(JUDGED, "utf-8")
     document = assay("run", "judged.yaml", "--json").document
     assert document["assessments"]["pending"] == 12
@@ -148,14 +144,11 @@ def test_local_only_refuses_a_provider_elsewhere_before_a_byte_is_sent(
     assert "local_only" in refused.err
 
 
-def test_a_joint_prompt_that_does_not_fit_is_found_before_the_run(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_joint_prompt_that_does_not_fit_is_found_before_the_run(assay: Command, server: ModelServer, project: Path) -> None:
     snippet = "x = 1\n" * 200_000
     (project / "a.py").write_text(snippet, "utf-8")
     (project / "fits.yaml").write_text(
-        "name: fits\njudge: openai/gpt-4o-mini\ntasks:\n"
-        "  - {id: t, thing: T, snippets: {a: {file: a.py}, b: {file: a.py}}}\n",
+        "name: fits\njudge: openai/gpt-4o-mini\ntasks:\n  - {id: t, thing: T, snippets: {a: {file: a.py}, b: {file: a.py}}}\n",
         "utf-8",
     )
     refused = assay("run", "fits.yaml")

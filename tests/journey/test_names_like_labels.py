@@ -40,9 +40,7 @@ def answer(call: Call) -> str:
     label_of = {work: label for label, work in re.findall(r'label="(\w+)">\s*`{3,}python\n(.*)', call.prompt)}
     scores = {WORK["Candidate A"]: 9, WORK["Candidate B"]: 2}
     grades = {
-        f"Candidate {label}": {
-            "integrity": {"score": scores[work], "reason": f"Sees `{work[4:-7]}`.", "evidence": [work]}
-        }
+        f"Candidate {label}": {"integrity": {"score": scores[work], "reason": f"Sees `{work[4:-7]}`.", "evidence": [work]}}
         for work, label in label_of.items()
     }
     report = " ".join(f"Candidate {label} calls `{work[4:-7]}`." for work, label in label_of.items())
@@ -50,9 +48,7 @@ def answer(call: Call) -> str:
 
 
 @pytest.mark.parametrize("mode", ["joint", "each"])
-def test_scores_reach_the_candidate_that_the_label_hides(
-    assay: Command, server: ModelServer, project: Path, mode: str
-) -> None:
+def test_scores_reach_the_candidate_that_the_label_hides(assay: Command, server: ModelServer, project: Path, mode: str) -> None:
     server.answer = answer
     assert assay("run", suite(project, judge={"model": "openai/judge-1", "mode": mode}), "--json").code == 0
     assert {label for call in server.calls for label in re.findall(r'label="(\w+)"', call.prompt)} <= {"C", "D"}

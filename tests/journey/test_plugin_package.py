@@ -40,9 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
     build = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
     place = tmp_path_factory.mktemp("wheel")
-    built = subprocess.run(
-        [sys.executable, "-c", build, str(place)], cwd=source, capture_output=True, text=True, check=False
-    )
+    built = subprocess.run([sys.executable, "-c", build, str(place)], cwd=source, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return place / built.stdout.strip().splitlines()[-1]
 

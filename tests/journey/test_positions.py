@@ -120,9 +120,7 @@ def test_judges_that_take_turns_are_balanced_each(assay: Command, server: ModelS
             assert Counter(order[0] for order in orders) == dict.fromkeys(NAMES, 1)
 
 
-def test_pairs_are_asked_in_both_orders_and_the_prompt_says_so(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_pairs_are_asked_in_both_orders_and_the_prompt_says_so(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = answer
     judge = {"model": "openai/judge-1", "mode": "pairwise"}
     assert assay("run", suite(project, models=True, judge=judge, trials=2), "--json").code == 0

@@ -14,9 +14,7 @@ from tests.support.model_server import ModelServer
 ROWS = "question,answer\nOne and one?,2\nTwo and two?,4\nThree and three?,6\n"
 
 
-def write(
-    project: Path, *, long: str = "Think first. {{question}}", more: str = "", score: str = "score: exact"
-) -> Path:
+def write(project: Path, *, long: str = "Think first. {{question}}", more: str = "", score: str = "score: exact") -> Path:
     (project / "prompts").mkdir(exist_ok=True)
     (project / "prompts" / "terse.txt").write_text("Only the number: {{question}}\n", "utf-8")
     (project / "rows.csv").write_text(ROWS, "utf-8")
@@ -65,9 +63,7 @@ def test_the_dry_run_shows_every_prompt(assay: Command, server: ModelServer, pro
     assert not server.calls
 
 
-def test_another_prompt_or_own_parameter_is_another_candidate(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_another_prompt_or_own_parameter_is_another_candidate(assay: Command, server: ModelServer, project: Path) -> None:
     answers(server)
     assert assay("run", write(project)).code == 0
     assert assay("run", write(project)).code == 0
@@ -96,12 +92,7 @@ def test_candidates_that_never_met_are_not_compared(assay: Command, project: Pat
     for name, pairs in (("both", "{alice: x, bob: y}"), ("hers", "{alice: x, carol: y}"), ("his", "{bob: x, dan: x}")):
         assert assay("run", suite(name, pairs)).code == 0
     versus = assay("compare", "alice", "bob", "--json").document
-    assert (versus["n_trials_a"], versus["n_trials_b"], versus["mean_a"], versus["mean_b"]) == (
-        4,
-        4,
-        1.0,
-        versus["mean_b"],
-    )
+    assert (versus["n_trials_a"], versus["n_trials_b"], versus["mean_a"], versus["mean_b"]) == (4, 4, 1.0, versus["mean_b"])
     assert len(versus["runs"]) == 1
 
 

@@ -113,9 +113,7 @@ def test_data_frames_are_tasks_and_results(project: Path) -> None:
     import polars
 
     for library in (pandas, polars):
-        frame = library.DataFrame(
-            {"id": ["a", "b"], "prompt": ["?", "?"], "expected": ["1", "2"], "weight": [1.0, None]}
-        )
+        frame = library.DataFrame({"id": ["a", "b"], "prompt": ["?", "?"], "expected": ["1", "2"], "weight": [1.0, None]})
         with pytest.raises(assay.InputError, match="has no `snippets`"):
             assay.run({"name": "framed", "tasks": frame, "score": "regex"})
     ran = assay.run({"name": "capitals", "score": "regex", "tasks": answers("Cusco", "Lima")})
@@ -274,9 +272,7 @@ def test_a_gate_in_python_takes_a_baseline(project: Path) -> None:
 def test_pending_grades_are_reviewed_by_their_ids(project: Path) -> None:
     grade = {"score": 9, "reason": "fits"}
     reply = {"candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}}, "report": "Both."}
-    (project / "judge.jsonl").write_text(
-        json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8"
-    )
+    (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
     tasks = [assay.Task(id="t", context="c", snippets={"ann": "a", "bob": "b"})]
     ran = assay.run(assay.Suite(name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=2))
     assert repr(ran).endswith("2 of 2 trials done, 2 grades wait for review)")

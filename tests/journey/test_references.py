@@ -25,9 +25,7 @@ def rlhf(*tasks: str) -> dict[str, Any]:
                     {"role": "user", "text": f"Question {task}?"},
                     {
                         "role": "assistant",
-                        "response_options": [
-                            {"model_id": model, "text": f"{model} answers {task}"} for model in ("m1", "m2")
-                        ],
+                        "response_options": [{"model_id": model, "text": f"{model} answers {task}"} for model in ("m1", "m2")],
                         "signal": {
                             "ideal_response": f"The solution of {task}.",
                             "human_evals": [

@@ -112,10 +112,7 @@ def test_regrade_keeps_reviews_of_unchanged_grades(assay: Command, server: Model
     decided = {(row["thing"], row["trial"]) for row in rows[:3]}
     assert {(row["thing"], row["trial"]) for row in kept} == decided - changed
     assert grades["kept_reviews"] == len(kept)
-    old = {
-        (row["thing"], row["trial"]): row
-        for row in assay("review", "list", "--run", run, "--json").document["assessments"]
-    }
+    old = {(row["thing"], row["trial"]): row for row in assay("review", "list", "--run", run, "--json").document["assessments"]}
     for row in kept:
         before = old[row["thing"], row["trial"]]
         assert (row["state"], row["scores"]) == (before["state"], before["scores"])
@@ -130,9 +127,7 @@ def test_regrade_keeps_reviews_of_unchanged_grades(assay: Command, server: Model
     assert waiting not in {row["id"] for row in new}
 
 
-def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = lambda call: "" if call.body["model"] == "small" else "42"
     first = assay("run", suite(project, trials=1), "--json")
     assert first.code == 1
@@ -145,9 +140,7 @@ def test_regrade_keeps_a_failed_answer_as_the_candidate_s_failure(
     assert stats["excluded"] == assay("stats", "--run", first.document["run_id"], "--json").document["excluded"]
 
 
-def test_run_that_cannot_be_regraded_is_refused_in_one_sentence(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_run_that_cannot_be_regraded_is_refused_in_one_sentence(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = graded()
     run = assay("run", suite(project, trials=1), "--json").document["run_id"]
     nothing_judged = assay("regrade", run, "--judge", JUDGE)

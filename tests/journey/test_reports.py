@@ -94,12 +94,7 @@ def test_hostile_text_is_shown_and_never_markup(assay: Command, reviewed: dict[s
 def test_report_names_suite_run_and_models(assay: Command, reviewed: dict[str, Any]) -> None:
     html = written(assay, "html")
     shown = assay("show", reviewed["runs"][0], "--json").document
-    for fact in (
-        shown["suite_digest"][:16],
-        shown["environment"]["python"],
-        shown["environment"]["assay"],
-        str(shown["seed"]),
-    ):
+    for fact in (shown["suite_digest"][:16], shown["environment"]["python"], shown["environment"]["assay"], str(shown["seed"])):
         assert fact in html
     assert re.search(r"<td>openai/judge-1</td>", html)
 

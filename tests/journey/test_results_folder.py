@@ -129,9 +129,7 @@ def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, pro
     assert assay("import", "results", "--rebuild", "--move").code == 2
 
 
-def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(
-    assay: Command, lived: Path, project: Path
-) -> None:
+def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(assay: Command, lived: Path, project: Path) -> None:
     before = everything(assay)
     with closing(sqlite3.connect(project / ".assay" / "assay.db")) as connection:
         connection.execute("UPDATE assay_version SET version_num = '0010'")
@@ -292,9 +290,7 @@ def test_a_run_is_registered_while_it_runs(assay: Command, server: ModelServer, 
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(
-    assay: Command, lived: Path, project: Path
-) -> None:
+def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(assay: Command, lived: Path, project: Path) -> None:
     """Exports of the folder are killed at many moments; what is there is always whole, and comes back the same."""
     before = everything(assay)
     for step in range(8):
@@ -314,9 +310,7 @@ def test_killed_at_any_moment_nothing_half_written_is_taken_for_whole(
     assert everything(assay) == before
 
 
-def test_registry_keeps_foreign_entries_and_moves_a_damaged_file(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_registry_keeps_foreign_entries_and_moves_a_damaged_file(assay: Command, server: ModelServer, project: Path) -> None:
     folder = project / "results"
     folder.mkdir()
     other = {"run_id": "qwen-3-4b-batch_5k-20241028-143300", "model": "Qwen 3-4B", "status": "completed", "x": 1}

@@ -83,10 +83,7 @@ def test_a_fifth_waits_and_the_rest_is_left_out_but_used(assay: Command, server:
         assert (row["n_waiting"], row["n_left_out"]) == (0, 48)
         assert (calibrated["n_tasks"], calibrated["n_reviewed"]) == (60, 12)
         assert (calibrated["method"], calibrated["assumes"]) == ("prediction_powered", "random_review")
-        assert (
-            calibrated["ci95"][1] - calibrated["ci95"][0]
-            < row["vetted_only"]["ci95"][1] - row["vetted_only"]["ci95"][0]
-        )
+        assert calibrated["ci95"][1] - calibrated["ci95"][0] < row["vetted_only"]["ci95"][1] - row["vetted_only"]["ci95"][0]
     pair = assay("compare", "ann", "bob", "--json").document["diagnostics"]["calibrated"]
     assert (pair["n_tasks"], pair["n_reviewed"], pair["n_trials"]) == (60, 12, 60)
     assert pair["ci95"] is not None
@@ -140,11 +137,7 @@ def test_a_sample_grows_and_keeps_its_part(assay: Command, server: ModelServer, 
     before = set(review(assay, run))
     asked = len(server.calls)
     grown = assay("extend", run, "--review", "sample:0.5", "--json").document
-    assert (grown["assessments"]["pending"], grown["assessments"]["left_out"], grown["trials"]["left_out"]) == (
-        12,
-        20,
-        20,
-    )
+    assert (grown["assessments"]["pending"], grown["assessments"]["left_out"], grown["trials"]["left_out"]) == (12, 20, 20)
     assert len(server.calls) == asked
     waiting = assay("review", "list", "--run", run, "--state", "pending", "--json").document["assessments"]
     tasks = before | {row["task"] for row in waiting}
@@ -169,9 +162,7 @@ def test_a_sample_cannot_shrink_or_appear(assay: Command, server: ModelServer, p
     assert (other.code, "has the review policy `every`" in other.err) == (2, True), other.err
 
 
-def test_flagged_reviews_give_no_calibrated_number_and_say_why(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_flagged_reviews_give_no_calibrated_number_and_say_why(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = by_worth
     assay("run", suite(project, tasks=12), "--review", "flagged")
     stats = assay("stats", "--json").document

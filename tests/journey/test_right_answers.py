@@ -87,8 +87,7 @@ def test_rlhf_data_keep_the_solution_and_the_final_answer(tmp_path: Path) -> Non
 def test_mapped_columns_reach_the_export(assay: Command, project: Path) -> None:
     (project / "map.csv").write_text("nr,q,sol,fin,cand,ans,pts\n1,Half?,Divide.,60,m1,60,1\n", "utf-8")
     (project / "map.yaml").write_text(
-        "task: nr\nprompt: q\nideal: sol\nfinal_answer: fin\ncandidate: cand\nanswer: ans\nscores: {right: pts}\n",
-        "utf-8",
+        "task: nr\nprompt: q\nideal: sol\nfinal_answer: fin\ncandidate: cand\nanswer: ans\nscores: {right: pts}\n", "utf-8"
     )
     assert assay("import", "map.csv", "--map", "map.yaml").code == 0
     assert assay("export", "hf_jsonl", "--output", "rows.jsonl").code == 0

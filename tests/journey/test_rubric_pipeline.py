@@ -73,9 +73,7 @@ def asked(server: ModelServer, model: str) -> int:
     return sum(call.body["model"] == model for call in server.calls)
 
 
-def test_raw_answers_are_structured_judged_verified_and_flagged(
-    assay: Command, server: ModelServer, files: Path
-) -> None:
+def test_raw_answers_are_structured_judged_verified_and_flagged(assay: Command, server: ModelServer, files: Path) -> None:
     document = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json").document
     assert document["failures"] == []
     # Four responses, and each ideal once although two candidates answer its task.
@@ -90,11 +88,7 @@ def test_raw_answers_are_structured_judged_verified_and_flagged(
     assert right["verifications"][0]["message"] == "Final answer matches."
     assert partial["verdicts"] == {"m2": "Partial"}
     assert partial["scores"] == {"m2": 0.625}
-    assert [row["kind"] for row in partial["flags"]] == [
-        "partial_score",
-        "trivial_justification",
-        "failed_verification",
-    ]
+    assert [row["kind"] for row in partial["flags"]] == ["partial_score", "trivial_justification", "failed_verification"]
     assert [row["verified"] for row in partial["verifications"]] == [False]
     (judge,) = document["agreement"]
     assert (judge["n"], judge["agreement"]) == (4, 0.25)
@@ -109,12 +103,8 @@ def test_raw_answers_are_structured_judged_verified_and_flagged(
     }
 
 
-def test_a_stage_stops_before_judging_and_nothing_is_asked_twice(
-    assay: Command, server: ModelServer, files: Path
-) -> None:
-    staged = assay(
-        "run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--stage", "structure", "--json"
-    )
+def test_a_stage_stops_before_judging_and_nothing_is_asked_twice(assay: Command, server: ModelServer, files: Path) -> None:
+    staged = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--stage", "structure", "--json")
     assert staged.code == 0, staged.err
     assert (asked(server, "structurer"), asked(server, "judge")) == (6, 0)
     assert staged.document["state"] == "interrupted"
@@ -251,12 +241,7 @@ def graded_and_approved(assay: Command) -> str:
 def test_evaluations_are_exported_as_lines(assay: Command, files: Path) -> None:
     run = graded_and_approved(assay)
     lines = [json.loads(line) for line in assay("export", "evaluations", "--run", run).out.splitlines()]
-    assert sorted((line["task_id"], line["model_id"]) for line in lines) == [
-        (101, "m1"),
-        (101, "m2"),
-        (102, "m1"),
-        (102, "m2"),
-    ]
+    assert sorted((line["task_id"], line["model_id"]) for line in lines) == [(101, "m1"), (101, "m2"), (102, "m1"), (102, "m2")]
     assert len({line["evaluation_id"] for line in lines}) == 4
     corrected = next(line for line in lines if line["human_corrected_scores"])
     partial = "Off by 1"
@@ -326,10 +311,7 @@ def test_exported_evaluations_can_be_anonymous(assay: Command, files: Path) -> N
 
 def reviewed_as(panes: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return what the review page says of each response: verdict, check, and the final answer that was taken out of it."""
-    return [
-        (pane["verdict"], pane["check"] and pane["check"]["message"], pane["structured"]["final_answer"])
-        for pane in panes
-    ]
+    return [(pane["verdict"], pane["check"] and pane["check"]["message"], pane["structured"]["final_answer"]) for pane in panes]
 
 
 def test_reviewers_see_verdict_check_and_structure(assay: Command, files: Path) -> None:

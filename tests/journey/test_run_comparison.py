@@ -51,10 +51,7 @@ def test_run_diff_names_only_the_settings_that_differ(assay: Command, runs: tupl
     assert found["parameters", "temperature"]["before"] == 0.2
     assert found["parameters", "temperature"]["after"] == 0.9
     prompt = found["prompt", "system prompt"]["diff"]
-    assert [line for line in prompt if line[0] in "+-" and line[:3] not in ("+++", "---")] == [
-        "-Be brief.",
-        "+Be thorough.",
-    ]
+    assert [line for line in prompt if line[0] in "+-" and line[:3] not in ("+++", "---")] == ["-Be brief.", "+Be thorough."]
     assert (found["prompt", "version"]["before"], found["prompt", "version"]["after"]) == ("v1", "v2")
     assert found["criterion", "right"]["after"]["weight"] == 3
     assert found["candidate", "openai/model-b"]["after"] is None
@@ -109,13 +106,10 @@ def test_trend_shows_the_statistics_of_each_run(assay: Command, runs: tuple[str,
         stats = assay("stats", "--run", point["run_id"], "--json").document["candidates"]
         (same,) = [one for one in stats if one["candidate"] == point["candidate"]]
         assert (point["mean"], point["ci95"], point["n_trials"]) == (same["mean"], same["ci95"], same["n_trials"])
-    assert [(p["run_id"], p["same_tasks"]) for p in document["points"]] == [(runs[0], True)] * 2 + [
-        (runs[1], False)
-    ] * 2
+    assert [(p["run_id"], p["same_tasks"]) for p in document["points"]] == [(runs[0], True)] * 2 + [(runs[1], False)] * 2
     assert len((project / "trend.csv").read_text("utf-8").splitlines()) == 5
     assert (
-        assay("trend", "law", "--candidate", "OPENAI/model-a", "--json").document["points"][0]["candidate"]
-        == "openai/model-a"
+        assay("trend", "law", "--candidate", "OPENAI/model-a", "--json").document["points"][0]["candidate"] == "openai/model-a"
     )
     assert "other tasks" in assay("trend", "law").out
     assert assay("trend", "law", "--candidate", "nobody").code == 2
@@ -124,9 +118,7 @@ def test_trend_shows_the_statistics_of_each_run(assay: Command, runs: tuple[str,
     assert "<svg" in (project / "trend.svg").read_text("utf-8")
 
 
-def test_run_record_sums_calls_tokens_and_speed_by_model(
-    assay: Command, server: ModelServer, runs: tuple[str, str]
-) -> None:
+def test_run_record_sums_calls_tokens_and_speed_by_model(assay: Command, server: ModelServer, runs: tuple[str, str]) -> None:
     document = assay("show", runs[0], "--json").document
     rows = {(one["role"], one["name"]): one for one in document["answered"]}
     assert set(rows) == {("candidate", "openai/model-a"), ("candidate", "openai/model-b"), ("judge", "openai/judge-1")}

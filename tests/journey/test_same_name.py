@@ -47,9 +47,7 @@ def test_another_model_under_the_same_name_is_kept_apart(assay: Command, runs: l
     (warned,) = (warning["text"] for warning in document["warnings"] if warning["code"] == "same_name")
     assert "bot (openai/ok), bot (openai/ok2)" in warned
     assert "not pooled" in assay("rank").out
-    (alone,) = (
-        row for row in assay("stats", "--run", runs[1], "--json").document["candidates"] if row["candidate"] == "bot"
-    )
+    (alone,) = (row for row in assay("stats", "--run", runs[1], "--json").document["candidates"] if row["candidate"] == "bot")
     assert alone["n_trials"] == 12
     versus = assay("compare", "bot (openai/ok2)", "bot (openai/ok)", "--json").document
     assert (versus["n_trials_a"], versus["n_trials_b"], versus["runs"]) == (12, 12, runs)
@@ -69,9 +67,7 @@ def test_another_model_under_the_same_name_is_kept_apart(assay: Command, runs: l
         page = client.get("/results", headers={"accept": "text/html"}).text
         assert "bot (openai/ok2)" in page
         assert "They are kept apart" in page
-        of_one = client.get(
-            "/statistics/trials", params={"candidate": "bot (openai/ok)"}, headers={"accept": "text/html"}
-        )
+        of_one = client.get("/statistics/trials", params={"candidate": "bot (openai/ok)"}, headers={"accept": "text/html"})
         assert of_one.status_code == 200
         assert runs[0] in of_one.text
         assert runs[1] not in of_one.text

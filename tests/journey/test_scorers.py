@@ -36,9 +36,7 @@ tasks:
     assert tasks["bob"]["half"] == tasks["bob"]["square"] == 0
 
 
-def test_math_without_its_extra_is_said_before_the_run(
-    assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_math_without_its_extra_is_said_before_the_run(assay: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr("assay.app.suites.find_spec", lambda name: None if name == "math_verify" else found(name))
     (project / "s.yaml").write_text("tasks: [{id: a, expected: 1, score: math, snippets: {p: x}}]", encoding="utf-8")

@@ -84,9 +84,7 @@ def test_interrupted_command_prints_one_document_with_the_next_step(
     assert a_run(assay)["state"] == "interrupted"
 
 
-def test_pausing_and_resuming_beside_a_run_in_another_process(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_pausing_and_resuming_beside_a_run_in_another_process(assay: Command, server: ModelServer, project: Path) -> None:
     server.delay_s = 0.1
     process = start("run", write_set(project, things=1, trials=40), "--judge", JUDGE, "--concurrency", "2")
     until(lambda: server.served >= 4)
@@ -125,9 +123,7 @@ def test_cancelling_beside_a_run_in_another_process(assay: Command, server: Mode
 
 
 @pytest.mark.parametrize("wish", ["pause", "cancel"])
-def test_claimed_trials_that_have_not_begun_are_released(
-    assay: Command, server: ModelServer, project: Path, wish: str
-) -> None:
+def test_claimed_trials_that_have_not_begun_are_released(assay: Command, server: ModelServer, project: Path, wish: str) -> None:
     suite = ASKED.replace("[openai/small]", "[openai/small, openai/large]")
     (project / "asked.yaml").write_text(suite, "utf-8")
     server.delay_s = 0.2
@@ -155,9 +151,7 @@ def test_claimed_trials_that_have_not_begun_are_released(
         assert server.served == 4 * 40
 
 
-def test_a_run_that_was_cancelled_when_all_was_done_is_finished(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_run_that_was_cancelled_when_all_was_done_is_finished(assay: Command, server: ModelServer, project: Path) -> None:
     server.held = True
     process = start("run", write_set(project, things=1, trials=2), "--judge", JUDGE, "--concurrency", "2")
     until(lambda: bool(assay("runs", "--json").document["runs"]) and a_run(assay)["trials"]["running"] == 2)
@@ -171,9 +165,7 @@ def test_a_run_that_was_cancelled_when_all_was_done_is_finished(
     assert "Traceback" not in again.err
 
 
-def test_candidates_that_are_asked_anew_are_sent_another_seed(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_candidates_that_are_asked_anew_are_sent_another_seed(assay: Command, server: ModelServer, project: Path) -> None:
     (project / "asked.yaml").write_text(ASKED, "utf-8")
     run = assay("run", "asked.yaml", "--json").document
     assert run["trials"]["done"] == 1

@@ -28,20 +28,7 @@ COMPARED = {
     "equivalence", "prob_superiority", "d_total", "effect_label", "tasks_won", "tasks_lost", "tasks_tied", "n_tasks",
     "n_trials_a", "n_trials_b", "scope", "method", "reason", "warnings", "diagnostics", "verdict",
 }  # fmt: skip
-ESTIMATED = {
-    "candidate",
-    "mean",
-    "sd",
-    "min",
-    "max",
-    "ci95",
-    "n_trials",
-    "n_tasks",
-    "scope",
-    "method",
-    "reason",
-    "by_task",
-}
+ESTIMATED = {"candidate", "mean", "sd", "min", "max", "ci95", "n_trials", "n_tasks", "scope", "method", "reason", "by_task"}
 
 
 @pytest.fixture
@@ -225,14 +212,10 @@ def test_every_document_is_whole_whatever_was_decided(
         fill(workspace, a_plan("20250101-000000-alpha-aaaa"), decisions, joint=joint)
         everything = Selection()
         stats = plain(documents.scores_document(results.stats(workspace, everything)))
-        compared = plain(
-            documents.comparison_document(results.compare(workspace, everything, "alice", "bob", margin=margin))
-        )
+        compared = plain(documents.comparison_document(results.compare(workspace, everything, "alice", "bob", margin=margin)))
         ranked = plain(documents.ranking_document(results.rank(workspace, everything, margin=margin)))
         planned_ = plain(documents.power_plan_document(power.plan(workspace, everything, detect=0.03)))
-        gated = plain(
-            documents.gate_document(results.gate(workspace, everything, "alice", "bob", margin=margin or 0.1))
-        )
+        gated = plain(documents.gate_document(results.gate(workspace, everything, "alice", "bob", margin=margin or 0.1)))
         for document in (stats, compared, ranked, planned_, gated):
             assert_whole(document)
         assert {"candidates", "excluded", "warnings", "diagnostics"} <= set(stats)
@@ -313,18 +296,12 @@ def decide(workspace: Workspace, trial: Any, how: str, *, joint: bool, calls: in
             again = journal.claim_trial(trial.key)
             for number, (candidate, its) in enumerate(sides):
                 graded = grades({name: dict.fromkeys(("integrity", "fitness"), 0.9) for name in its})
-                wait(
-                    journal.record(
-                        judged(again, graded, candidate=candidate, attempt=2, finished=number == len(sides) - 1)
-                    )
-                )
+                wait(journal.record(judged(again, graded, candidate=candidate, attempt=2, finished=number == len(sides) - 1)))
             fresh = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial.key) if row.current]
             desk.decide([a_decision(Verb.APPROVE, row.key) for row in fresh])
 
 
-def test_order_and_looks_of_a_suite_become_the_run_s_protocol(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_order_and_looks_of_a_suite_become_the_run_s_protocol(assay: Command, server: ModelServer, project: Path) -> None:
     (project / "suite.yaml").write_text(
         "name: planned\njudge: openai/judge-1\norder: random\nlooks: 5\ntrials: 6\ntasks:\n"
         + "".join(f"  - {{id: t{n}, snippets: {{ann: 'x = {n}', bob: 'y = {n}'}}}}\n" for n in range(3)),
@@ -363,8 +340,7 @@ def test_a_suite_s_review_protocol_is_printed_with_every_number(assay: Command, 
 
 def test_a_protocol_is_switched_as_an_event_that_makes_a_new_version(assay: Command, project: Path) -> None:
     (project / "plain.yaml").write_text(
-        "name: plain\ntrials: 3\nscore: exact\ntasks:\n"
-        "  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
+        "name: plain\ntrials: 3\nscore: exact\ntasks:\n  - {id: one, prompt: Say a., expected: a, snippets: {x: a, y: b}}\n",
         "utf-8",
     )
     run = assay("run", "plain.yaml", "--json").document["run_id"]

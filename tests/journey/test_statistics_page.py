@@ -44,9 +44,7 @@ def waiting(workspace: Workspace) -> list[AssessmentKey]:
     return [row.key for row in workspace.archive.assessments.matching(EVERYTHING, states=pending)]
 
 
-def test_statistics_page_matches_the_commands_at_every_decision(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_statistics_page_matches_the_commands_at_every_decision(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", 1e9)
     overviews = LiveReports(workspace)
     for key in [None, *waiting(workspace)[:3]]:
@@ -72,9 +70,7 @@ def test_statistics_page_matches_the_commands_at_every_decision(
         assert behind.since == 0
 
 
-def test_slow_statistics_details_are_loaded_later_and_announced(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_statistics_details_are_loaded_later_and_announced(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.app.statistics.live_report.AT_ONCE_S", -1.0)
     monkeypatch.setattr("assay.app.statistics.live_report.PATIENCE", 1e9)
     overviews = LiveReports(workspace)

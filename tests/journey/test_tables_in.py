@@ -54,10 +54,7 @@ def test_jsonl_and_parquet_become_suites_too(assay: Command, project: Path, form
 
 @pytest.mark.parametrize(
     ("rows", "where"),
-    [
-        (b"a,Why?,x\nb,,y\n", "rows.csv:3 question: is empty"),
-        (b"a,Why?,x\na,How?,y\n", "rows.csv:3 id: is 'a', as on line 2"),
-    ],
+    [(b"a,Why?,x\nb,,y\n", "rows.csv:3 question: is empty"), (b"a,Why?,x\na,How?,y\n", "rows.csv:3 id: is 'a', as on line 2")],
 )
 def test_a_row_that_is_no_task_is_named_by_line(assay: Command, project: Path, rows: bytes, where: str) -> None:
     (project / "rows.csv").write_bytes(b"id,question,answer\n" + rows)
@@ -124,10 +121,7 @@ def test_two_prompts_become_candidates(assay: Command, server: ModelServer, proj
     assert assay("run", "rows.yaml").code == 0
     asked = [call.body["messages"] for call in server.calls if call.body["model"] == "m"]
     assert [{"role": "user", "content": "In a word: Capital of Peru?"}] in asked
-    assert [
-        {"role": "system", "content": "Explain yourself."},
-        {"role": "user", "content": "Capital of Chad?"},
-    ] in asked
+    assert [{"role": "system", "content": "Explain yourself."}, {"role": "user", "content": "Capital of Chad?"}] in asked
     waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
     assert [set(row["scores"]) for row in waiting] == [{"terse", "long"}] * 2
 
@@ -146,9 +140,7 @@ def test_questions_alone_are_graded_by_people(assay: Command, project: Path) -> 
         (("--model", "echo"), "--prompt, --model and --judge: need --from."),
     ],
 )
-def test_prompts_that_lead_nowhere_are_refused(
-    assay: Command, project: Path, options: tuple[str, ...], message: str
-) -> None:
+def test_prompts_that_lead_nowhere_are_refused(assay: Command, project: Path, options: tuple[str, ...], message: str) -> None:
     (project / "rows.csv").write_text("question\nWhy?\n", "utf-8")
     (project / "terse.txt").write_text("{{question}}", "utf-8")
     refused = assay("init", *options)

@@ -70,9 +70,7 @@ def test_a_task_s_own_parameters_and_system_prompt_come_before_all_others(
     assert none["messages"] == [{"role": "user", "content": "Say 42."}]
 
 
-def test_benchmark_mode_holds_for_a_task_s_own_parameters_too(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_benchmark_mode_holds_for_a_task_s_own_parameters_too(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = lambda call: "42"
     path = write(project, [exact(parameters={"temperature": 1.5, "max_tokens": 7})])
     assert assay("run", path, "--benchmark").code == 0
@@ -86,18 +84,13 @@ def test_a_task_that_asks_otherwise_is_another_task(assay: Command, server: Mode
     assert "task_changed" in {one["code"] for one in assay("stats", "--json").document["warnings"]}
 
 
-def test_pictures_of_a_prompt_reach_candidates_and_the_judge(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_pictures_of_a_prompt_reach_candidates_and_the_judge(assay: Command, server: ModelServer, project: Path) -> None:
     data = png(project)
     tasks = [
         {
             "id": "see",
             "prompt": [
-                {
-                    "role": "user",
-                    "content": [{"type": "text", "text": "What colour?"}, {"type": "image", "file": "square.png"}],
-                }
+                {"role": "user", "content": [{"type": "text", "text": "What colour?"}, {"type": "image", "file": "square.png"}]}
             ],
         }
     ]
@@ -124,9 +117,7 @@ def test_pictures_of_a_prompt_reach_candidates_and_the_judge(
         assert client.get("/api/assessments/a1?whole=1").json()["images"] == [[picture, ""]]
 
 
-def test_candidate_that_refuses_images_fails_and_is_not_asked_again(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_candidate_that_refuses_images_fails_and_is_not_asked_again(assay: Command, server: ModelServer, project: Path) -> None:
     png(project)
     server.no_images = "this model does not support image input"
     content = [{"type": "text", "text": "What colour?"}, {"type": "image", "file": "square.png"}]
@@ -147,9 +138,7 @@ def test_candidate_that_refuses_images_fails_and_is_not_asked_again(
         ({"type": "audio"}, "expected text or image"),
     ],
 )
-def test_a_wrong_picture_is_named_with_its_place(
-    assay: Command, project: Path, part: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_picture_is_named_with_its_place(assay: Command, project: Path, part: dict[str, Any], message: str) -> None:
     path = write(project, [exact(prompt=[{"role": "user", "content": [part]}])])
     said = assay("validate", path)
     assert said.code == 2

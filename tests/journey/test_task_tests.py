@@ -69,9 +69,7 @@ def test_tests_decide_the_score_of_each_candidate(assay: Command, suite: Path) -
 def test_a_file_without_tests_fails_the_trial(assay: Command, suite: Path, project: Path) -> None:
     (project / "checks" / "test_slug.py").write_text("import unittest\n", "utf-8")
     assert assay("run", suite.name, "--no-sandbox").code == 1
-    assert (
-        "tests_not_run (harness): The command found no tests" in assay("runs", "--json").out + assay("show", "t1").out
-    )
+    assert "tests_not_run (harness): The command found no tests" in assay("runs", "--json").out + assay("show", "t1").out
 
 
 def test_nothing_is_asked_where_no_sandbox_works(assay: Command, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,12 +37,7 @@ def test_escape_sequences_of_code_and_judge_never_reach_the_terminal(
     (project / "set.json").write_text(json.dumps(things), "utf-8")
     answer = server.answer
     server.answer = lambda call: str(answer(call)).replace("The ", f"The {ESCAPE}")
-    for command in (
-        ("run", "set.json", "--judge", JUDGE),
-        ("review", "list"),
-        ("review", "show", "a1"),
-        ("show", "t1"),
-    ):
+    for command in (("run", "set.json", "--judge", JUDGE), ("review", "list"), ("review", "show", "a1"), ("show", "t1")):
         said = assay(*command)
         assert said.code == 0, said.err
         assert "\x1b" not in said.out + said.err
@@ -69,9 +64,7 @@ def test_names_with_signs_are_corrected_by_the_longest_name_that_fits(assay: Com
         patch.setenv("OPENAI_BASE_URL", server.url)
         patch.setenv("OPENAI_API_KEY", "sk-x")
         assert assay("run", "set.json", "--judge", JUDGE).code == 0
-    done = assay(
-        "review", "correct", "a1", "--score", "ANN/integrity=0.25", "--score", "x=1=0.5", "--reason", "seen", "--json"
-    )
+    done = assay("review", "correct", "a1", "--score", "ANN/integrity=0.25", "--score", "x=1=0.5", "--reason", "seen", "--json")
     assert done.code == 0, done.err
     (event,) = done.document["events"]
     assert event["corrections"] == {"ann/integrity": 0.25, "x=1": 0.5}
@@ -115,8 +108,7 @@ def test_a_store_that_gives_up_in_the_middle_says_how_to_go_on(
 def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(assay: Command, project: Path) -> None:
     (project / "judge.md").write_text("Grade {{candidate}} by {{rubric}}.", "utf-8")
     (project / "suite.yaml").write_text(
-        "name: own\njudge: {model: openai/j, prompt: judge.md}\n"
-        "tasks:\n  - {id: a, snippets: {ann: x = 1, bob: x = 2}}\n",
+        "name: own\njudge: {model: openai/j, prompt: judge.md}\ntasks:\n  - {id: a, snippets: {ann: x = 1, bob: x = 2}}\n",
         "utf-8",
     )
     for command in ("validate", "run"):
@@ -127,9 +119,7 @@ def test_a_judge_s_own_prompt_that_never_shows_the_candidates_is_refused(assay: 
         assert "never shows the work to grade" in refused.err
 
 
-def test_doctor_notices_a_decision_that_was_changed_afterwards(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_doctor_notices_a_decision_that_was_changed_afterwards(assay: Command, server: ModelServer, project: Path) -> None:
     assay("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
     assay("review", "reject", "a1", "--reason", "messy")
     assert assay("doctor").code == 0

@@ -73,9 +73,7 @@ def transcript(project: Path, task: str, candidate: str) -> str:
     return str(next(answer["text"] for answer in answers if answer["candidate"] == candidate))
 
 
-def test_a_suite_with_tools_runs_from_the_file_to_the_statistics(
-    assay: Command, server: ModelServer, project: Path
-) -> None:
+def test_a_suite_with_tools_runs_from_the_file_to_the_statistics(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = travelling
     assert assay("validate", write(project)).code == 0
     run = assay("run", write(project), "--json")

@@ -58,9 +58,7 @@ def assay_does(folder: Path, *arguments: str, **variables: str) -> subprocess.Co
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
     environment = {**kept, "PYTHONPATH": str(Path(assay.__file__).parents[1]), **variables}
     command = [sys.executable, "-m", "assay", *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=180)
 
 
 def test_a_run_tells_that_reviews_wait_and_that_it_ended(folder: Path, hook: HookServer) -> None:
@@ -137,8 +135,7 @@ def finished_within(hook: HookServer, n: int, within_s: float = 40.0) -> None:
 
 def test_a_run_that_failed_says_so(folder: Path, hook: HookServer) -> None:
     (folder / "judge.jsonl").write_text(
-        json.dumps({"match": {"role": "judge"}, "error": {"kind": "refused", "detail": "no", "transient": False}}),
-        "utf-8",
+        json.dumps({"match": {"role": "judge"}, "error": {"kind": "refused", "detail": "no", "transient": False}}), "utf-8"
     )
     done = assay_does(folder, "run", "services.json", "--judge", "replay/judge.jsonl", ASSAY_WEBHOOK=hook.url)
     assert done.returncode == 1
@@ -210,9 +207,7 @@ def test_a_closed_port_is_a_warning_on_stderr_and_the_exit_code_stays(folder: Pa
 
 
 @pytest.mark.parametrize("command", [("run", "services.json", "--judge", "human"), ("serve", "--port", "0")])
-def test_local_only_forbids_an_address_elsewhere_before_anything_happens(
-    folder: Path, command: tuple[str, ...]
-) -> None:
+def test_local_only_forbids_an_address_elsewhere_before_anything_happens(folder: Path, command: tuple[str, ...]) -> None:
     variables = {"ASSAY_WEBHOOK": "https://hooks.example.com/services/s3cret", "ASSAY_LOCAL_ONLY": "true"}
     done = assay_does(folder, *command, **variables)
     assert done.returncode == 2

@@ -216,9 +216,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             sent = [client.post("/submit_evaluation", json={**body, "judge": "human"}).json() for body in (THING,)]
             sent.append(client.post("/submit_evaluation", json=RESPONSE).json())
             received = client.post("/api/runs", json=RUN).json()["run_id"]
-            while any(
-                run.state in {RunState.PLANNED, RunState.RUNNING} for run in workspace.archive.runs.newest(limit=5)
-            ):
+            while any(run.state in {RunState.PLANNED, RunState.RUNNING} for run in workspace.archive.runs.newest(limit=5)):
                 time.sleep(0.05)  # the evaluations above are carried out by a thread of the server
             names = {
                 "clocks": clocks, "half": half, "once": once, "reviewed": reviewed, "brought": brought, "received": received,

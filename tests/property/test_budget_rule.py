@@ -11,9 +11,7 @@ CALLS = st.tuples(AMOUNTS, st.floats(1.0, 100.0), st.floats(0.0, 1.0), st.boolea
 
 
 @given(budget=st.floats(0.01, 30.0), calls=st.lists(CALLS, min_size=1, max_size=120))
-def test_the_budget_is_passed_by_less_than_one_call(
-    budget: float, calls: list[tuple[float, float, float, bool, int]]
-) -> None:
+def test_the_budget_is_passed_by_less_than_one_call(budget: float, calls: list[tuple[float, float, float, bool, int]]) -> None:
     """Each call costs up to its most; now and then one costs 1,000 times as much, but no two of those are in flight together."""
     spent, dearest, in_flight = 0.0, 0.0, list[tuple[Reservation, float, bool]]()
 

@@ -72,9 +72,7 @@ def carried_out(store: Store, steps: list[Step], *, control: bool) -> None:
         elif items and what == "again":
             item = items[place % len(items)]
             attempt = replace(an_item(item.source, AttemptOrigin(first=item.first)), attempt=item.attempt + 1)
-            wish = replace(
-                a_decision(Verb.RERUN, item.key, idempotency=f"again-{n}"), purpose=AssessmentPurpose.CONTROL
-            )
+            wish = replace(a_decision(Verb.RERUN, item.key, idempotency=f"again-{n}"), purpose=AssessmentPurpose.CONTROL)
             store.control_items.supersede(wish, attempt)
 
 

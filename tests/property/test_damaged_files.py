@@ -119,11 +119,7 @@ tasks:
 SET_FILE = {
     "name": "things",
     "things": [
-        {
-            "thingName": "a",
-            "context": "?",
-            "snippets": [{"name": "ada", "content": "x"}, {"name": "bob", "content": "y"}],
-        }
+        {"thingName": "a", "context": "?", "snippets": [{"name": "ada", "content": "x"}, {"name": "bob", "content": "y"}]}
     ],
 }
 GRADED = """\

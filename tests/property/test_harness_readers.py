@@ -122,9 +122,7 @@ def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[
                 for one in (ODD[(4 * count + number + turn) % len(ODD)] for turn in range(4)):
                     changed = [*lines[:number], dumped(with_odd(document, at, one)), *lines[number + 1 :]]
                     path.write_bytes(b"\n".join(changed))
-                    sources = [
-                        (input_file(other), importer) for other, importer in known.items() if importer is not None
-                    ]
+                    sources = [(input_file(other), importer) for other, importer in known.items() if importer is not None]
                     groups, _ = group_files(sources, ReadOptions())
                     for group in groups:
                         with suppress(UnreadableFile):  # a lone surrogate: the import reports the file and goes on
@@ -136,9 +134,7 @@ def test_no_odd_value_anywhere_breaks_a_reader(tmp_path: Path, write: Callable[[
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
-def test_lines_and_documents_that_are_damaged_are_named_where_they_stand(
-    tmp_path: Path, write: Callable[[Path], Path]
-) -> None:
+def test_lines_and_documents_that_are_damaged_are_named_where_they_stand(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     """A cut file keeps what stands before the cut, or is not recognised; nothing is raised."""
     target = write(tmp_path)
     for path in list(files_in(target)) if target.is_dir() else [target]:

@@ -32,20 +32,14 @@ RUBRIC = Rubric(criteria=tuple(Criterion(name=name) for name in CRITERIA))
 LABELS = {"ada": "A", "bruno": "B", "chen": "C"}
 
 JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**9), 10**9)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
 MESSY = st.text(alphabet="{}[]\"':,\\/#`*<>thinkABscore integrity0127.%\n\t“”‘’\ufeff\x00\ud800é", max_size=300)
 
 WORDY = st.lists(
-    st.sampled_from(
-        ["`x.y()`", "candidate A", "there is no", "approve this", "\n\n", "`", "...", "`self.a = b`", "B's", "```"]
-    )
+    st.sampled_from(["`x.y()`", "candidate A", "there is no", "approve this", "\n\n", "`", "...", "`self.a = b`", "B's", "```"])
 ).map(" ".join)
 
 
@@ -214,11 +208,7 @@ def shaped(grading: dict[str, dict[str, Given]], style: Style) -> JsonValue:
         case "wrapped":
             return {cased("evaluation"): {cased("result"): by_label}, cased("note"): "nothing"}
         case "listed":
-            return {
-                cased("candidates"): [
-                    {cased("label"): label, cased("criteria"): rows} for label, rows in by_label.items()
-                ]
-            }
+            return {cased("candidates"): [{cased("label"): label, cased("criteria"): rows} for label, rows in by_label.items()]}
         case "rows":
             return [
                 {cased("candidate"): f"candidate_{label.lower()}", cased("criterion"): cased(name), **grade(given)}
@@ -227,14 +217,10 @@ def shaped(grading: dict[str, dict[str, Given]], style: Style) -> JsonValue:
             ]
         case "criterion first":
             return {
-                cased("scores"): {
-                    cased(name): {label: grade(grading[label][name]) for label in grading} for name in CRITERIA
-                }
+                cased("scores"): {cased(name): {label: grade(grading[label][name]) for label in grading} for name in CRITERIA}
             }
         case _:
-            return {
-                label: {cased(name): score(given) for name, given in rows.items()} for label, rows in grading.items()
-            }
+            return {label: {cased(name): score(given) for name, given in rows.items()} for label, rows in grading.items()}
 
 
 def rendered(value: JsonValue, style: Style, depth: int) -> str:

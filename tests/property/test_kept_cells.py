@@ -38,9 +38,7 @@ def a_store(folder: Path, *, judges: tuple[str, ...], joint: bool, n_tasks: int,
         slots = [(judge, None) for judge in judges] if joint else [(j, n) for j in judges for n in NAMES]
         for place, (judge, candidate) in enumerate(slots):
             names = NAMES if candidate is None else (candidate,)
-            entry = judged(
-                trial, some_grades(draw, names), grader=judge, candidate=candidate, finished=place == len(slots) - 1
-            )
+            entry = judged(trial, some_grades(draw, names), grader=judge, candidate=candidate, finished=place == len(slots) - 1)
             wait(store.journal.record(entry))
     return store
 

@@ -130,7 +130,5 @@ def test_ranges_cover_the_true_effect_if_tasks_share_families() -> None:
 def test_five_families_are_too_few_for_a_range() -> None:
     scores, rows = design(np.random.default_rng(4), tasks=30, trials=2, count=2, effect=0.1)
     position, candidate, sitting, task = rows.T
-    result = position_effects(
-        scores, position=position, candidate=candidate, sitting=sitting, task=task, family=task // 6
-    )
+    result = position_effects(scores, position=position, candidate=candidate, sitting=sitting, task=task, family=task // 6)
     assert [(effect.reason, effect.n_tasks) for effect in result] == [("few_tasks", 30)] * 2

@@ -187,7 +187,5 @@ class Review(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-Review.TestCase.settings = settings(
-    max_examples=examples(8), stateful_step_count=12, suppress_health_check=list(HealthCheck)
-)
+Review.TestCase.settings = settings(max_examples=examples(8), stateful_step_count=12, suppress_health_check=list(HealthCheck))
 TestReview = Review.TestCase

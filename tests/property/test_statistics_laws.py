@@ -43,9 +43,7 @@ def rows(draw: some.DrawFn, *, most_tasks: int = 8, repeated_calls: bool = True)
     return found
 
 
-def table(
-    found: Rows, weights: Sequence[float] | None = None, joint: Any = False, planned: int | None = None
-) -> st.ScoreTable:
+def table(found: Rows, weights: Sequence[float] | None = None, joint: Any = False, planned: int | None = None) -> st.ScoreTable:
     of_task = None if weights is None else [weights[int(task[1:])] for task, _, _, _ in found]
     return st.ScoreTable.from_columns(
         task=[row[0] for row in found],
@@ -363,12 +361,7 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
     ("row 0", lambda: table([("t0", "A", 0, 1.2)])),
     ("row 0", lambda: table([("t0", "A", 0, 0.5)], [-1.0] * 8)),
     ("row 0", lambda: table([("t0", "A", 0, 0.5)], [math.nan] * 8)),
-    (
-        "row 1",
-        lambda: st.ScoreTable.from_columns(
-            task=[1, 1], candidate=["A", "B"], trial=[1, 1], score=[0, 1], weight=[1, 2]
-        ),
-    ),
+    ("row 1", lambda: st.ScoreTable.from_columns(task=[1, 1], candidate=["A", "B"], trial=[1, 1], score=[0, 1], weight=[1, 2])),
     ("the same length", lambda: st.ScoreTable.from_columns(task=[1], candidate=["A", "B"], trial=[1, 1], score=[0, 1])),
     ("scope", lambda: st.estimate(table([("t0", "A", 0, 0.5)]), "A", "everything")),
     ("margin", lambda: st.compare(table([("t0", "A", 0, 0.5)]), "A", "B", margin=1.0)),

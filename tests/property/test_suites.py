@@ -86,9 +86,7 @@ KEYS = st.sampled_from(
     ]
 )
 WORDS = st.one_of(
-    st.sampled_from(
-        ["a", "exact", "judge", "joint", "echo", "openai/gpt-4o", "suite.txt", ".", "user", "3pts", "no", ""]
-    ),
+    st.sampled_from(["a", "exact", "judge", "joint", "echo", "openai/gpt-4o", "suite.txt", ".", "user", "3pts", "no", ""]),
     st.text(max_size=8),
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -123,8 +121,7 @@ def test_any_value_is_a_suite_or_complaints(folder: Path, value: object, suffix:
 
 
 TASK_VALUES = st.dictionaries(
-    st.sampled_from(["id", "prompt", "expected", "score", "weight", "snippets", "tags", "trials", "category", "thing"]),
-    VALUES,
+    st.sampled_from(["id", "prompt", "expected", "score", "weight", "snippets", "tags", "trials", "category", "thing"]), VALUES
 )
 
 
@@ -162,17 +159,13 @@ def test_yaml_is_read_or_unreadable(text: str) -> None:
 
 LETTERS = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
 NAME = st.text(LETTERS, min_size=1, max_size=12)
-PROSE = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]), min_size=1, max_size=40
-)
+PROSE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Co", "Cn", "Zl", "Zp"]), min_size=1, max_size=40)
 SAID = PROSE.filter(lambda text: bool(text.strip()))
 NUMBER = st.one_of(st.integers(0, 50), st.floats(0, 50).map(lambda number: round(number, 3)))
 
 
 def different(names: st.SearchStrategy[str], low: int, high: int) -> st.SearchStrategy[list[str]]:
-    return st.lists(
-        names, min_size=low, max_size=high, unique_by=lambda name: (name.casefold(), name.casefold().casefold())
-    )
+    return st.lists(names, min_size=low, max_size=high, unique_by=lambda name: (name.casefold(), name.casefold().casefold()))
 
 
 @st.composite
@@ -184,15 +177,11 @@ def right_suites(draw: st.DrawFn) -> dict[str, Any]:
     for task_id in draw(different(NAME, 1, 4)):
         task: dict[str, Any] = {
             "id": task_id,
-            "snippets": {
-                name: draw(SAID) for name in draw(st.permutations(people))[: draw(st.integers(2, len(people)))]
-            },
+            "snippets": {name: draw(SAID) for name in draw(st.permutations(people))[: draw(st.integers(2, len(people)))]},
             "weight": draw(st.one_of(st.just(1), st.integers(1, 5), st.floats(0.5, 9))),
         }
         if not judged or draw(st.booleans()):
-            task["expected"] = draw(
-                st.one_of(SAID, st.integers(-99, 99), st.lists(st.integers(0, 9), min_size=1, max_size=3))
-            )
+            task["expected"] = draw(st.one_of(SAID, st.integers(-99, 99), st.lists(st.integers(0, 9), min_size=1, max_size=3)))
             task["score"] = draw(st.sampled_from(["exact", "boolean", {"numeric": {"tolerance": 0.01}}]))
         for key, values in {
             "thing": NAME,
@@ -211,9 +200,7 @@ def right_suites(draw: st.DrawFn) -> dict[str, Any]:
         tasks.append(task)
     suite: dict[str, Any] = {"name": draw(NAME), "tasks": tasks}
     if judged:
-        suite["judge"] = draw(
-            st.sampled_from(["openai/gpt-4o", {"model": "openai/gpt-4o", "mode": "each", "temperature": 0}])
-        )
+        suite["judge"] = draw(st.sampled_from(["openai/gpt-4o", {"model": "openai/gpt-4o", "mode": "each", "temperature": 0}]))
     if draw(st.booleans()):
         suite["rubric"] = [
             {"name": name, "weight": draw(st.integers(1, 5)), "scale": draw(st.sampled_from([[0, 10], ["No", "Yes"]]))}

@@ -20,16 +20,7 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from tests.support.model_server import (
-    Call,
-    Mishap,
-    ModelServer,
-    Said,
-    _anthropic_payload,
-    _error,
-    _json,
-    _openai_payload,
-)
+from tests.support.model_server import Call, Mishap, ModelServer, Said, _anthropic_payload, _error, _json, _openai_payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +100,7 @@ class BatchServer(ModelServer):
         path = request.path.removeprefix("/v1")
         with self._batch_lock:
             self.paths[f"{request.method} {path}"] += 1
-            self.keys.update(
-                request.headers[name] for name in ("Authorization", "x-api-key") if name in request.headers
-            )
+            self.keys.update(request.headers[name] for name in ("Authorization", "x-api-key") if name in request.headers)
             for place, (suffix, status, times) in enumerate(self.broken):
                 if times and f"{request.method} {path}".endswith(suffix):
                     self.broken[place] = (suffix, status, times - 1)
@@ -210,28 +199,19 @@ class BatchServer(ModelServer):
         batch.status = status
         if status == "failed":
             return
-        carried = len(batch.lines) - (
-            len(batch.lines) if status == "cancelled" and not fate.unanswered else fate.unanswered
-        )
+        carried = len(batch.lines) - (len(batch.lines) if status == "cancelled" and not fate.unanswered else fate.unanswered)
         rest = "canceled" if status == "cancelled" else "expired"
         for number, line in enumerate(batch.lines):
             body = line["params"] if batch.anthropic else line["body"]
             if number >= carried:
                 code = "batch_cancelled" if status == "cancelled" else "batch_expired"
-                error = {
-                    "code": code,
-                    "message": "This request could not be executed before the completion window expired.",
-                }
-                row: dict[str, Any] = (
-                    {"result": {"type": rest}} if batch.anthropic else {"response": None, "error": error}
-                )
+                error = {"code": code, "message": "This request could not be executed before the completion window expired."}
+                row: dict[str, Any] = {"result": {"type": rest}} if batch.anthropic else {"response": None, "error": error}
                 batch.errors.append({"custom_id": line["custom_id"], **row})
                 continue
             self.seen[_content(body)] += 1
             if number < fate.failed:
-                batch.errors.append(
-                    {"custom_id": line["custom_id"], **_failed(batch.anthropic, 500, "api_error", "oops")}
-                )
+                batch.errors.append({"custom_id": line["custom_id"], **_failed(batch.anthropic, 500, "api_error", "oops")})
                 self.seen[_content(body)] -= 1
                 continue
             call = Call(path="/v1/messages" if batch.anthropic else "/v1/chat/completions", headers={}, body=body)
@@ -242,9 +222,7 @@ class BatchServer(ModelServer):
                 continue
             given = self.answer(call)
             reply = Said(text=given) if isinstance(given, str) else given
-            payload = (_anthropic_payload if batch.anthropic else _openai_payload)(
-                call, reply, reply.text, reply.finish
-            )
+            payload = (_anthropic_payload if batch.anthropic else _openai_payload)(call, reply, reply.text, reply.finish)
             row = (
                 {"result": {"type": "succeeded", "message": payload}}
                 if batch.anthropic

@@ -48,9 +48,7 @@ def chromium() -> Path | str:
     for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=INSTALL_S, check=False
-            )
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=INSTALL_S, check=False)
         except subprocess.TimeoutExpired:
             return f"`{' '.join(command)}` took longer than {INSTALL_S} s"
         said = done.stderr.strip()[-300:]

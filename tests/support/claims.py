@@ -104,8 +104,7 @@ CLAIMS: Sequence[Claim] = (
     Claim(
         r"(?P<n>\d+) of (?P<of>\d+) counted grades were not seen by a person",
         lambda records, claim: (
-            int(claim["n"]) == 2 * n_in(records, AssessmentState.EXEMPT)
-            and int(claim["of"]) == 2 * len(counted(records))
+            int(claim["n"]) == 2 * n_in(records, AssessmentState.EXEMPT) and int(claim["of"]) == 2 * len(counted(records))
         ),
         lambda records: n_in(records, AssessmentState.EXEMPT) > 0,
     ),
@@ -129,9 +128,7 @@ CLAIMS: Sequence[Claim] = (
 
 def untrue(text: str, records: Records) -> list[str]:
     """Return the claims in a text that the records do not bear out."""
-    return [
-        match.group() for claim in CLAIMS for match in re.finditer(claim.words, text) if not claim.true(records, match)
-    ]
+    return [match.group() for claim in CLAIMS for match in re.finditer(claim.words, text) if not claim.true(records, match)]
 
 
 def missing(text: str, records: Records) -> list[str]:

@@ -61,9 +61,7 @@ def evalplus(folder: Path) -> Path:
 
 def bigcode(folder: Path) -> Path:
     """Generations of the BigCode harness: two tasks with two samples, of which one is missing."""
-    put(
-        folder / "generations_humaneval.json", [["def f():\n    return 1", "def f(): ..."], ["def g(): return 2", None]]
-    )
+    put(folder / "generations_humaneval.json", [["def f():\n    return 1", "def f(): ..."], ["def g(): return 2", None]])
     put(folder / "references_humaneval.json", ["def check(f):\n    assert f() == 1\ncheck(f)", "check(g)"])
     config = {"model": "bigcode/starcoder2-3b", "temperature": 0.2, "n_samples": 2, "save_generations_path": "g.json"}
     put(folder / "evaluation_results.json", {"humaneval": {"pass@1": 0.25}, "config": config})
@@ -132,14 +130,7 @@ def promptfoo_csv(folder: Path) -> Path:
     """A table as `promptfoo eval -o results.csv` writes it, with two providers and a label of two lines."""
     columns = ["Status", "Score", "Named Scores", "Metric: tone", "Grader Reason", "Comment"]
     label = "Answer {{question}}\nShortly."
-    header = [
-        "Description",
-        "question",
-        f"[openai:gpt-4o] {label}",
-        *columns,
-        f"[openai:gpt-4o-mini] {label}",
-        *columns,
-    ]
+    header = ["Description", "question", f"[openai:gpt-4o] {label}", *columns, f"[openai:gpt-4o-mini] {label}", *columns]
     passed = ["PASS", "0.75", '{"tone":0.5}', "0.50", "Fits, mostly", "checked"]
     failed = ["FAIL", "0.00", "", "", "Expected output to contain 4", ""]
     rows = [
@@ -234,8 +225,7 @@ def opencompass(folder: Path, details: Any = None, *, rows: int = 2) -> Path:
     }
     if details is None:
         details = {"type": "GEN"} | {
-            str(index): {"pred": str(index + 1), "answer": str(index + 1), "correct": index == 0}
-            for index in range(rows)
+            str(index): {"pred": str(index + 1), "answer": str(index + 1), "correct": index == 0} for index in range(rows)
         }
     put(work / "predictions/qwen2.5-7b-instruct/sums.json", predictions)
     put(work / "results/qwen2.5-7b-instruct/sums.json", {"accuracy": 50.0, "details": details})
@@ -279,11 +269,7 @@ def lighteval(folder: Path, *rows: dict[str, Any], with_results: bool = True) ->
 
 
 def lighteval_row(number: int, *, text: str | None = "12", **metrics: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "text": [] if text is None else [text],
-        "input_tokens": [1, 2, 3],
-        "output_tokens": [[4, 5]],
-    }
+    answer: dict[str, Any] = {"text": [] if text is None else [text], "input_tokens": [1, 2, 3], "output_tokens": [[4, 5]]}
     return {
         "doc": {
             "query": f"How many eggs are {number} dozen?",

@@ -73,10 +73,7 @@ def start(*arguments: object, folder: Path, **variables: str) -> Process:
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - they live as long as the process
     names = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (out, err)]
     said = _ask(
-        start=[str(a) for a in arguments],
-        folder=str(folder),
-        environment={**clean_environment(), **variables},
-        streams=names,
+        start=[str(a) for a in arguments], folder=str(folder), environment={**clean_environment(), **variables}, streams=names
     )
     return Process(said["pid"], out, err)
 

@@ -199,9 +199,7 @@ def promptfoo_document(*results: dict[str, Any], version: int = 3) -> dict[str, 
 def promptfoo(folder: Path) -> Path:
     """Two providers, two tests, the first of them twice."""
     rows = [
-        promptfoo_result(provider, city)
-        for provider in ("openai:small", "openai:large")
-        for city in ("Oslo", "Lima", "Oslo")
+        promptfoo_result(provider, city) for provider in ("openai:small", "openai:large") for city in ("Oslo", "Lima", "Oslo")
     ]
     return put(folder / "results.json", promptfoo_document(*rows))
 
@@ -344,9 +342,7 @@ def alpaca_annotation(number: int, preference: Any, **more: Any) -> dict[str, An
 
 def alpaca(folder: Path) -> Path:
     """One clear preference each way and a tie."""
-    return put(
-        folder / "annotations.json", [alpaca_annotation(1, 1.0), alpaca_annotation(2, 2.0), alpaca_annotation(3, 1.5)]
-    )
+    return put(folder / "annotations.json", [alpaca_annotation(1, 1.0), alpaca_annotation(2, 2.0), alpaca_annotation(3, 1.5)])
 
 
 def mt_bench(folder: Path) -> Path:
@@ -356,12 +352,7 @@ def mt_bench(folder: Path) -> Path:
     for model, turns in (("alpha", ["4", "5"]), ("beta", ["5", "6"])):
         row = {"question_id": 101, "answer_id": "x", "model_id": model, "choices": [{"index": 0, "turns": turns}]}
         put_lines(home / f"model_answer/{model}.jsonl", [{**row, "tstamp": 1772355600.5}])
-    reference = {
-        "question_id": 101,
-        "answer_id": "r",
-        "model_id": "gpt-4",
-        "choices": [{"index": 0, "turns": ["4", "5"]}],
-    }
+    reference = {"question_id": 101, "answer_id": "r", "model_id": "gpt-4", "choices": [{"index": 0, "turns": ["4", "5"]}]}
     put_lines(home / "reference_answer/gpt-4.jsonl", [reference])
     singles = [
         {"question_id": 101, "model": model, "judge": ["gpt-4", "single-math-v1"], "user_prompt": "…",
@@ -409,16 +400,8 @@ def swe_bench(folder: Path) -> Path:
             "FAIL_TO_PASS": {"success": ["t1"] if resolved else [], "failure": [] if resolved else ["t1"]},
             "PASS_TO_PASS": {"success": ["t2"], "failure": []},
         }
-        report = {
-            "patch_is_None": False,
-            "patch_exists": True,
-            "patch_successfully_applied": True,
-            "resolved": resolved,
-        }
-        put(
-            folder / f"logs/run_evaluation/run7/org__agent/{name}/report.json",
-            {name: {**report, "tests_status": status}},
-        )
+        report = {"patch_is_None": False, "patch_exists": True, "patch_successfully_applied": True, "resolved": resolved}
+        put(folder / f"logs/run_evaluation/run7/org__agent/{name}/report.json", {name: {**report, "tests_status": status}})
     return folder
 
 
@@ -468,10 +451,7 @@ def harbor(folder: Path) -> Path:
             {"step_id": 1, "source": "user", "message": f"Solve {trial['task_name']}."},
             {"step_id": 2, "source": "agent", "message": "Done.", "tool_calls": []},
         ]
-        put(
-            home / "agent/trajectory.json",
-            {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}, "steps": steps},
-        )
+        put(home / "agent/trajectory.json", {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {}, "steps": steps})
     return job
 
 

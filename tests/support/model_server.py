@@ -251,9 +251,7 @@ class ModelServer:
             raise self._error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._loop is not None and self._stop is not None and self._thread is not None:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._stop.set)
@@ -400,11 +398,7 @@ class ModelServer:
                 text, finish = "I cannot help with that.", "refusal"
             case _:
                 pass
-        payload = (
-            _anthropic_payload(call, said, text, finish)
-            if call.anthropic
-            else _openai_payload(call, said, text, finish)
-        )
+        payload = _anthropic_payload(call, said, text, finish) if call.anthropic else _openai_payload(call, said, text, finish)
         if mishap is Mishap.HALF_BODY:
             body = orjson.dumps(payload)
             return web.Response(body=body[: len(body) // 2], content_type="application/json")
@@ -427,9 +421,7 @@ def generic_answer(call: Call, *, seed: int = 0) -> str:
 
 def _rank_by_score(answer: dict[str, Any]) -> None:
     """Put a ranking of names into the order of the scores that another field gives under those names."""
-    ranked = [
-        field for field in answer.values() if isinstance(field, list) and all(isinstance(name, str) for name in field)
-    ]
+    ranked = [field for field in answer.values() if isinstance(field, list) and all(isinstance(name, str) for name in field)]
     graded = [field for field in answer.values() if isinstance(field, dict)]
     for names in ranked:
         for grades in graded:
@@ -639,12 +631,7 @@ def _anthropic_payload(call: Call, said: Said, text: str, finish: str) -> dict[s
     if call.body.get("tool_choice", {}).get("type") == "tool" and finish != "refusal" and text:
         with suppress(ValueError):
             content = [
-                {
-                    "type": "tool_use",
-                    "id": "toolu_1",
-                    "name": call.body["tool_choice"]["name"],
-                    "input": json.loads(text),
-                }
+                {"type": "tool_use", "id": "toolu_1", "name": call.body["tool_choice"]["name"], "input": json.loads(text)}
             ]
             reason = "tool_use" if finish == "stop" else reason
     if said.tools:

@@ -155,9 +155,7 @@ def deepeval_run(*cases: dict[str, Any], **more: Any) -> dict[str, Any]:
 def deepeval(folder: Path) -> Path:
     """A test run of two cases, each with a metric by rule and one by a model."""
     cases = [
-        deepeval_case(
-            number, deepeval_metric("Exact Match", score), deepeval_metric("Correctness [GEval]", 0.9, model="judge")
-        )
+        deepeval_case(number, deepeval_metric("Exact Match", score), deepeval_metric("Correctness [GEval]", 0.9, model="judge"))
         for number, score in enumerate((0.0, 1.0))
     ]
     return put(folder / "test_run_20260301_100000.json", deepeval_run(*cases))

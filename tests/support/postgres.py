@@ -90,10 +90,7 @@ def _stop(found: dict[str, str]) -> None:
     control = str(Path(found["programs"]) / "pg_ctl")
     data = str(Path(found["home"]) / "data")
     subprocess.run(
-        [*_as(found["user"] or None), control, "-D", data, "-m", "immediate", "stop"],
-        check=False,
-        capture_output=True,
-        cwd="/",
+        [*_as(found["user"] or None), control, "-D", data, "-m", "immediate", "stop"], check=False, capture_output=True, cwd="/"
     )
     shutil.rmtree(found["home"], ignore_errors=True)
 
@@ -122,15 +119,7 @@ def _programs() -> Path:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         subprocess.run(["apt-get", "update"], check=False, capture_output=True, env=environment)
         subprocess.run(
-            [
-                "apt-get",
-                "install",
-                "-y",
-                "--no-install-recommends",
-                "-o",
-                "Dpkg::Options::=--force-confold",
-                "postgresql",
-            ],
+            ["apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", "postgresql"],
             check=False,
             capture_output=True,
             env=environment,

@@ -69,10 +69,7 @@ def listening() -> Iterator[tuple[int, list[object]]]:
 def _main() -> None:
     name, request, commands, supervisor = json.load(sys.stdin)
     limits = ShellLimits(**request.pop("limits"))
-    for name_of_module in (
-        "concurrent.futures.thread",
-        "encodings.ascii",
-    ):  # the other user may not be able to read them
+    for name_of_module in ("concurrent.futures.thread", "encodings.ascii"):  # the other user may not be able to read them
         import_module(name_of_module)
     os.setgroups([])
     os.setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)

@@ -8,9 +8,7 @@ from pathlib import Path
 NAMES = ("nora", "omar", "pia", "quin")
 
 
-def write_set(
-    folder: Path, *, things: int = 3, candidates: int = 4, trials: int = 5, name: str = "services.json"
-) -> Path:
+def write_set(folder: Path, *, things: int = 3, candidates: int = 4, trials: int = 5, name: str = "services.json") -> Path:
     """A set file: `things` Things, each with a snippet of each of the first `candidates` names."""
     path = folder / name
     path.write_text(

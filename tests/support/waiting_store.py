@@ -14,17 +14,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.run import PlannedTask, RunPlan
-from assay.domain.suite import (
-    CandidateSpec,
-    Criterion,
-    JudgeSpec,
-    Rubric,
-    Scoring,
-    Snippet,
-    SourceFile,
-    SuiteCopy,
-    Task,
-)
+from assay.domain.suite import CandidateSpec, Criterion, JudgeSpec, Rubric, Scoring, Snippet, SourceFile, SuiteCopy, Task
 from assay.store.database.codec import assessment_bytes
 from assay.store.opening import open_store
 
@@ -89,9 +79,7 @@ def fill(
     plans = [_plan(number, names) for number in range(runs)]
     try:
         for number, plan in enumerate(plans):
-            store.journal.open_run(
-                plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width, words)
-            )
+            store.journal.open_run(plan, _tasks(number, max(1, assessments // runs // TRIALS), names, lines, width, words))
     finally:
         store.close()
     body = assessment_bytes(_assessment(names, _MIDDLE if words else "    return total"))

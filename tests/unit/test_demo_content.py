@@ -34,9 +34,7 @@ def slug(text: str) -> str:
 
 TASKS = [slug(thing["thingName"]) for thing in SET_FILE]
 CODE: dict[tuple[str, str], str] = {
-    (slug(thing["thingName"]), snippet["name"]): snippet["content"]
-    for thing in SET_FILE
-    for snippet in thing["snippets"]
+    (slug(thing["thingName"]), snippet["name"]): snippet["content"] for thing in SET_FILE for snippet in thing["snippets"]
 }
 MESSY = {(mess["task"], mess["trial"]): mess for mess in BOOK["messes"]}
 ODD = {(oddity["task"], oddity["trial"]): oddity for oddity in BOOK["oddities"]}
@@ -228,9 +226,7 @@ def test_no_reason_is_said_twice() -> None:
 
 def test_trials_differ_by_a_little_as_judges_do() -> None:
     for task, name, criterion in itertools.product(TASKS, NAMES, CRITERIA):
-        seen = [
-            grades[name][criterion]["score"] for at, _, grades in DOCUMENTS if at[0] == task and (at not in OVERLOOKED)
-        ]
+        seen = [grades[name][criterion]["score"] for at, _, grades in DOCUMENTS if at[0] == task and (at not in OVERLOOKED)]
         assert max(seen) - min(seen) <= 2, (task, name, criterion, seen)
 
 
@@ -418,12 +414,7 @@ def test_thirty_two_trials_count_and_no_task_has_fewer_than_four() -> None:
     assert sum(per_task) == 32
     assert min(per_task) >= 4
     decisions = [step["decision"] for step in REVIEW]
-    assert {kind: decisions.count(kind) for kind in set(decisions)} == {
-        "approve": 28,
-        "correct": 4,
-        "reject": 3,
-        "rerun": 2,
-    }
+    assert {kind: decisions.count(kind) for kind in set(decisions)} == {"approve": 28, "correct": 4, "reject": 3, "rerun": 2}
 
 
 def paired_t(differences: list[float]) -> float:

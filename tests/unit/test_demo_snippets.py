@@ -315,8 +315,7 @@ def test_money_splitter_ada_is_exact_fair_and_symmetrical() -> None:
         assert sum(shares) == amount
         assert split(-amount, weights) == [-share for share in shares]
         assert all(
-            abs(share * sum(weights) - amount * weight) < sum(weights)
-            for share, weight in zip(shares, weights, strict=True)
+            abs(share * sum(weights) - amount * weight) < sum(weights) for share, weight in zip(shares, weights, strict=True)
         )
 
 

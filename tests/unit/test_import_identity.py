@@ -104,18 +104,12 @@ def scored(*rows: tuple[str, str, float | None]) -> str:
 def test_a_batch_of_scores_has_the_digest_of_its_assessments() -> None:
     graded = [record for record in records() if isinstance(record, FoundAssessment)]
     rows = [(record.task, "a", record.grades[0].score) for record in graded]
-    assert (
-        scored(*rows)
-        == digest([*graded])
-        == scored(*((*row[:2], int(row[2]) if row[2] == 1 else row[2]) for row in rows))
-    )
+    assert scored(*rows) == digest([*graded]) == scored(*((*row[:2], int(row[2]) if row[2] == 1 else row[2]) for row in rows))
 
 
 def test_moved_scores_give_another_digest() -> None:
     rows = [("t1", "a", 0.5), ("t1", "b", 1.0), ("t2", "a", 1.0), ("t2", "b", None)]
     for at in range(1, 4):
-        swapped = [
-            (*row[:2], rows[at][2] if n == 0 else rows[0][2] if n == at else row[2]) for n, row in enumerate(rows)
-        ]
+        swapped = [(*row[:2], rows[at][2] if n == 0 else rows[0][2] if n == at else row[2]) for n, row in enumerate(rows)]
         assert scored(*swapped) != scored(*rows)
     assert scored(("a", "t1", 0.5)) != scored(("t1", "a", 0.5))

@@ -40,8 +40,7 @@ def test_images_are_named_and_not_fetched() -> None:
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "//evil.example", "/runs"],
+    "address", ["javascript:alert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "//evil.example", "/runs"]
 )
 def test_links_lead_to_the_web_only(address: str) -> None:
     assert "href" not in attributes_in(safe_tree(f"[x]({address})"))

@@ -15,9 +15,7 @@ from assay.domain.errors import SettingsError
 def test_an_option_goes_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "assay.yaml").write_text("concurrency: 2\njudge: vllm/a\nreviewer: ann\n", "utf-8")
     found = read_settings(
-        tmp_path,
-        environment={"ASSAY_CONCURRENCY": "3", "ASSAY_JUDGE": "vllm/b"},
-        options={"concurrency": 4, "judge": None},
+        tmp_path, environment={"ASSAY_CONCURRENCY": "3", "ASSAY_JUDGE": "vllm/b"}, options={"concurrency": 4, "judge": None}
     )
     assert (found.values["concurrency"], found.origins["concurrency"]) == (4, "option")
     assert (found.values["judge"], found.origins["judge"]) == ("vllm/b", "ASSAY_JUDGE")
@@ -106,9 +104,7 @@ def test_a_project_file_opens_no_folder_outside_the_project(tmp_path: Path, name
         assert read_settings(project, environment={"ASSAY_READ_FROM": "[/data]"}).values["read_from"] == ["/data"]
 
 
-@pytest.mark.parametrize(
-    "address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db", "postgresql://u:@[db"]
-)
+@pytest.mark.parametrize("address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db", "postgresql://u:@[db"])
 def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, address: str) -> None:
     home, project = tmp_path / "home", tmp_path / "home" / "project"
     project.mkdir(parents=True)
@@ -203,12 +199,9 @@ def test_the_schema_names_every_setting() -> None:
 def test_the_schema_of_settings_has_the_grammar_of_rubrics() -> None:
     schema = settings_schema()
     problems = [
-        error.message
-        for error in jsonschema.Draft202012Validator(schema).iter_errors({"rubric": {"criteria": ["a"], "x": 1}})
+        error.message for error in jsonschema.Draft202012Validator(schema).iter_errors({"rubric": {"criteria": ["a"], "x": 1}})
     ]
     assert len(problems) == 1
     described = {"criteria": ["rigor"], "scores": {"Yes": 1, "No": 0}, "structure": {"model": "openai/small"}}
-    jsonschema.Draft202012Validator(schema).validate(
-        {"rubric": described, "judge": {"model": "openai/o1", "prompt": "Grade."}}
-    )
+    jsonschema.Draft202012Validator(schema).validate({"rubric": described, "judge": {"model": "openai/o1", "prompt": "Grade."}})
     jsonschema.Draft202012Validator(schema).validate({"rubric": "rubric.yaml"})

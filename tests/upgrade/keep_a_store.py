@@ -41,9 +41,7 @@ def fill(url: str) -> None:
     store.journal.open_run(plan, planned(auth, a_task("pay", language="go", weight=2.0), trials=3))
     claimed = store.journal.claim(plan.id, limit=5)
     flag = Flag(kind=FlagKind.EMPTY_REASON, detail="no reason for bob", candidate="bob")
-    scores = grades(
-        {"alice": {"integrity": 0.8, "fitness": 0.5}, "bob": {"integrity": 0.25, "fitness": 0.5}}, flags=[flag]
-    )
+    scores = grades({"alice": {"integrity": 0.8, "fitness": 0.5}, "bob": {"integrity": 0.25, "fitness": 0.5}}, flags=[flag])
     for trial in claimed[:4]:
         answer = Response(candidate="alice", text="def a(): ...\n")
         wait(store.journal.record(judged(trial, scores, calls=[a_call(trial)], responses=[answer])))

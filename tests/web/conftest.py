@@ -57,9 +57,7 @@ def write_set(folder: Path, *, things: int, trials: int) -> Path:
             "context": "Nothing may enter twice.",
             "language": "python",
             "trialsNeeded": trials,
-            "snippets": [
-                {"name": name, "content": CODE.format(name=name, place=place)} for place, name in enumerate(NAMES)
-            ],
+            "snippets": [{"name": name, "content": CODE.format(name=name, place=place)} for place, name in enumerate(NAMES)],
         }
         for number in range(things)
     ]
@@ -72,9 +70,7 @@ def write_judge(folder: Path, *, missing_in: str | None = "gate-1") -> Path:
     path = folder / "judge.jsonl"
     lines = [{"match": {"role": "judge", "attempt": attempt}, "reply": {"text": reply(attempt)}} for attempt in (1, 2)]
     if missing_in:
-        lines.append(
-            {"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}}
-        )
+        lines.append({"match": {"role": "judge", "task": missing_in, "trial": 1}, "reply": {"text": reply(1, lacking=True)}})
     lines.append(
         {
             "match": {"role": "judge", "attempt": 3},
@@ -100,9 +96,7 @@ def reply(attempt: int, *, lacking: bool = False) -> str:
         }
         for place, name in enumerate(NAMES)
     }
-    return json.dumps(
-        {"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."}
-    )
+    return json.dumps({"candidates": graded, "report": f"Attempt {attempt}: **{{{{label:{NAMES[0]}}}}}** takes `self.lock`."})
 
 
 def judged_store(
@@ -210,10 +204,7 @@ class Served:
         with Workspace.open(self.folder, environment={}) as workspace:
             rows = list(workspace.archive.assessments.matching(Selection()))
             found = [(e.id, int(r.key), e) for r in rows for e in workspace.archive.assessments.detail(r.key).events]
-        return [
-            (key, str(event.decision.verb), event.decision.reviewer)
-            for _, key, event in sorted(found, key=lambda x: x[0])
-        ]
+        return [(key, str(event.decision.verb), event.decision.reviewer) for _, key, event in sorted(found, key=lambda x: x[0])]
 
 
 @dataclass
@@ -462,9 +453,7 @@ class SharedPage:
             page.remove_listener(event, listener)
         page.unroute_all()
         page.goto("about:blank", timeout=3000)
-        page.emulate_media(
-            media="null", color_scheme="null", reduced_motion="null", forced_colors="null", contrast="null"
-        )
+        page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null", contrast="null")
         if page.viewport_size != WINDOW:
             page.set_viewport_size(WINDOW)
         page.mouse.move(0, 0)  # a pointer left over a button would show its hint
@@ -523,9 +512,7 @@ def eventually_in(page: Page, holds: Callable[[], object], *, within_s: float = 
     """Wait until something is so that the browser reports to a listener of this test."""
     deadline = time.monotonic() + within_s
     while not holds():
-        assert time.monotonic() < deadline, (
-            f"it did not become so; the page says: {page.locator('#said').all_inner_texts()}"
-        )
+        assert time.monotonic() < deadline, f"it did not become so; the page says: {page.locator('#said').all_inner_texts()}"
         page.wait_for_timeout(20)  # listeners are called only while Playwright is at work
 
 

@@ -77,9 +77,7 @@ NETWORK: Final[dict[str, str]] = {
     "srcdoc": markup(
         "<iframe srcdoc=\"<img src='EVIL/sd'><script>fetch('EVIL/sdf',{mode:'no-cors'});location='EVIL/sdl'</script>\"></iframe>"
     ),
-    "data-frame": markup(
-        "<iframe src=\"data:text/html,<img src='EVIL/df'><script>location='EVIL/dfl'</script>\"></iframe>"
-    ),
+    "data-frame": markup("<iframe src=\"data:text/html,<img src='EVIL/df'><script>location='EVIL/dfl'</script>\"></iframe>"),
     "blob-frame": script(
         "const f = document.createElement('iframe'); f.src = URL.createObjectURL(new Blob([`<img src='EVIL/bf'>`], {type: 'text/html'})); document.body.append(f)"
     ),
@@ -130,9 +128,7 @@ NETWORK: Final[dict[str, str]] = {
         "document.querySelector('a').dispatchEvent(new MouseEvent('click', {bubbles: true}))",
         markup="<svg><a><set attributeName=href to='EVIL/sa' /><text y=20>x</text></a></svg>",
     ),
-    "style-in-svg": markup(
-        "<svg><style>@import url(EVIL/sis);</style><rect fill='url(EVIL/fill#x)' width=9 height=9 /></svg>"
-    ),
+    "style-in-svg": markup("<svg><style>@import url(EVIL/sis);</style><rect fill='url(EVIL/fill#x)' width=9 height=9 /></svg>"),
     "image-set": markup(
         "<style>body{background:image-set('EVIL/is' 1x);cursor:url(EVIL/cur),auto}p::before{content:url(EVIL/co)}</style>"
     ),
@@ -177,16 +173,12 @@ AROUND: Final[dict[str, str]] = {
     "app-data": script("const r = await fetch('/api/runs'); told('runs ' + (await r.text()).length)"),
     "alert": script("alert('GOT OUT')"),
     "confirm": script("confirm('GOT OUT'); prompt('GOT OUT')"),
-    "download": script(
-        "document.querySelector('a').click()", markup="<a download=x.txt href='data:text/plain,x'>x</a>"
-    ),
+    "download": script("document.querySelector('a').click()", markup="<a download=x.txt href='data:text/plain,x'>x</a>"),
     "link-blank-ctrl": script(
         "document.querySelector('a').dispatchEvent(new MouseEvent('click', {ctrlKey: true, bubbles: true}))",
         markup="<a href='EVIL/ctrl' style='position:fixed;inset:0'>x</a>",
     ),
-    "mail": script(
-        "location = 'mailto:a@example.org'; window.open('mailto:b@example.org'); told(parent.document.title)"
-    ),
+    "mail": script("location = 'mailto:a@example.org'; window.open('mailto:b@example.org'); told(parent.document.title)"),
     "opened-by-others": script(
         "new BroadcastChannel('x').postMessage(1); for (const w of [parent, top]) told('name ' + w.name + w.document)"
     ),
@@ -203,9 +195,7 @@ GREEDY: Final[dict[str, str]] = {
     ),
     "clipboard": script("await navigator.clipboard.writeText('x'); told('clipboard')"),
     "print": script("window.print(); told('print returned')").replace("told('print returned')", "0"),
-    "beforeunload": script(
-        "addEventListener('beforeunload', (e) => { e.preventDefault(); e.returnValue = 'GOT OUT'; })"
-    ),
+    "beforeunload": script("addEventListener('beforeunload', (e) => { e.preventDefault(); e.returnValue = 'GOT OUT'; })"),
     "title": script("document.title = 'GOT OUT'; window.name = 'GOT OUT'; told(top.document.title)"),
     "file-dialog": markup("<input type=file><script>document.querySelector('input').click()</script>"),
     "speech": script(
@@ -244,7 +234,6 @@ def together(pages: Iterable[str]) -> str:
 
 BUSY: Final = script("for (;;) ;")
 KEYS: Final = (
-    BEGIN
-    + "<input autofocus><script>addEventListener('keydown', (e) => { e.preventDefault(); e.stopPropagation(); }, true);"
+    BEGIN + "<input autofocus><script>addEventListener('keydown', (e) => { e.preventDefault(); e.stopPropagation(); }, true);"
     "setInterval(() => { window.focus(); document.querySelector('input').focus(); }, 20);</script>"
 )

@@ -107,13 +107,7 @@ def sit_down(served: Served) -> None:
             ]  # fmt: skip
             verdict = {"key": f"verdict-{number}", "id": item["id"], "reviewer": name, "scores": scores}
             _post(served, "/api/review/verdict", verdict)
-        decision = {
-            "key": f"decision-{number}",
-            "id": item["id"],
-            "verb": "approve",
-            "reviewer": name,
-            "active_ms": 41_000,
-        }
+        decision = {"key": f"decision-{number}", "id": item["id"], "verb": "approve", "reviewer": name, "active_ms": 41_000}
         if not _decided(served, decision):
             # Items come in an order drawn anew for each store. One in which the judge left out a score cannot be approved;
             # without a decision on the page, Ines had no page of her own and its address gave a 404.

@@ -45,11 +45,7 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def write_exports(
-    folder: Path,
-    *,
-    models: Sequence[str] = MODELS,
-    given: Mapping[tuple[str, str], str] | None = None,
-    lacking: int = 2,
+    folder: Path, *, models: Sequence[str] = MODELS, given: Mapping[tuple[str, str], str] | None = None, lacking: int = 2
 ) -> list[Path]:
     """Requests and a file of answers for each model; the first model has no answer to the last `lacking` requests."""
     folder.mkdir(parents=True, exist_ok=True)

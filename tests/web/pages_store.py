@@ -21,9 +21,7 @@ CRITERIA = ("visual_accuracy", "code_quality", "functionality", "responsiveness"
 SCORES = {"wilhelmina": 9, "bartholomew": 6, "casimira": 3}
 """What the judge gives on every criterion, out of 10."""
 
-SECRETS = re.compile(
-    "|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I
-)
+SECRETS = re.compile("|".join((*WRITERS, "replay/", r"pages\.jsonl", "arena-judge", r"The \w+ shows", r"0\.[369]\b")), re.I)
 """Names, models, the judge, its reasons and its scores."""
 
 
@@ -56,9 +54,7 @@ def pages_store(
                 text = (given or {}).get((writer, task)) or page_by(writer, task, k)
                 match = {"role": "candidate", "candidate": writer, "task": task, "trial": k}
                 lines.append({"match": match, "reply": {"text": text}})
-        grades = {
-            name: {"score": SCORES.get(writer, 5), "reason": f"The {name} shows.", "evidence": []} for name in CRITERIA
-        }
+        grades = {name: {"score": SCORES.get(writer, 5), "reason": f"The {name} shows.", "evidence": []} for name in CRITERIA}
         reply = {"candidates": {f"{{{{label:{writer}}}}}": grades}, "report": "A page."}
         lines.append({"match": {"role": "judge", "candidate": writer}, "reply": {"text": json.dumps(reply)}})
     (folder / "pages.jsonl").write_text("\n".join(json.dumps(line) for line in lines), "utf-8")
@@ -79,15 +75,10 @@ def pages_store(
     return folder
 
 
-def ask(
-    served: Served, path: str, body: Mapping[str, Any] | None = None, *, reviewer: str | None = None
-) -> tuple[int, Any]:
+def ask(served: Served, path: str, body: Mapping[str, Any] | None = None, *, reviewer: str | None = None) -> tuple[int, Any]:
     """Status and document of a request; a refusal is an answer too. `reviewer`: as whom a browser would ask."""
     data = None if body is None else json.dumps(body).encode()
-    said = {
-        "content-type": "application/json",
-        **({} if reviewer is None else {"cookie": f"assay_reviewer={reviewer}"}),
-    }
+    said = {"content-type": "application/json", **({} if reviewer is None else {"cookie": f"assay_reviewer={reviewer}"})}
     request = urllib.request.Request(served.url + path, data, said)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:

@@ -88,10 +88,7 @@ def difference(base: Snapshot, now: Snapshot) -> str:
         before, after = base.texts.get(path), now.texts.get(path)
         if before == after and base.sizes.get(path) == now.sizes.get(path):
             continue
-        old, new = (
-            (f"a/{path}" if path in base.sizes else "/dev/null"),
-            (f"b/{path}" if path in now.sizes else "/dev/null"),
-        )
+        old, new = ((f"a/{path}" if path in base.sizes else "/dev/null"), (f"b/{path}" if path in now.sizes else "/dev/null"))
         if (path in base.sizes and before is None) or (path in now.sizes and after is None):
             parts.append(f"Binary or large files {old} and {new} differ ({now.sizes.get(path, 0):,} bytes)\n")
             continue

@@ -81,7 +81,9 @@ async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResu
         case "edit_file":
             return await _edited(call, shell, path, texts["old"], texts["new"])
         case "list_directory":
-            command = f"find {path} -type d \\( -name .git -o -name node_modules \\) -prune -o -type f -print | sort | head -n 1000"
+            command = (
+                f"find {path} -type d \\( -name .git -o -name node_modules \\) -prune -o -type f -print | sort | head -n 1000"
+            )
             return await _ran(call, shell, command)
         case "search":
             return await _ran(call, shell, f"grep -rnIE -e {shlex.quote(texts['pattern'])} -- {path} | head -n 300")

@@ -56,9 +56,7 @@ class OpenWorkspace:
 
     tools = TOOLS
 
-    def __init__(
-        self, shell: Shell, scenario: Scenario, finishing: Callable[[Work], Awaitable[WorkspaceReport]]
-    ) -> None:
+    def __init__(self, shell: Shell, scenario: Scenario, finishing: Callable[[Work], Awaitable[WorkspaceReport]]) -> None:
         self.shell = shell
         self.work = Work()
         self._scenario = scenario
@@ -214,9 +212,7 @@ def _check_fixture(fixture: Path, scenario: Scenario) -> None:
         except OSError:
             same = False
         if not same:
-            detail = (
-                f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
-            )
+            detail = f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
 

@@ -44,9 +44,7 @@ class JudgesAmongThemselves:
     icc: IntraclassCorrelations
 
 
-def judges_against_people(
-    columns: ReviewColumns, *, candidates: Sequence[str] | None = None
-) -> tuple[JudgeAgainstPeople, ...]:
+def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[JudgeAgainstPeople, ...]:
     """Compare each corrected judge with people, over all approved and corrected assessments."""
     vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)

@@ -136,9 +136,7 @@ def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trus
         pass_rate_with_bypassed=share([reference.passed for reference in judged], if_empty="no_pairs"),
         mae=mae,
         max_error=accuracy.max_error,
-        bias=Figure(
-            value=accuracy.bias, ci95=accuracy.bias_ci95, n=len(read), reason=None if len(read) else "no_pairs"
-        ),
+        bias=Figure(value=accuracy.bias, ci95=accuracy.bias_ci95, n=len(read), reason=None if len(read) else "no_pairs"),
         pearson=pearson,
         spearman=_correlation(accuracy.spearman, len(read), accuracy.reason, spearman=True),
         position_flips=_flips(swaps),

@@ -13,12 +13,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import Excluded, RunSummary
 
 _JUDGED: Final = (TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED)
-_REVIEWED: Final = (
-    AssessmentState.PENDING,
-    AssessmentState.APPROVED,
-    AssessmentState.CORRECTED,
-    AssessmentState.REJECTED,
-)
+_REVIEWED: Final = (AssessmentState.PENDING, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

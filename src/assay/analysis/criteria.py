@@ -157,10 +157,7 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
         return Figure(reason="no_blind_verdict")
     units = [f"{grade.assessment}/{grade.candidate}" for grade in blind]
     agreement = krippendorff_alpha(
-        [*units, *units],
-        [*(grade.person for grade in blind), *(grade.judge for grade in blind)],
-        tolerance=TOLERANCE,
-        rng=rng,
+        [*units, *units], [*(grade.person for grade in blind), *(grade.judge for grade in blind)], tolerance=TOLERANCE, rng=rng
     )
     return Figure(value=agreement.alpha, ci95=agreement.ci95, n=agreement.n_units, reason=agreement.reason)
 

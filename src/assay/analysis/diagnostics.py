@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.analysis.agreement import (
-    JudgeAgainstPeople,
-    JudgesAmongThemselves,
-    judges_against_people,
-    judges_among_themselves,
-)
+from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves, judges_against_people, judges_among_themselves
 from assay.analysis.coverage import coverages
 from assay.analysis.fair_play import FairPlay, fair_play
 from assay.analysis.partial_review import (
@@ -228,9 +223,7 @@ def _said(decision: str) -> str:
 
 def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
     """Return the estimates in the order of `names`."""
-    by_name = {
-        estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))
-    }
+    by_name = {estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))}
     return tuple(by_name[name] for name in names)
 
 
@@ -257,9 +250,7 @@ def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
         Split(
             name=str(number),
             estimates=_all(
-                table_of(columns, counting(columns) & (columns.number == number), columns.final),
-                columns.candidates,
-                scope,
+                table_of(columns, counting(columns) & (columns.number == number), columns.final), columns.candidates, scope
             ),
         )
         for number in numbers[:MOST_NUMBERS].tolist()
@@ -268,6 +259,4 @@ def _by_trial(columns: ReviewColumns, scope: str | None) -> tuple[Split, ...]:
 
 def _judge(columns: ReviewColumns, judge: int, scope: str | None) -> Split:
     mine = counting(columns) & (columns.judge == judge)
-    return Split(
-        name=columns.judges[judge], estimates=_all(table_of(columns, mine, columns.final), columns.candidates, scope)
-    )
+    return Split(name=columns.judges[judge], estimates=_all(table_of(columns, mine, columns.final), columns.candidates, scope))

@@ -132,9 +132,7 @@ def _joint(columns: ReviewColumns, chosen: list[int], rng: np.random.Generator) 
     # In simulations, a reviewer rejected 70% of the joint trials in which one side was 5 points ahead. This caused a bias of
     # 1.9 points and 29% false claims, although the approval rates of both candidates stayed equal.
     thrown = in_state(columns, AssessmentState.REJECTED, AssessmentState.SUPERSEDED)
-    rows = np.flatnonzero(
-        columns.joint & columns.by_model & ~np.isnan(columns.judged) & (thrown | in_state(columns, *_KEPT))
-    )
+    rows = np.flatnonzero(columns.joint & columns.by_model & ~np.isnan(columns.judged) & (thrown | in_state(columns, *_KEPT)))
     pairs = list(combinations(chosen, 2))
     if not rows.size or not thrown[rows].any() or not pairs or len(pairs) > MOST_PAIRS:
         return ()

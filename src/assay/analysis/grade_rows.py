@@ -94,9 +94,7 @@ def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
     )
 
 
-def together(
-    own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]
-) -> ReviewColumns:
+def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, int], ends: tuple[str, str]) -> ReviewColumns:
     """Merge the columns of two runs that graded the same responses.
 
     Args:

@@ -166,11 +166,7 @@ def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
 
 
 def _strata(
-    columns: ReviewColumns,
-    draw: ReviewDraw,
-    rows: NDArray[np.int64],
-    sampled: NDArray[np.bool_],
-    by_rule: NDArray[np.bool_],
+    columns: ReviewColumns, draw: ReviewDraw, rows: NDArray[np.int64], sampled: NDArray[np.bool_], by_rule: NDArray[np.bool_]
 ) -> NDArray[np.int64] | None:
     """Return each trial's stratum: one per run and task stratum, and one for trials graded by rules.
 
@@ -224,9 +220,7 @@ def partly_reviewed(
     return tuple(candidates)
 
 
-def calibrated_pair(
-    trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None
-) -> CalibratedPair:
+def calibrated_pair(trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None) -> CalibratedPair:
     """Compare two candidates over the tasks that both have; `known` caches influences for other pairs over the same tasks."""
     known = {} if known is None else known
     first, second = trials.candidates.index(a), trials.candidates.index(b)

@@ -50,9 +50,7 @@ def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferen
     # If people gave only pass or fail, a judge without verdicts passes a response from half of its scale upwards.
     binary = all(pair.reference in (0.0, 1.0) for pair in pairs)
     people = [verdict_of_score(pair.reference) for pair in pairs]
-    verdicts = [
-        pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged) for pair in pairs
-    ]
+    verdicts = [pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged) for pair in pairs]
     same = [float(a is b) for a, b in zip(people, verdicts, strict=True)]
     tasks = [pair.task for pair in pairs]
     # Responses to one task are not independent, so the range is computed for a mean over tasks.

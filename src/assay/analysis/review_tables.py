@@ -21,19 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_PER_ROW = (
-    "task",
-    "candidate",
-    "judge",
-    "trial",
-    "assessment",
-    "attempt",
-    "state",
-    "judged",
-    "final",
-    "joint",
-    "by_model",
-)
+_PER_ROW = ("task", "candidate", "judge", "trial", "assessment", "attempt", "state", "judged", "final", "joint", "by_model")
 
 
 def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
@@ -46,9 +34,7 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
-    number, place, run = (
-        None if column is None else column[rows] for column in (columns.number, columns.place, columns.run)
-    )
+    number, place, run = (None if column is None else column[rows] for column in (columns.number, columns.place, columns.run))
     return replace(columns, number=number, place=place, run=run, **cut)
 
 

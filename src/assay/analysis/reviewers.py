@@ -175,9 +175,7 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
     hits, alarms = rated(share(caught)), rated(share(list(material.good)))
     sensitivity, caution = detection(caught, material.good)
     moved = [
-        (decision.apart, decision.before)
-        for decision in decided
-        if decision.apart is not None and decision.before is not None
+        (decision.apart, decision.before) for decision in decided if decision.apart is not None and decision.before is not None
     ]
     paces = [decision.pace for decision in decided if decision.pace is not None]
     quick = [pace > material.quickest for pace in paces] if material.quickest is not None else []
@@ -292,9 +290,7 @@ def quickest(paces: Sequence[float]) -> float | None:
     return float(np.quantile(np.asarray(paces), 1 - _FLOOR)) if len(paces) >= BASE else None
 
 
-def _stamp(
-    approvals: Sequence[bool], paces: Sequence[float], limit: float | None, caught: Sequence[bool]
-) -> RubberStampSigns:
+def _stamp(approvals: Sequence[bool], paces: Sequence[float], limit: float | None, caught: Sequence[bool]) -> RubberStampSigns:
     n = sum(approvals)
     return RubberStampSigns(
         few_changes=(len(approvals) - n) / len(approvals) <= _FEW if n >= ENOUGH else None,

@@ -42,9 +42,7 @@ def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
     A family name refers to the same source in every suite.
     """
     codes: dict[str | int, int] = {}
-    return np.array(
-        [codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)], np.int64
-    )
+    return np.array([codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)], np.int64)
 
 
 def family_rows(tasks: Sequence[TaskLabel], task: NDArray[np.int64]) -> NDArray[np.int64] | None:

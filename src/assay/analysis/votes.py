@@ -152,9 +152,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
     pairs = _decided([_pair(names[a], names[b], _tally(counts, a, b), fitted) for a, b in combinations(n, 2)], fitted)
     strengths = [
         _placed(
-            _strength(names[place], [_tally(counts, place, other) for other in n if other != place], fitted),
-            pairs,
-            len(names),
+            _strength(names[place], [_tally(counts, place, other) for other in n if other != place], fitted), pairs, len(names)
         )
         for place in n
     ]

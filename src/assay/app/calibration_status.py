@@ -36,9 +36,7 @@ class Stamps:
         if plan is None:
             plan = self._plans[run] = self._workspace.journal.plan_of(run)
         return {
-            judge.name: self.current(identity_of(judge, plan.rubric))
-            for judge in plan.judges
-            if judge.model.provider != PERSON
+            judge.name: self.current(identity_of(judge, plan.rubric)) for judge in plan.judges if judge.model.provider != PERSON
         }
 
     def of(self, run: RunId, grader: str) -> CalibrationRecord | None:
@@ -76,9 +74,7 @@ def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Colle
         names.update((name, None) for name, record in judges.items() if record is None and name in graded)
     if not names:
         return ()
-    text = (
-        f"{', '.join(names)}: no current calibration for the rubric, prompt and parameters used; see `assay calibrate`."
-    )
+    text = f"{', '.join(names)}: no current calibration for the rubric, prompt and parameters used; see `assay calibrate`."
     return (Caution(code="uncalibrated_judge", text=text),)
 
 

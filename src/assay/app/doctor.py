@@ -63,10 +63,7 @@ def _store(workspace: Workspace) -> Check:
         event, vote = workspace.event_log.first_broken(), workspace.arena.first_broken()
     except AssayError as error:
         return Check("store", "broken", error.problem, error.remedy)
-    for changed, name, kind in (
-        (event, f"review event {event}", "Decisions"),
-        (vote, f"vote {vote} of the arena", "Votes"),
-    ):
+    for changed, name, kind in ((event, f"review event {event}", "Decisions"), (vote, f"vote {vote} of the arena", "Votes")):
         if changed is not None:
             remedy = f"{kind} are only ever appended; restore the store from a copy."
             return Check("store", "broken", f"{name} was changed after it was stored", remedy)
@@ -84,7 +81,9 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     for part in parts:
         yield _checked(part, "Restore the store from a copy.")
     if not any(part.problems for part in parts):
-        remedy = "If the store is right, `assay export results RUN` writes the files again; if not, restore the store from a copy."
+        remedy = (
+            "If the store is right, `assay export results RUN` writes the files again; if not, restore the store from a copy."
+        )
         yield _checked(compare_records(workspace), remedy)
 
 

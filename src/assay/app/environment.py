@@ -30,9 +30,7 @@ _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
 
 def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]:
     """Return versions, machine, model addresses, prompt digests, and the working folder's git commit, if any."""
-    libraries: dict[str, JsonValue] = {
-        name: installed for name in _LIBRARIES if (installed := _version(name)) is not None
-    }
+    libraries: dict[str, JsonValue] = {name: installed for name in _LIBRARIES if (installed := _version(name)) is not None}
     return {
         "assay": version("assay-bench"),
         "python": platform.python_version(),

@@ -79,9 +79,7 @@ def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitati
     token = secrets.token_urlsafe(24)
     person = Person(name=checked_name(name), role=VisitorRole(role), invited=workspace.clock.now())
     workspace.store.people.invite(person, digest=session_digest(session_of(token)))
-    link = (
-        f"{base.rstrip('/')}{'/review' if person.role is VisitorRole.REVIEWER else '/'}?{urlencode({'token': token})}"
-    )
+    link = f"{base.rstrip('/')}{'/review' if person.role is VisitorRole.REVIEWER else '/'}?{urlencode({'token': token})}"
     return Invitation(name=person.name, role=person.role, token=token, link=link)
 
 

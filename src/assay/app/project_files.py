@@ -58,9 +58,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
     except OSError as error:
         raise SettingsError(str(file), f"cannot be read: {error.strerror or error}.") from error
     if len(content) > LARGEST:
-        raise SettingsError(
-            str(file), f"is larger than {LARGEST // 2**20} MB.", remedy="Settings are short; check the file."
-        )
+        raise SettingsError(str(file), f"is larger than {LARGEST // 2**20} MB.", remedy="Settings are short; check the file.")
     try:
         # Editors on Windows may begin a file with a byte order mark.
         return content.decode("utf-8-sig")

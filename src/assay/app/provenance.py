@@ -48,9 +48,7 @@ class ProvenanceSource(Protocol):
 
 def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
     """Return the provenance of a stored run."""
-    return Provenance(
-        summary=summary, plan=rooms.journal.plan_of(summary.id), totals=rooms.archive.calls.totals(summary.id)
-    )
+    return Provenance(summary=summary, plan=rooms.journal.plan_of(summary.id), totals=rooms.archive.calls.totals(summary.id))
 
 
 @dataclass(frozen=True, slots=True)

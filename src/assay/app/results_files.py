@@ -90,9 +90,7 @@ def set_aside(folder: Path, event: RunEvent) -> None:
                 for ending in (".jsonl", STRUCTURED, ".log", ".meta.json"):
                     results_folder.move(Path(str(path).removesuffix(".meta.json") + ending), home / path.parent.name)
         known = results_folder.registry(folder)
-        known["runs"] = [
-            entry for entry in known["runs"] if not (isinstance(entry, dict) and entry.get("assay_run") == run)
-        ]
+        known["runs"] = [entry for entry in known["runs"] if not (isinstance(entry, dict) and entry.get("assay_run") == run)]
         results_folder.write_document(inside(folder, REGISTRY), known)
         register(folder, [])
     with results_folder.locked(folder, run):
@@ -192,9 +190,7 @@ class _Sheet:
             if call["role"] != Role.STRUCTURER.value or not wanted or call["fail_kind"] or call["body"] is None:
                 continue
             if self.structured is None and self.files is not None:
-                self.structured = self.files.enter_context(
-                    AtomicFile(Path(f"{self.described[0]}{STRUCTURED}"), force=True)
-                )
+                self.structured = self.files.enter_context(AtomicFile(Path(f"{self.described[0]}{STRUCTURED}"), force=True))
             parts = read_structure(Reply(text=results_folder.text_of(call["body"])))
             trial = f"{place.task}#{line['k']}" if place.several else place.task
             custom = trial if of_candidate else f"{place.task}#ideal"
@@ -257,9 +253,7 @@ def recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:
     """Update the counts that decisions change in a run's descriptions; other counts were final when it ended."""
     described = []
     for candidate in plan.candidates:
-        stem = results_folder.stem_of(
-            folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id
-        )
+        stem = results_folder.stem_of(folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id)
         meta = results_folder.document(Path(f"{stem}.meta.json"))
         if meta is not None and _is_ours(meta):
             described.append((stem, {**meta, "review": _review(summary)}))

@@ -162,9 +162,7 @@ class Projector:
         try:
             write(self.folder)
         except results_folder.FolderBusy:
-            _LOG.warning(
-                "results folder %s: another process is writing it; the next update includes this change", self.folder
-            )
+            _LOG.warning("results folder %s: another process is writing it; the next update includes this change", self.folder)
         except (OSError, AssayError, ValueError, KeyError, TypeError) as error:  # others may have changed the files
             why = str(error).rstrip(".")
             _LOG.warning("results folder %s is not up to date: %s; `assay export results` repairs it", self.folder, why)

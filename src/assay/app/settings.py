@@ -153,11 +153,7 @@ def read_settings(
     if origins["store"] in (str(file), *dotenv):
         _refuse_borrowed_password(str(values["store"]), origins["store"], process)
     return Settings(
-        values=values,
-        origins=origins,
-        folder=settings_folder,
-        environment=variables,
-        project_variables=frozenset(dotenv),
+        values=values, origins=origins, folder=settings_folder, environment=variables, project_variables=frozenset(dotenv)
     )
 
 
@@ -283,18 +279,8 @@ def _yaml(text: str, where: str) -> Any:
 
 
 def _check(setting: Setting, value: object, where: str) -> None:
-    fits = {
-        "string": str,
-        "boolean": bool,
-        "integer": int,
-        "number": int | float,
-        "object": dict,
-        "array": list,
-        "any": object,
-    }
+    fits = {"string": str, "boolean": bool, "integer": int, "number": int | float, "object": dict, "array": list, "any": object}
     # In Python True is an integer, but `concurrency: true` must not mean 1.
     wrong_number = isinstance(value, bool) and setting.kind in {"integer", "number"}
     if value is not None and (wrong_number or not isinstance(value, fits[setting.kind])):
-        raise SettingsError(
-            where, f"is {value!r}, but must be of type {setting.kind}.", remedy=f"It sets {setting.about}."
-        )
+        raise SettingsError(where, f"is {value!r}, but must be of type {setting.kind}.", remedy=f"It sets {setting.about}.")

@@ -91,9 +91,7 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
     settings = workspace.settings
     if path.name == SCENARIO_FILE and text is None:
         return scenario_problems(path)
-    return problems_in(
-        path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text
-    )
+    return problems_in(path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text)
 
 
 def json_schema(kind: str) -> dict[str, JsonValue]:

@@ -107,9 +107,7 @@ class TableSuite:
         return f"{{model: {json.dumps(model)}, mode: each}}" if alone else json.dumps(model)
 
 
-def propose(
-    table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None
-) -> TableSuite:
+def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None) -> TableSuite:
     """Return a suite for a table, with a candidate for each of the prompts and each of the models.
 
     Raises:
@@ -131,9 +129,7 @@ def propose(
         raise InputError(str(table), problem, remedy=remedy)
     path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
     made = tuple(_candidates(table.parent, prompts, models))
-    return TableSuite(
-        path=path, table=table, columns=columns, mapping=mapping, answers=answers, candidates=made, judge=judge
-    )
+    return TableSuite(path=path, table=table, columns=columns, mapping=mapping, answers=answers, candidates=made, judge=judge)
 
 
 def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> Iterator[dict[str, JsonValue]]:

@@ -216,9 +216,7 @@ class Notices:
             if not again or wait is None:
                 break
             time.sleep(wait)
-        _log.warning(
-            "the notice %s of run %s did not reach %s: %s", document["event"], document["run_id"], self._place, why
-        )
+        _log.warning("the notice %s of run %s did not reach %s: %s", document["event"], document["run_id"], self._place, why)
 
 
 class Watch:

@@ -156,9 +156,7 @@ def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
     hints = get_type_hints(cls)
     parts = fields(cls)  # type: ignore[arg-type] # every document is a dataclass
     if smaller is None:
-        paths = {
-            part.name: part.metadata.get("source", part.name) for part in parts if part.default_factory is not _absent
-        }
+        paths = {part.name: part.metadata.get("source", part.name) for part in parts if part.default_factory is not _absent}
     else:
         known = {part.name for part in fields(smaller)}  # type: ignore[arg-type] # every document is a dataclass
         paths = {part.name: part.name for part in parts if part.name in known or part.default_factory is not _absent}

@@ -74,9 +74,7 @@ def browser_notes(settings: Settings) -> tuple[str, ...]:
 class Workspace:
     """A working folder with its settings and, once needed, its store and providers. Use it in a `with` statement."""
 
-    def __init__(
-        self, settings: Settings, *, folder: Path, clock: Clock | None = None, read_only: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, *, folder: Path, clock: Clock | None = None, read_only: bool = False) -> None:
         self.read_only = read_only
         self.settings = settings
         self.folder = folder

@@ -31,11 +31,7 @@ _TO_FILE = click.option(
 )
 
 
-_PLAIN = {
-    **dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")),
-    "candidates": (),
-    "benchmark": False,
-}
+_PLAIN = {**dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")), "candidates": (), "benchmark": False}
 """Values of the run options that `assay batch exec` lacks, so that the suite decides."""
 
 
@@ -71,9 +67,7 @@ def submit(
     return _show(done, as_json=as_json, single=len(done) == 1)
 
 
-def _planned(
-    opened: Workspace, suite: Path, options: dict[str, Any]
-) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
+def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
     """Yield the plan of a suite's run, or of each run that grades a file of answers by a rubric."""
     from assay.app.runs.start import tasks_of
     from assay.cli.run import looked_ahead
@@ -96,9 +90,7 @@ def _planned(
         tell(f"note: {note}")
     judge = options["judge"] or opened.settings.values["judge"]
     for run in runs:
-        regraded = regrading.planned(
-            opened, run, judge=judge, rubric=rubric, budget_usd=opened.settings.values["budget"]
-        )
+        regraded = regrading.planned(opened, run, judge=judge, rubric=rubric, budget_usd=opened.settings.values["budget"])
         yield regraded.plan, regraded.tasks
 
 

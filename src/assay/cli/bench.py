@@ -69,9 +69,7 @@ def bench(
         return int(bool(summary.failures))
     for trial in trials:
         score = "no score" if trial.score is None else f"{trial.score:.3f}"
-        parts = ", ".join(
-            f"{name} {'–' if value is None else f'{value:.2f}'}" for name, value in trial.evaluators.items()
-        )
+        parts = ", ".join(f"{name} {'–' if value is None else f'{value:.2f}'}" for name, value in trial.evaluators.items())
         success = "success" if trial.success else "no success"
         say(f"{trial.id} {trial.scenario} {trial.tier} {trial.agent} trial {trial.trial}: {score}, {success} ({parts})")
     scores = [trial.score for trial in trials if trial.score is not None]

@@ -101,9 +101,7 @@ def _say(done: Calibrated) -> None:
     trust = done.trust
     say(f"{done.record.identity.model}, as in {done.setting.source}: {trust.tier.words}")
     if trust.tier is not trust.tier_at_face_value:
-        say(
-            f"  the point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show it"
-        )
+        say(f"  the point estimates say {trust.tier_at_face_value.words}, but {trust.n} references are too few to show it")
     rows = [
         (
             reference.id,

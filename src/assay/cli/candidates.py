@@ -29,9 +29,7 @@ def list_command(store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(verbs.list_document(known, changes))
         return 0
-    rows = [
-        (candidate.name, str(candidate.runs), candidate.last[:10], ", ".join(candidate.written)) for candidate in known
-    ]
+    rows = [(candidate.name, str(candidate.runs), candidate.last[:10], ", ".join(candidate.written)) for candidate in known]
     say_table(("candidate", "runs", "last", "also written"), rows, numbers=frozenset({1}))
     for event in changes:
         undone = "" if event.undone_by is None else f" (undone by n{event.undone_by})"

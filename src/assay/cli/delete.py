@@ -70,20 +70,14 @@ def _take_out(
         raise click.UsageError(f"name the runs to {verb}, or list the {verb}d ones with --list.")
     with workspace(store) as opened:
         if listed:
-            events = tuple(
-                event for event in removal.events(opened) if not archived or event.verb in ("archive", "restore")
-            )
+            events = tuple(event for event in removal.events(opened) if not archived or event.verb in ("archive", "restore"))
         elif undo:
-            events = tuple(
-                removal.restore(opened, run, reason=reason, reviewer=reviewer, archived=archived) for run in runs
-            )
+            events = tuple(removal.restore(opened, run, reason=reason, reviewer=reviewer, archived=archived) for run in runs)
         else:
             leaving = removal.runs_to_take_out(opened, runs)
             if not yes:
                 _ask(verb, leaving)
-            events = removal.take_out(
-                opened, [run.id for run in leaving], reason=reason, reviewer=reviewer, archived=archived
-            )
+            events = removal.take_out(opened, [run.id for run in leaving], reason=reason, reviewer=reviewer, archived=archived)
     if as_json:
         print_json(removal.events_document(events))
     for event in () if as_json else events:

@@ -59,9 +59,7 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     selection = Selection(runs=(run,))
     standing, ranks = results.stats(opened, selection), results.rank(opened, selection)
     names = [candidate.candidate for candidate in ranks.ranking.candidates]
-    verdicts = [
-        results.compare(opened, selection, str(a), str(b)).verdict for i, a in enumerate(names) for b in names[i + 1 :]
-    ]
+    verdicts = [results.compare(opened, selection, str(a), str(b)).verdict for i, a in enumerate(names) for b in names[i + 1 :]]
     if as_json:
         print_json(
             {

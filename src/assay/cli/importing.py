@@ -24,28 +24,20 @@ _EVERY_S = 2.0
 @click.command("import")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format",
-    metavar="NAME",
-    default="auto",
-    show_default=True,
-    help="Read every file as this format; `auto` detects it.",
+    "--format", metavar="NAME", default="auto", show_default=True, help="Read every file as this format; `auto` detects it."
 )
 @file_option("--map", "mapping", about="Mapping of columns to task, candidate, answer and score.")
 @click.option("--run-name", metavar="NAME", help="Name of the run.")
 @click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has none or a poor one.")
 @click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
-@file_option(
-    "--input", "inputs", multiple=True, about="File with the requests that the results answer. May be repeated."
-)
+@file_option("--input", "inputs", multiple=True, about="File with the requests that the results answer. May be repeated.")
 @file_option("--log", "logs", multiple=True, about="Log of the run. May be repeated.")
 @file_option("--criteria", about="Text file with the criteria that answers are judged by.")
 @file_option("--model-info", about="YAML or JSON with details of the model: size, vram_gb, hf_id.")
 @file_option("--fields", about="Fields to extract from each answer, and from an input for the title of its row.")
 @click.option("--no-copy", is_flag=True, help="Do not keep a copy of the files beside the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
-@click.option(
-    "--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics."
-)
+@click.option("--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics.")
 @common
 def import_command(
     paths: tuple[Path, ...], no_copy: bool, rebuild: bool, store: str | None, as_json: bool, **given: Any

@@ -86,9 +86,7 @@ class Verbs(click.Group):
         command: click.Command = getattr(module, "import_command" if cmd_name == "import" else cmd_name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             raise click.UsageError(f"there is no command {name!r}.{did_you_mean(name, COMMANDS)}", ctx)
@@ -96,9 +94,7 @@ class Verbs(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command without importing any command."""
-        names = [
-            CompletionItem(name, help=about) for name, (_, about) in COMMANDS.items() if name.startswith(incomplete)
-        ]
+        names = [CompletionItem(name, help=about) for name, (_, about) in COMMANDS.items() if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -119,12 +115,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> 
     epilog="Start with `assay demo`, or `assay init` in an empty folder.",
 )
 @click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version and exit.",
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version and exit."
 )
 def cli() -> None:
     """Decide which candidate is better, with every AI grade vetted by a person first."""

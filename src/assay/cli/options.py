@@ -93,9 +93,7 @@ def of_a_run(command: Command) -> Command:
                 metavar="NAME",
                 help="Only this candidate: a name in the suite, or any model as provider/name. May be repeated.",
             ),
-            click.option(
-                "--judge", metavar="MODEL", help="Grade with this model, for example anthropic/claude-sonnet-4-5."
-            ),
+            click.option("--judge", metavar="MODEL", help="Grade with this model, for example anthropic/claude-sonnet-4-5."),
             click.option("--benchmark", is_flag=True, help="Call candidates with temperature and penalties set to 0."),
             click.option(
                 "--review",

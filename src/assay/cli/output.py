@@ -124,9 +124,7 @@ def _wrapped(line: str) -> str:
     if len(line) <= _width():
         return line
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.fill(
-        line, _width(), subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.fill(line, _width(), subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
 
 
 def tell(text: str) -> None:
@@ -202,8 +200,6 @@ def say_result(result: RunResult) -> None:
         say(f"{wait}: `assay serve`, or `assay review --run {document.run_id}`")
     elif result.summary.not_graded:
         answers = counted(result.summary.not_graded, "trial")
-        say(
-            f"{answers} not graded: `assay regrade {document.run_id} --judge MODEL`, or `--judge human` to grade by hand"
-        )
+        say(f"{answers} not graded: `assay regrade {document.run_id} --judge MODEL`, or `--judge human` to grade by hand")
     elif trials["done"]:
         say(f"no assessment awaits review; see `assay stats --run {document.run_id}`")

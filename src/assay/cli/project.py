@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     help="Also create a suite that a judge grades by this ready-made rubric.",
 )
 @file_option("--from", "rows", about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.")
-@click.option(
-    "--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable."
-)
+@click.option("--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable.")
 @click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
 @click.option("--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades.")
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
@@ -87,9 +85,7 @@ def _problem(error: AssayError) -> dict[str, str]:
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option(
-    "--schema", type=click.Choice(["suite", "set"]), help="Print the JSON Schema of suite or set files instead."
-)
+@click.option("--schema", type=click.Choice(["suite", "set"]), help="Print the JSON Schema of suite or set files instead.")
 @common
 def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:
     """Check suite and set files without running them; exit 2 if one is wrong."""
@@ -104,10 +100,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
     with workspace(store) as opened:
         checked = [(path, problems(opened, path)) for path in files]
     if as_json:
-        files_ = [
-            {"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))}
-            for path, errors in checked
-        ]
+        files_ = [{"file": str(path), "valid": not errors, "problems": list(map(_problem, errors))} for path, errors in checked]
         print_json({"files": files_})
     for path, errors in checked:
         for error in errors:
@@ -145,9 +138,7 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.option(
-    "--check-store", is_flag=True, help="Read every row of the store and compare it with its digests and counts."
-)
+@click.option("--check-store", is_flag=True, help="Read every row of the store and compare it with its digests and counts.")
 @common
 def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
     """Check this machine and say how to fix problems."""

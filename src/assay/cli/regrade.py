@@ -35,13 +35,7 @@ _SHOWN = 30
 @without_sandbox
 @common
 def regrade(
-    run_id: str,
-    suite: Path | None,
-    rubric: Path | None,
-    budget: float | None,
-    store: str | None,
-    as_json: bool,
-    **options: Any,
+    run_id: str, suite: Path | None, rubric: Path | None, budget: float | None, store: str | None, as_json: bool, **options: Any
 ) -> int:
     """Grade the stored responses of RUN again; no candidate is called again.
 
@@ -107,14 +101,7 @@ def _say(regraded: Regraded) -> None:
     )
     if regraded.changed:
         rows = [
-            (
-                change.thing,
-                str(change.k),
-                change.candidate,
-                _points(change.before),
-                _points(change.after),
-                change.grader_after,
-            )
+            (change.thing, str(change.k), change.candidate, _points(change.before), _points(change.after), change.grader_after)
             for change in regraded.changed[:_SHOWN]
         ]
         say_table(("thing", "trial", "candidate", "before", "after", "by"), rows, numbers=frozenset({1, 3, 4}))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def _reviewer(command: Any) -> Any:
-    return click.option(
-        "--reviewer", metavar="NAME", help="Name of the reviewer; default: the setting, else your login name."
-    )(command)
+    return click.option("--reviewer", metavar="NAME", help="Name of the reviewer; default: the setting, else your login name.")(
+        command
+    )
 
 
 @click.group(invoke_without_command=True)
@@ -64,9 +64,7 @@ def list_(
     from assay.app.review import decisions, documents
 
     with workspace(store) as opened:
-        rows = decisions.assessments(
-            opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit
-        )
+        rows = decisions.assessments(opened, Selection(runs=(run_id,) if run_id else ()), states=_states(state), limit=limit)
         stamps = Stamps(opened)
         if as_json:
             listed = [documents.assessment_row(row, stamps.of(row.run_id, row.grader)) for row in rows]
@@ -129,9 +127,7 @@ def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str |
 
 @review.command()
 @click.argument("assessment_id", metavar="ID")
-@click.option(
-    "--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10. May be repeated."
-)
+@click.option("--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10. May be repeated.")
 @click.option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
 @_reviewer
 @common
@@ -211,9 +207,7 @@ def _rerun_trial(opened: Workspace, text: str, *, as_json: bool, **how: Any) -> 
     if trial is None:
         trial = decisions.assessment(opened, decisions.assessment_key(text)).row.trial
     failure = asyncio.run(rerun_.rerun_trial(opened, trial, **how))
-    rows = [
-        documents.assessment_row(row) for row in decisions.assessments(opened, Selection(), trial=trial) if row.current
-    ]
+    rows = [documents.assessment_row(row) for row in decisions.assessments(opened, Selection(), trial=trial) if row.current]
     failed = None if failure is None else {"kind": failure.kind, "fault": failure.fault, "detail": failure.detail}
     if as_json:
         print_json({"id": shown_trial(trial), "assessments": rows, "failure": failed})

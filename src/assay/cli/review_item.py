@@ -46,16 +46,11 @@ def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[
     lines += _part("Correct final answer", item.final_answer or "")
     for pane in item.panes:
         cut = " · cut off by the token limit" if pane.truncated else ""
-        lines += [
-            ScreenLine(""),
-            ScreenLine(f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True),
-        ]
+        lines += [ScreenLine(""), ScreenLine(f"{pane.label}{'' if pane.name is None else f', {pane.name}'}{cut}", heading=True)]
         lines += [ScreenLine(f"{number:4} {line}") for number, line in enumerate(pane.text.splitlines(), 1)]
         if pane.structured is not None:
             steps = "\n".join(f"{n}. {step}" for n, step in enumerate(pane.structured.steps, 1))
-            lines += _part(
-                f"Structured answer of {pane.label}", f"{steps}\nFinal answer: {pane.structured.final_answer}"
-            )
+            lines += _part(f"Structured answer of {pane.label}", f"{steps}\nFinal answer: {pane.structured.final_answer}")
         for role, text in pane.sent if not prompt else ():
             lines += _part(f"Prompt that was sent to {pane.label} ({role})", text)
     lines += [ScreenLine(""), ScreenLine("Criteria" if item.blind or item.person else "Grades", heading=True)]
@@ -103,9 +98,7 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
 def shown(detail: AssessmentDetail) -> str:
     """Return an assessment as text, with responses, names, grades, flags, report and decisions."""
     row, lines = detail.row, []
-    lines.append(
-        f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}"
-    )
+    lines.append(f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}")
     lines.append(f"suite {row.suite} · run {row.run_id} · judge {row.grader}")
     if detail.task.context:
         lines += ["", "Rules", detail.task.context]
@@ -123,9 +116,7 @@ def shown(detail: AssessmentDetail) -> str:
         lines.append(f"  {grade.candidate} · {grade.criterion}: {raw}. {grade.reason}")
         lines += [f"      evidence: {quote}" for quote in grade.evidence]
     for name, score in row.assessment.scores.items():
-        lines.append(
-            f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} out of 100'}"
-        )
+        lines.append(f"  {name}: {'no score, a criterion is missing' if score is None else f'{100 * score:.1f} out of 100'}")
     lines += [f"  {name}: {verdict}" for name, verdict in row.assessment.verdicts.items() if verdict is not None]
     lines += [f"  {each.candidate}: {each.message} ({each.scorer})" for each in row.assessment.verifications]
     if row.assessment.flags:

@@ -40,9 +40,7 @@ class Screen:
         self._top = 0
         self._input = sys.stdin.fileno()
 
-    def show(
-        self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True
-    ) -> str:
+    def show(self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True) -> str:
         """Show a text that keys scroll, and return the first other key, or 'q' at the end of input."""
         if from_top:
             self._top = 0

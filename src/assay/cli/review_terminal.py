@@ -74,9 +74,7 @@ class _Session:
         self._showcase = Showcase(workspace.archive, workspace.journal)
         self._concealment = Concealment(workspace)
         self._service = ReviewService(workspace, self._showcase, self._concealment)
-        self._queue = ReviewQueue(
-            workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace)
-        )
+        self._queue = ReviewQueue(workspace.archive.assessments, workspace.leases, workspace.clock, order_seeds(workspace))
         self._desk = f"terminal-{secrets.token_hex(4)}"  # two terminals of one person show different items
         self._skipped: set[AssessmentKey] = set()
         self._of_others: set[AssessmentKey] = set()
@@ -87,9 +85,7 @@ class _Session:
         """Show items until the queue is empty or the reviewer quits; return the closing sentence."""
         while (key := self._next()) is not None:
             if self._decide_item(screen, key) == "quit":
-                return (
-                    f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
-                )
+                return f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
         if not self._decided and not self._skipped:
             return "no assessments are pending"
         skipped = f"; {counted(len(self._skipped), 'skipped item')} still pending" if self._skipped else ""
@@ -242,9 +238,7 @@ class _Session:
         if not (note or "").strip():
             return "A rerun needs a note to the judge.", False
         try:
-            new, failure = rerun.rerun_now(
-                self._workspace, key, reason=str(note), note=str(note), reviewer=self._reviewer
-            )
+            new, failure = rerun.rerun_now(self._workspace, key, reason=str(note), note=str(note), reviewer=self._reviewer)
         except InputError as error:
             return str(error), False
         if failure is not None or new is None:

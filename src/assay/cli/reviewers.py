@@ -48,9 +48,7 @@ def list_command(store: str | None, as_json: bool) -> int:
     if as_json:
         print_json(document)
         return 0
-    rows = [
-        (person.name, person.role, person.invited[:10], (person.revoked or "")[:10]) for person in document.reviewers
-    ]
+    rows = [(person.name, person.role, person.invited[:10], (person.revoked or "")[:10]) for person in document.reviewers]
     if rows:
         say_table(("name", "role", "invited", "revoked"), rows)
     else:

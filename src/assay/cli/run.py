@@ -144,15 +144,9 @@ def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
 @click.command()
 @click.argument("run_id", metavar="RUN")
 @click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task.")
-@click.option(
-    "--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or await review."
-)
-@click.option(
-    "--candidate", "candidates", multiple=True, metavar="MODEL", help="Model to add to the run. May be repeated."
-)
-@click.option(
-    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; it includes the current one."
-)
+@click.option("--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or await review.")
+@click.option("--candidate", "candidates", multiple=True, metavar="MODEL", help="Model to add to the run. May be repeated.")
+@click.option("--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; it includes the current one.")
 @_BUDGET
 @click.option("--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking.")
 @keys_over_http
@@ -211,9 +205,7 @@ def _judge_raw(
     return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
 
 
-def looked_ahead(
-    opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None
-) -> tuple[Any, Any, LookAhead]:
+def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None) -> tuple[Any, Any, LookAhead]:
     """Return a suite, its run options, and the planned calls with their cost."""
     from assay.app.runs import preflight
     from assay.domain.review_sample import parsed_rule

@@ -31,9 +31,7 @@ _MOST_DIAGNOSTICS: Final = 12
 
 def _scope(command: Any) -> Any:
     choices = click.Choice(["auto", "tasks-like-these", "these-tasks"])
-    about = (
-        "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number of planned tasks."
-    )
+    about = "Generalise to new tasks of the same kind, or only to these tasks; auto decides by the number of planned tasks."
     return click.option("--scope", type=choices, default="auto", help=about)(command)
 
 
@@ -300,9 +298,7 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     say(comparison_result.verdict, bold=True)
     _say_basis(comparison_result.basis)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
-        means = (
-            f"{comparison.a} {wording.number(comparison.mean_a)}, {comparison.b} {wording.number(comparison.mean_b)}"
-        )
+        means = f"{comparison.a} {wording.number(comparison.mean_a)}, {comparison.b} {wording.number(comparison.mean_b)}"
         trials = f"{wording.count(comparison.n_trials_a, 'trial')} and {wording.count(comparison.n_trials_b, 'trial')}"
         shared = wording.tasks_in_families(comparison.n_tasks, comparison.n_families)
         say(f"{means} over {shared.replace('task', 'shared task', 1)} ({trials})")
@@ -316,9 +312,7 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     if other := wording.other_scope(comparison):
         say(other)
     if comparison.second_opinion is not None and comparison.second_opinion.p_value is not None:
-        say(
-            f"second opinion ({comparison.second_opinion.method}): {wording.p_value(comparison.second_opinion.p_value)}"
-        )
+        say(f"second opinion ({comparison.second_opinion.method}): {wording.p_value(comparison.second_opinion.p_value)}")
     if comparison.prob_superiority is not None:
         say(wording.superiority(comparison))
     if comparison.d_total is not None:

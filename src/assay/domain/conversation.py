@@ -65,8 +65,7 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
         return ()
     ends = [*(heading.start() for heading in headings[1:]), len(text)]
     return tuple(
-        (heading[2], _ESCAPED.sub(r"\1", text[heading.end() : end]))
-        for heading, end in zip(headings, ends, strict=True)
+        (heading[2], _ESCAPED.sub(r"\1", text[heading.end() : end])) for heading, end in zip(headings, ends, strict=True)
     )
 
 

@@ -157,9 +157,7 @@ def with_corrections(judged: Assessment, corrections: Mapping[Place, float]) -> 
     for (candidate, criterion), score in numbers.grades.items():
         if (candidate, criterion) not in known:  # the judge left this criterion out
             grades.append(
-                Grade(
-                    candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
-                )
+                Grade(candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0)
             )
     return replace(judged, scores=numbers.scores, grades=tuple(grades))
 

@@ -86,8 +86,7 @@ class ContentDigest:
             self._add(graded * names * self._scores[score])
         else:
             texts = sorted(
-                f"{grade.candidate}\x1f{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}"
-                for grade in assessment.grades
+                f"{grade.candidate}\x1f{grade.criterion}\x1f{grade.score}\x1f{grade.raw_score}" for grade in assessment.grades
             )
             self._add(graded * _number("\x1d".join((assessment.task, *texts))))
 

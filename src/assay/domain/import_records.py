@@ -197,6 +197,4 @@ class FoundScores:
     state: str | None = None
 
 
-Found: TypeAlias = (
-    FoundRun | FoundAtEnd | Noted | FoundTask | FoundResponse | FoundAssessment | FoundScores | Skipped | Held
-)
+Found: TypeAlias = FoundRun | FoundAtEnd | Noted | FoundTask | FoundResponse | FoundAssessment | FoundScores | Skipped | Held

@@ -11,9 +11,7 @@ _NONCHARACTERS: Final = "".join(chr(plane << 16 | last) for plane in range(17) f
 # Control characters, line ends, lone surrogates, characters that reverse the direction of text, and code points that Unicode
 # assigns to no character. They can control a terminal, mislead a reader, or crash a process that draws them. Joiners are
 # allowed, because emoji and some scripts need them.
-_MISLEADING: Final = re.compile(
-    f"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]"
-)
+_MISLEADING: Final = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef{_NONCHARACTERS}]")
 
 
 def name_problem(name: str) -> str | None:

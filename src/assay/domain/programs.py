@@ -146,12 +146,7 @@ OFFERED: Final = frozenset({"prompt", "messages", "system_prompt", "seed", "tria
 
 Program: TypeAlias = Function | Agent | Command | WebService
 
-_BY_KIND: Final[Mapping[str, type[Program]]] = {
-    "python": Function,
-    "agent": Agent,
-    "command": Command,
-    "http": WebService,
-}
+_BY_KIND: Final[Mapping[str, type[Program]]] = {"python": Function, "agent": Agent, "command": Command, "http": WebService}
 KINDS: Final = tuple(_BY_KIND)
 """Kinds of programs, by the key of a candidate in a suite, which is also the first part of `ModelSpec.ref`."""
 

@@ -98,9 +98,7 @@ def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec)
         first = filled_in(first, columns)
     context = task.context if task.context and CONTEXT not in all_columns(candidate) else ""
     messages = _own_messages(task, candidate, columns)
-    system = "\n\n".join(
-        part for part in (first, context, *(m.content for m in messages if m.role == "system")) if part
-    )
+    system = "\n\n".join(part for part in (first, context, *(m.content for m in messages if m.role == "system")) if part)
     turns = tuple(message for message in messages if message.role != "system")
     return (Message(role="system", content=system), *turns) if system else turns
 
@@ -120,9 +118,7 @@ def _own_messages(task: Task, candidate: CandidateSpec, columns: Mapping[str, st
     asked = _last_user(task.prompt)
     images = () if asked is None else task.prompt[asked].images
     if candidate.messages:
-        messages = tuple(
-            replace(message, content=filled_in(message.content, columns)) for message in candidate.messages
-        )
+        messages = tuple(replace(message, content=filled_in(message.content, columns)) for message in candidate.messages)
         place = _last_user(messages)
         if place is None or not images:
             return messages

@@ -232,8 +232,7 @@ def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[Planne
         if planned_task.trials and total > MOST_PLANNED:
             raise InputError(
                 where,
-                f"would make {total:,} trials of the first {place:,} tasks alone, but a run holds "
-                f"{MOST_PLANNED:,} at most.",
+                f"would make {total:,} trials of the first {place:,} tasks alone, but a run holds {MOST_PLANNED:,} at most.",
                 remedy="Request fewer trials per task, or fewer tasks.",
             )
         yield planned_task

@@ -174,10 +174,7 @@ class WorkspaceReport:
         parts += ["## Validation"] if self.outcomes else []
         for each in self.outcomes:
             ended = each.end.replace("_", " ") if each.exit_code is None else f"exit code {each.exit_code}"
-            parts += [
-                f"{each.kind}, {ended} after {each.seconds:.1f} s",
-                _fenced(f"$ {each.command}\n{each.output}", ""),
-            ]
+            parts += [f"{each.kind}, {ended} after {each.seconds:.1f} s", _fenced(f"$ {each.command}\n{each.output}", "")]
         parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s and {len(self.steps)} steps."]
         parts += [_fenced(self.answer, "")] if self.answer else []
         for number, step in enumerate(self.steps, 1):

@@ -146,7 +146,5 @@ def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
             case "" if len(items) == 1:
                 pass
             case _:
-                raise ValueError(
-                    f"has call {place} as {json.dumps(item)[:80]}, expected a name or {{name, arguments}}."
-                )
+                raise ValueError(f"has call {place} as {json.dumps(item)[:80]}, expected a name or {{name, arguments}}.")
     return tuple(calls)

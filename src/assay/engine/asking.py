@@ -62,9 +62,7 @@ class ReadAnswer(Generic[Read]):
 class Asks(Protocol):
     """Asks models for one run, by calls or in batches."""
 
-    async def answer(
-        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
-    ) -> ReadAnswer[Read]:
+    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
         """Return a readable answer; raises `GaveUp`, or in a batch `NotYet`."""
         ...
 
@@ -79,9 +77,7 @@ class Asker:
     clock: Clock
     listener: Listener
 
-    async def answer(
-        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
-    ) -> ReadAnswer[Read]:
+    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
         """Ask the model, again if needed, until a reply can be read or the limits are reached.
 
         Args:
@@ -144,9 +140,7 @@ class Asker:
             if reply is None:
                 booking.note_failure(failed)
             reply = paid
-            record = CallRecord(
-                request=request, reply=reply, failure=failure, number=number, started=started, log=failed.log
-            )
+            record = CallRecord(request=request, reply=reply, failure=failure, number=number, started=started, log=failed.log)
             # A failed call may have been charged, so it is stored before the next try: if the process is killed in between,
             # nothing is lost.
             await self.journal.record(Entry(trial=trial, calls=(record,)))
@@ -184,9 +178,7 @@ def outcome_of(
 def fault_of(kind: str, role: Role) -> Fault:
     """Return who is at fault if the provider did not say: the model for unusable text, the provider for anything else."""
     if kind in UNREADABLE:
-        return {Role.JUDGE: Fault.JUDGE, Role.STRUCTURER: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(
-            role, Fault.CANDIDATE
-        )
+        return {Role.JUDGE: Fault.JUDGE, Role.STRUCTURER: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(role, Fault.CANDIDATE)
     return Fault.PROVIDER
 
 

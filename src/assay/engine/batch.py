@@ -23,16 +23,7 @@ from assay.domain.events import TrialEnded
 from assay.domain.failure import CallFailed, Failure, Fault
 from assay.domain.jobs import JobAnswer, JobRequest, ParkedTrial, RequestKey, RequestState
 from assay.domain.run import CallRecord, ClaimedTrial, Entry
-from assay.engine.asking import (
-    MOST_CALLS,
-    MOST_READINGS,
-    UNREADABLE,
-    GaveUp,
-    NotYet,
-    ReadAnswer,
-    call_ended,
-    outcome_of,
-)
+from assay.engine.asking import MOST_CALLS, MOST_READINGS, UNREADABLE, GaveUp, NotYet, ReadAnswer, call_ended, outcome_of
 from assay.engine.job_files import AnswerLines, Outbox, slot_digest, worst_usd
 from assay.engine.trial import carry_out
 from assay.ports import NeverAnswered
@@ -171,18 +162,14 @@ class BatchAsker:
     def waiting(self, trials: Iterable[TrialKey]) -> list[ParkedTrial]:
         """Return these trials, which cannot go on, with their new requests."""
         portion = self._portion
-        return [
-            ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials
-        ]
+        return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
 
     @property
     def void(self) -> list[RequestKey]:
         """Requests of this portion that were never carried out."""
         return self._portion.void
 
-    async def answer(
-        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
-    ) -> ReadAnswer[Read]:
+    async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
         """Return the answer of a finished job, as `Asker.answer` returns that of a call.
 
         Raises:
@@ -329,9 +316,7 @@ class BatchAsker:
         self, request: ModelRequest, reply: Reply | None, failure: Failure | None, number: int, job: JobAnswer
     ) -> CallRecord:
         self.listener(call_ended(request, reply, failure))
-        return CallRecord(
-            request=request, reply=reply, failure=failure, number=number, started=self.clock.now(), job=job
-        )
+        return CallRecord(request=request, reply=reply, failure=failure, number=number, started=self.clock.now(), job=job)
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
@@ -350,11 +335,7 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     if waiting or asker.void:
         refused = await asyncio.to_thread(asker.jobs.park, bench.plan.id, waiting, void=asker.void)
     asker.outbox.write(
-        request.key
-        for trial in waiting
-        if trial.trial not in refused
-        for request in trial.requests
-        if request.shares is None
+        request.key for trial in waiting if trial.trial not in refused for request in trial.requests if request.shares is None
     )
     for trial in claimed:
         if trial.key in refused:

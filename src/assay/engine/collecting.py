@@ -124,9 +124,7 @@ class Collector:
         model = models.get((job.model, job.base_url))
         api = None if model is None else self.engine.directory.batches(model)
         if api is None:
-            detail = (
-                f"{job.model} has no batch API in these settings, so the answers at {job.place} cannot be collected."
-            )
+            detail = f"{job.model} has no batch API in these settings, so the answers at {job.place} cannot be collected."
             raise CallFailed("no_batches", detail, transient=False)
         return api
 
@@ -183,9 +181,7 @@ class Collector:
             partial=status.status == FILE and not cancelled,
         )
 
-    async def _settle(
-        self, plan: RunPlan, asker: BatchAsker, job: BatchJob, finished: Finished, done: Collected
-    ) -> None:
+    async def _settle(self, plan: RunPlan, asker: BatchAsker, job: BatchJob, finished: Finished, done: Collected) -> None:
         lines, asker.finished = finished.lines, finished
         seen: set[TrialKey] = set()
         # Again for trials on which another process worked meanwhile.
@@ -222,9 +218,7 @@ class Collector:
             try:
                 return await api.create(str(path), token, mark)
             except CallFailed as failed:
-                if failed.charged and (
-                    remote := await self._patiently(lambda: api.find(str(path), token, mark, requests))
-                ):
+                if failed.charged and (remote := await self._patiently(lambda: api.find(str(path), token, mark, requests))):
                     return remote  # the answer was lost, and not the batch
                 if not _worth_a_wait(failed, number):
                     raise

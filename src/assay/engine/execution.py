@@ -126,9 +126,7 @@ class Engine:
             workspaces=self.workspaces,
         )
 
-    async def _feed(
-        self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish
-    ) -> None:
+    async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish) -> None:
         handful = 1
         while True:
             began = self.clock.monotonic()

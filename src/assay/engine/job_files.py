@@ -129,9 +129,7 @@ class Outbox:
                 job = self._open[model.ref, model.base_url, stage] = self._begin(api, request, stage)
             key = RequestKey(job.key, job.taken + 1)
             line = api.line(custom_id(job.token, key.number), request)
-            if job.taken == 0 or (
-                job.taken < min(api.most_requests, self._most) and job.size + len(line) < api.most_bytes
-            ):
+            if job.taken == 0 or (job.taken < min(api.most_requests, self._most) and job.size + len(line) < api.most_bytes):
                 break
             job = None
         job.taken += 1

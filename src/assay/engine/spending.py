@@ -164,7 +164,5 @@ class Spending:
         worst = self._directory.cost_usd(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
         # The cap cannot be guaranteed for a model without a price, so no call is made.
         if worst is None:
-            raise CallFailed(
-                "unknown_price", f"{request.model.ref} has no known price.", transient=False, fault=Fault.BUDGET
-            )
+            raise CallFailed("unknown_price", f"{request.model.ref} has no known price.", transient=False, fault=Fault.BUDGET)
         return worst

@@ -42,9 +42,7 @@ async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> t
         raise NotYet
     if None in structures:
         task = replace(task, ideal=structure_text(structures[None]))
-    responses = tuple(
-        replace(response, text=structure_text(structures[response.candidate])) for response in sitting.responses
-    )
+    responses = tuple(replace(response, text=structure_text(structures[response.candidate])) for response in sitting.responses)
     finals = {name: structure.final_answer for name, structure in structures.items() if name is not None}
     return replace(sitting, task=task, responses=responses), finals
 

@@ -78,17 +78,13 @@ async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
     if plain and judged:
         await bench.journal.record(Entry(trial=claimed.key, assessments=plain, rerun=bench.rerun))
         plain = ()
-    await _together(
-        [_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot)) for e, slot in judged]
-    )
+    await _together([_grade(bench, claimed, e, slot, progress, attempt=_next_attempt(claimed, slot)) for e, slot in judged])
     _go_on(progress)
     failure = _worst(progress.failures)
     if bench.only_structure and failure is None:
         return None  # the trial stays claimed until the run releases it
     graded = (*plain, *progress.unread)
-    await bench.journal.record(
-        Entry(trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun)
-    )
+    await bench.journal.record(Entry(trial=claimed.key, assessments=graded, finished=True, failure=failure, rerun=bench.rerun))
     return failure
 
 
@@ -116,9 +112,7 @@ def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) ->
 
 async def grade_again(bench: Bench, claimed: ClaimedTrial, slot: Slot) -> Failure | None:
     """Rerun one slot: judge its stored responses again. The old assessment stays current unless the rerun succeeds."""
-    evaluator = next(
-        e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader
-    )
+    evaluator = next(e for e in evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric) if e.grader == slot.grader)
     progress = _Progress(responses=dict(claimed.responses))
     await _grade(bench, claimed, evaluator, slot, progress, attempt=_next_attempt(claimed, slot))
     return _worst(progress.failures)
@@ -137,9 +131,7 @@ async def _respond(
         return
     if claimed.task.scenario is not None and candidate.model.program is None and bench.workspaces is not None:
         try:
-            response, calls = await work(
-                bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model
-            )
+            response, calls = await work(bench, bench.workspaces, claimed.task.scenario, claimed, candidate, candidate.model)
         except NotYet:
             progress.waits = True
         except GaveUp as gave_up:
@@ -286,9 +278,7 @@ async def _grade(
             if finishing:
                 await bench.journal.record(Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure))
             else:
-                progress.unread += (
-                    unread  # stored at the end: a stored form would make the next request another attempt
-                )
+                progress.unread += unread  # stored at the end: a stored form would make the next request another attempt
             return
         new = _new(bench, claimed, slot, assessment, attempt=attempt)
         graded = ((new, len(calls) - 1 if calls else None),)
@@ -296,9 +286,7 @@ async def _grade(
         # them.
         spare = int(protocol_of(bench.plan.protocol).leaves_free(seed=bench.plan.seed, key=int(claimed.key)))
         await bench.journal.record(
-            Entry(
-                trial=claimed.key, calls=calls, assessments=graded, finished=finishing, rerun=bench.rerun, spare=spare
-            )
+            Entry(trial=claimed.key, calls=calls, assessments=graded, finished=finishing, rerun=bench.rerun, spare=spare)
         )
 
 
@@ -402,13 +390,7 @@ def _gradable(slot: Slot, names: tuple[str, ...], progress: _Progress) -> bool:
 
 
 def sitting_of(
-    plan: RunPlan,
-    claimed: ClaimedTrial,
-    slot: Slot,
-    responses: Mapping[str, Response],
-    *,
-    attempt: int = 1,
-    note: str = "",
+    plan: RunPlan, claimed: ClaimedTrial, slot: Slot, responses: Mapping[str, Response], *, attempt: int = 1, note: str = ""
 ) -> Sitting:
     """Return an attempt at grading one slot of a trial, with its responses in the order drawn for it."""
     known = (candidate.name for candidate in plan.candidates)

@@ -22,9 +22,7 @@ class AmbiguousFormat(UnreadableFile):
         """Take the two formats, each with the share of the file that it explains."""
         (first, share), (second, other) = formats
         self.formats = (first, second)
-        super().__init__(
-            where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Name one with `--format`."
-        )
+        super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Name one with `--format`.")
 
 
 def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None) -> Importer | None:

@@ -61,9 +61,7 @@ class _Requests:
     users: int = field(default=0)
 
 
-def group_files(
-    files: Sequence[tuple[InputFile, Importer]], options: ReadOptions
-) -> tuple[list[FileGroup], list[FileGroup]]:
+def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOptions) -> tuple[list[FileGroup], list[FileGroup]]:
     """Return groups of files that are read together, and the other files; those in `options.beside` belong to all groups."""
     companions = _companions(files)
     taken = {other for others in companions.values() for other in others}

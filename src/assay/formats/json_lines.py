@@ -131,9 +131,7 @@ def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
     """Return the problem with a line that is not JSON."""
     stripped = line.strip()
     if _CONFLICT.match(stripped):
-        return (
-            "is a conflict marker of git: the file was saved in the middle of a merge. Resolve it and import it again."
-        )
+        return "is a conflict marker of git: the file was saved in the middle of a merge. Resolve it and import it again."
     if line.startswith(_LFS):
         return "is a Git LFS pointer, not the file itself. Fetch it with `git lfs pull`."
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):

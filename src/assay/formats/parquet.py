@@ -33,10 +33,7 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
-        yield (
-            0,
-            "is a Parquet file, and pyarrow is not installed. Install it (`pip install pyarrow`), or save it as CSV.",
-        )
+        yield (0, "is a Parquet file, and pyarrow is not installed. Install it (`pip install pyarrow`), or save it as CSV.")
         return
     number = size = 0
     try:

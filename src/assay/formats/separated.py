@@ -23,13 +23,7 @@ def sniff_delimiter(text: str) -> str:
 
 
 def separated_rows(
-    stream: IO[bytes],
-    *,
-    delimiter: str,
-    columns: Sequence[str] = (),
-    quoted: bool = True,
-    strict: bool = False,
-    skip: int = 0,
+    stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
     """Yield (1-based line where a row starts, its cells by column), or a sentence in place of a row that cannot be read.
 
@@ -46,13 +40,7 @@ def separated_rows(
 
 
 def separated_blocks(
-    stream: IO[bytes],
-    *,
-    delimiter: str,
-    columns: Sequence[str] = (),
-    quoted: bool = True,
-    strict: bool = False,
-    skip: int = 0,
+    stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
 ) -> Iterator[tuple[int, list[str], list[list[str]] | str]]:
     """Yield (line of the first row, column names, rows on successive lines), or a sentence in place of a broken row.
 
@@ -157,9 +145,7 @@ def _rows(
     lines: _BoundedLines, first: int, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
     """Yield (line, row) one by one: rows may extend over several lines, be too long or be broken."""
-    reader = csv.reader(
-        lines, delimiter=delimiter[:1], quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict
-    )
+    reader = csv.reader(lines, delimiter=delimiter[:1], quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
     blanks = (re.split(r"\s+", row.strip()) for row in lines) if delimiter == "whitespace" else None
     number = 0
     while True:

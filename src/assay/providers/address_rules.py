@@ -92,9 +92,7 @@ def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules)
     return _choice(variable, "", origin, environment, rules)
 
 
-def _choice(
-    variable: str, missing: str, origin: Origin, environment: Mapping[str, str], rules: AddressRules
-) -> KeyChoice:
+def _choice(variable: str, missing: str, origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
     key = None if missing else environment.get(variable, "").strip() or None
     if key is None:
         return KeyChoice(variable=variable, missing=missing or f"{variable} is not set")

@@ -75,8 +75,7 @@ class AnthropicMessages:
             body["stop_sequences"] = parameters.stop
         if request.tools:
             body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
             ]
         if schema is not None and habits.structured:
             name = schema_name(schema)
@@ -85,14 +84,7 @@ class AnthropicMessages:
         return body
 
     def read(
-        self,
-        payload: object,
-        /,
-        *,
-        asked: str,
-        key: str | None = None,
-        schema: AnswerSchema | None = None,
-        tools: bool = False,
+        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
     ) -> Completion:
         """Return the answer: the input of the schema's tool as JSON, or else the text and, if tools were offered, the calls."""
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:

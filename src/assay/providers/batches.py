@@ -108,9 +108,7 @@ class _Batches:
         answer = await self._session.send(method, address, body, timeout_s=limit_s, into=into)
         if answer.status != 200:
             words = saying(answer.body)
-            raise complaint(
-                answer.status, answer.headers, words, endpoint=endpoint, model="the batch API", now_s=time()
-            )
+            raise complaint(answer.status, answer.headers, words, endpoint=endpoint, model="the batch API", now_s=time())
         if into is not None:
             return None
         try:

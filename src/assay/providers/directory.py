@@ -141,9 +141,7 @@ class Directory:
         """Return the size of the model's context in tokens; None if it is unknown."""
         return self._prices.context_tokens(model)
 
-    def problems(
-        self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()
-    ) -> tuple[SettingsError, ...]:
+    def problems(self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()) -> tuple[SettingsError, ...]:
         """Return every problem that would prevent calls to these models, each once, without sending anything.
 
         Args:
@@ -156,9 +154,7 @@ class Directory:
         if any(model.provider == PERSON for model in models):
             problems.append(
                 SettingsError(
-                    PERSON,
-                    "is a grader and cannot be called as a candidate.",
-                    remedy="Give a person's answers as snippets.",
+                    PERSON, "is a grader and cannot be called as a candidate.", remedy="Give a person's answers as snippets."
                 )
             )
         problems += [self._problem(model) for model in (*models, *grading)]

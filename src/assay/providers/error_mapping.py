@@ -37,9 +37,7 @@ _TOO_LONG: Final = re.compile(
     r"exceeds? the (?:model'?s )?(?:maximum|available) context|maximum (?:input|prompt) length",
     re.IGNORECASE,
 )
-_FILTERED: Final = re.compile(
-    r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE
-)
+_FILTERED: Final = re.compile(r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE)
 _NO_MONEY: Final = re.compile(
     r"insufficient_quota|billing_hard_limit|exceeded your current quota|credit balance", re.IGNORECASE
 )
@@ -115,14 +113,10 @@ def _complaint(
     everything = f"{saying.message} {saying.code} {saying.kind}"
     if status in (400, 413, 422) and (saying.code == "context_length_exceeded" or _TOO_LONG.search(everything)):
         return CallFailed(
-            "context_length",
-            _sentence(f"the prompt and its answer do not fit the context of {asked}{tail}"),
-            transient=False,
+            "context_length", _sentence(f"the prompt and its answer do not fit the context of {asked}{tail}"), transient=False
         )
     if status in (400, 403, 422) and _FILTERED.search(everything):
-        return CallFailed(
-            "refused", _sentence(f"{asked} refused the prompt{tail}"), transient=False, fault=Fault.REFUSAL
-        )
+        return CallFailed("refused", _sentence(f"{asked} refused the prompt{tail}"), transient=False, fault=Fault.REFUSAL)
     kind = f"http_{status}"
     if status in (402, 429) and (status == 402 or _NO_MONEY.search(everything)):
         detail = f"the account of {asked} has no quota or credit left ({_title(status)}){tail}"
@@ -135,10 +129,14 @@ def _complaint(
     if status in (401, 403):
         detail = f"{asked} {_key_trouble(endpoint, status)} ({_title(status)}){tail}"
     elif status == 404:
-        detail = f"{asked} was not found ({_title(status)}); check the model's name and {endpoint.vendor.address_variable}{tail}"
+        detail = (
+            f"{asked} was not found ({_title(status)}); check the model's name and {endpoint.vendor.address_variable}{tail}"
+        )
     elif 300 <= status < 400:
         place = clean(headers.get("Location", ""), key=endpoint.key)
-        detail = f"{asked} redirects to {place or 'another place'} ({_title(status)}), which is not followed; set base_url to it"
+        detail = (
+            f"{asked} redirects to {place or 'another place'} ({_title(status)}), which is not followed; set base_url to it"
+        )
     else:
         detail = f"{asked} refused the request ({_title(status)}){tail}"
     return CallFailed(kind, _sentence(detail), transient=False, fault=Fault.HARNESS)
@@ -215,9 +213,7 @@ def _key_trouble(endpoint: Endpoint, status: int) -> str:
     variable = endpoint.key_variable
     if endpoint.key is None:
         return f"asks for a key, and {endpoint.key_missing or f'{variable} is not set'}"
-    return (
-        f"does not accept the key in {variable}" if status == 401 else f"does not allow this with the key in {variable}"
-    )
+    return f"does not accept the key in {variable}" if status == 401 else f"does not allow this with the key in {variable}"
 
 
 def _title(status: int) -> str:

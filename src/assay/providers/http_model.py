@@ -46,9 +46,7 @@ class HttpModel:
         self._cost_of = cost_of
         self._habits: dict[str, Habits] = {}
         self._formed: set[str] = set()
-        self._address = Address(
-            URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place, endpoint.pinned
-        )
+        self._address = Address(URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place, endpoint.pinned)
 
     async def complete(self, request: ModelRequest, /) -> Reply:
         """Return the model's answer; raises `CallFailed`."""

@@ -37,9 +37,7 @@ def parse_ref(text: str) -> tuple[str, str]:
     if provider not in PROVIDERS.own and provider not in _NAMELESS and provider not in PROVIDERS.plugin_names():
         raise _unknown(ref, provider, name)
     if not name and provider not in _NAMELESS:
-        raise InputError(
-            "", f"model {ref!r} names a provider but no model.", remedy=f"Write for example {_example(provider)}."
-        )
+        raise InputError("", f"model {ref!r} names a provider but no model.", remedy=f"Write for example {_example(provider)}.")
     return provider, name
 
 
@@ -58,8 +56,7 @@ def _unknown(ref: str, provider: str, name: str) -> InputError:
         return InputError("", f"model {ref!r} names no provider; models are written provider/name.{hint}")
     return InputError(
         "",
-        f"model {ref!r} has the unknown provider {provider!r}; known are {', '.join(known)}."
-        f"{did_you_mean(provider, known)}",
+        f"model {ref!r} has the unknown provider {provider!r}; known are {', '.join(known)}.{did_you_mean(provider, known)}",
         remedy="If a package offers this provider, install that package. Any endpoint that speaks OpenAI's protocol works as "
         "openai/NAME with its base_url.",
     )

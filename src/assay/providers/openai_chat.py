@@ -66,9 +66,7 @@ class OpenAIChat:
                 wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
-                body["messages"] = turns(
-                    with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures
-                )
+                body["messages"] = turns(with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures)
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
         unsent = habits.unsent
@@ -79,14 +77,7 @@ class OpenAIChat:
         return body
 
     def read(
-        self,
-        payload: object,
-        /,
-        *,
-        asked: str,
-        key: str | None = None,
-        schema: AnswerSchema | None = None,
-        tools: bool = False,
+        self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
     ) -> Completion:
         """Return the answer in a chat completion.
 
@@ -133,8 +124,7 @@ def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
             for result in message.results
         ]
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
-        for call in message.calls
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}} for call in message.calls
     ]
     return [{"role": message.role, "content": message.content or None, "tool_calls": calls}]
 

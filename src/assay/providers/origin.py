@@ -80,9 +80,7 @@ def origin_of(url: str) -> Origin:
         raise ValueError("it does not start with http:// or https://")
     if "@" in parts.netloc:
         raise ValueError("it contains a user name or a password")
-    return Origin(
-        parts.scheme, ascii_host(parts.hostname or ""), PORTS[parts.scheme] if parts.port is None else parts.port
-    )
+    return Origin(parts.scheme, ascii_host(parts.hostname or ""), PORTS[parts.scheme] if parts.port is None else parts.port)
 
 
 def check_characters(url: str) -> None:
@@ -102,9 +100,7 @@ def bare_origin(text: str, *, where: str) -> Origin:
         if parts.path in ("", "/") and not parts.query and not parts.fragment:
             return origin
         reason = "it has more than scheme, host and port."
-    raise SettingsError(
-        where, f"{text!r} is not an origin: {reason}", remedy="Write for example https://api.example.com."
-    )
+    raise SettingsError(where, f"{text!r} is not an origin: {reason}", remedy="Write for example https://api.example.com.")
 
 
 def ascii_host(written: str) -> str:

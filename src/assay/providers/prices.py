@@ -28,9 +28,7 @@ Steps: TypeAlias = "tuple[tuple[int, float], ...]"
 class CostOf(Protocol):
     """Returns the cost of a call, for protocol modules; `stated_usd` is the cost that the server stated."""
 
-    def __call__(
-        self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /
-    ) -> float | None: ...
+    def __call__(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None: ...
 
 
 class Rates(NamedTuple):
@@ -58,9 +56,7 @@ class PriceList:
         self._models: dict[tuple[str, str], ModelInfo | None] = {}
         self._rates: dict[int, Rates | None] = {}
 
-    def cost_usd(
-        self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0
-    ) -> float | None:
+    def cost_usd(self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
         """Return the cost of a call; None if its price is unknown."""
         if model.price is not None:
             return (input_tokens * model.price.input_usd + output_tokens * model.price.output_usd) / _MILLION

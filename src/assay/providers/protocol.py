@@ -91,9 +91,7 @@ class Wire(Protocol):
         """Return the body of a request."""
         ...
 
-    def read(
-        self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None, tools: bool
-    ) -> Completion:
+    def read(self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None, tools: bool) -> Completion:
         """Return the answer in a payload; raises `CallFailed` if it has none.
 
         `asked` names the model in messages; `schema` is the schema of the request; `tools` is True if it offered tools.
@@ -119,11 +117,7 @@ def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
             named.remove("temperature")
         if named:
             return replace(habits, unsent=habits.unsent | set(named))
-    if (
-        habits.images
-        and _droppable(request)
-        and not complaint.mentions("context", "too long", "maximum", "quota", "billing")
-    ):
+    if habits.images and _droppable(request) and not complaint.mentions("context", "too long", "maximum", "quota", "billing"):
         return replace(habits, images=False)  # the server gives no reason, and images are the most likely cause
     return habits
 

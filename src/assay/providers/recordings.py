@@ -85,9 +85,7 @@ class Recording:
         try:
             document = parse(line.encode())
         except UnreadableBody as error:
-            raise SettingsError(
-                where, f"is not a JSON document: {error}.", remedy="Write one JSON object per line."
-            ) from error
+            raise SettingsError(where, f"is not a JSON document: {error}.", remedy="Write one JSON object per line.") from error
         if type(document) is not dict:
             raise SettingsError(where, "is not a JSON object.", remedy='Write {"match": {...}, "reply": {...}}.')
         if "custom_id" in document:

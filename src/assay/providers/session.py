@@ -58,9 +58,7 @@ class LocalResolver(AbstractResolver):
     def __init__(self) -> None:
         self._resolver = aiohttp.ThreadedResolver()
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
         """Return the addresses of a host; raises `NotLocal` if one of them is elsewhere."""
         addresses = await self._resolver.resolve(host, port, family)
         for address in addresses:
@@ -151,9 +149,7 @@ class HttpSession:
         if client is None:
             self._drop_ended()
             client = self._clients[loop, pinned] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, ttl_dns_cache=300, resolver=LocalResolver() if pinned else None
-                ),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=LocalResolver() if pinned else None),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "assay-bench"},
                 # With `trust_env`, aiohttp looks up the proxy on every request and reads `.netrc`; the endpoint already has its
@@ -196,11 +192,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
         case aiohttp.ClientResponseError():
             kind, detail, transient = "bad_response", f"{place} answered with something that is not HTTP.", True
         case ValueError() if not isinstance(error, aiohttp.ClientError):
-            kind, detail, transient = (
-                "connection",
-                f"{place} cannot be called: the address or the key is malformed.",
-                False,
-            )
+            kind, detail, transient = ("connection", f"{place} cannot be called: the address or the key is malformed.", False)
         case _:
             kind, detail, transient = "connection", f"the connection to {place} failed: {type(error).__name__}.", True
     unsent = isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError | aiohttp.ClientSSLError)

@@ -68,8 +68,7 @@ def markdown(report: ReportContents) -> str:
     if report.reviews:
         header = ("when", "about", "decision", "reviewer", "how", "reason")
         rows_of = (
-            (review.at, review.about, review.verb, review.reviewer, review.how, review.reason)
-            for review in report.reviews
+            (review.at, review.about, review.verb, review.reviewer, review.how, review.reason) for review in report.reviews
         )
         parts += ["## Reviews", _md_table(header, rows_of)]
         if report.reviews_left_out:
@@ -188,9 +187,7 @@ def _comment(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _latex_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str, label: str
-) -> list[str]:
+def _latex_table(header: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str, label: str) -> list[str]:
     return [
         "",
         r"\begin{table}[htbp]",

@@ -281,9 +281,7 @@ def _image(data: str, view: View) -> Image | None:
     return Image(media_type="image/png", data=data, caption=caption)
 
 
-def _serving(
-    page: bytes, address: str
-) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
+def _serving(page: bytes, address: str) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]:
     """Return a proxy's request handler that serves the page's address and answers every other request with 403."""
     wanted = f"GET {address} ".encode()
     head = (
@@ -294,9 +292,7 @@ def _serving(
     refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(
-            OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, asyncio.CancelledError
-        ):
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(5):
                 asked = await reader.readuntil(b"\r\n\r\n")
             writer.write(head + page if asked.startswith(wanted) else refusal)

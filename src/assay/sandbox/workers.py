@@ -79,11 +79,7 @@ class WorkerPool:
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
         """Return the function's value, or the reason why there is none; never raises because of the function."""
-        message = {
-            "function": request.function,
-            "arguments": dict(request.arguments),
-            "time_limit_s": request.time_limit_s,
-        }
+        message = {"function": request.function, "arguments": dict(request.arguments), "time_limit_s": request.time_limit_s}
         length = sum(len(value) for value in request.arguments.values() if isinstance(value, str))
         if length > MAX_INPUT:
             return Stopped(StopKind.TOO_LONG, f"It is {length:,} characters long; the maximum is {MAX_INPUT:,}.")

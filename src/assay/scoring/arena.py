@@ -38,9 +38,7 @@ class ArenaJudge(RubricEvaluator):
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
         """Return the request to the judge with the maximum number of pictures."""
-        return (
-            self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),
-        )
+        return (self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
         """Return the request to the judge, then the assessment; a response without a page scores 0."""

@@ -69,10 +69,7 @@ def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
     parameters = parameters_of(judge).as_json()
     parameters.pop("seed", None)
     return JudgeIdentity(
-        model=judge.model.ref,
-        prompt=text_digest("\x1f".join(words)),
-        rubric=rubric.digest,
-        parameters=digest(parameters),
+        model=judge.model.ref, prompt=text_digest("\x1f".join(words)), rubric=rubric.digest, parameters=digest(parameters)
     )
 
 

@@ -85,9 +85,5 @@ def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
     if not task.by_turn:
         return [(None, part(-1, task.reference))]
     if any(len(of_one) < len(task.turns) for of_one in replies):
-        raise Unscorable(
-            "too_few_replies", f"a conversation has fewer replies than the task's {len(task.turns)} turns."
-        )
-    return [
-        (place + 1, part(place, turn.expected)) for place, turn in enumerate(task.turns) if turn.expected is not None
-    ]
+        raise Unscorable("too_few_replies", f"a conversation has fewer replies than the task's {len(task.turns)} turns.")
+    return [(place + 1, part(place, turn.expected)) for place, turn in enumerate(task.turns) if turn.expected is not None]

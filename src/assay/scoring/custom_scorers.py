@@ -60,9 +60,7 @@ def _on_scale(value: object) -> bool:
 # --- in the child --------------------------------------------------------------------------------------------------
 
 
-def file_scorer(
-    *, source: str, name: str, response: str, reference: str, options: Mapping[str, JsonValue]
-) -> JsonValue:
+def file_scorer(*, source: str, name: str, response: str, reference: str, options: Mapping[str, JsonValue]) -> JsonValue:
     """Call a function of a suite's own Python file."""
     return plain_result(_function(source, name)(response, reference, options))
 

@@ -151,9 +151,7 @@ def _label(text: str, field: Field) -> str | None:
         return by_name.get("yes" if folded == "true" else "no")
     if field.path or field.pattern:
         return None  # the path or pattern selected this text, so it must equal a label
-    spoken = {
-        by_name[_folded(mention)] for mention in _mentions(field.labels).findall(text) if _folded(mention) in by_name
-    }
+    spoken = {by_name[_folded(mention)] for mention in _mentions(field.labels).findall(text) if _folded(mention) in by_name}
     return spoken.pop() if len(spoken) == 1 else None
 
 

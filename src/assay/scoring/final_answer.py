@@ -168,9 +168,7 @@ _UNICODE: Final = str.maketrans(
 _WRAPPERS: Final = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mbox|operatorname|boxed|fbox)\s*\{([^{}]*)\}"
 )
-_ABOUT: Final = re.compile(
-    r"(?:\\approx|\\sim|≈|~|(?:approximately|approx\.?|about|roughly)\s)\s*(?=\S)", re.IGNORECASE
-)
+_ABOUT: Final = re.compile(r"(?:\\approx|\\sim|≈|~|(?:approximately|approx\.?|about|roughly)\s)\s*(?=\S)", re.IGNORECASE)
 _EMPTY_SET: Final = re.compile(r"\\varnothing|\\emptyset|\\?\{\s*\\?\}")
 _ALL_REALS: Final = re.compile(r"\\mathbb\s*(?:\{\s*R\s*\}|R)")
 _POWER_OF: Final = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
@@ -179,18 +177,12 @@ _SPELLED: Final = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
 )  # fmt: skip
-_SPACES: Final = re.compile(
-    r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~"
-)
+_SPACES: Final = re.compile(r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-z])|\\(?:left|right|big|Big|displaystyle|limits)(?![a-zA-Z])|~")
 
 
 def written_plainly(text: str) -> str:
     """Remove everything that does not change an answer's meaning: delimiters, spacing, `\\text`, degrees, dollar signs."""
-    text = (
-        _ABOUT.sub("", text.translate(_UNICODE).strip(), count=1)
-        if _ABOUT.match(text)
-        else text.translate(_UNICODE).strip()
-    )
+    text = _ABOUT.sub("", text.translate(_UNICODE).strip(), count=1) if _ABOUT.match(text) else text.translate(_UNICODE).strip()
     text = re.sub(r"√\s*(\d+)", r"\\sqrt{\1}", text)
     if "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)
@@ -203,9 +195,7 @@ def written_plainly(text: str) -> str:
         if not count:
             break
     text = re.sub(
-        r"\^\s*(?:\{\s*\\circ\s*\}|\\circ|(?<=\d\^)o\b|\{o\})|\\degree|\\%",
-        lambda m: "%" if m[0] == "\\%" else "",
-        text,
+        r"\^\s*(?:\{\s*\\circ\s*\}|\\circ|(?<=\d\^)o\b|\{o\})|\\degree|\\%", lambda m: "%" if m[0] == "\\%" else "", text
     )
     text = re.sub(r"\\[dtc]frac(?![a-z])", r"\\frac", text)
     text = re.sub(r"(?i)(?<=[\d}])\s*(?:percent(?:age)?|pct)\b", "%", text)
@@ -217,9 +207,7 @@ def written_plainly(text: str) -> str:
     text = re.sub(r"(?<=\d)\s*[€£¥]$", "", text)
     text = re.sub(r"(?<=\d)(or|and)(?=[A-Z(\\])", r" \1 ", text)
     text = re.sub(r"\s+", " ", text).strip().strip("“”").removeprefix("=").strip()
-    text = re.sub(
-        r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$", lambda m: f"({(m[1] or m[2]).strip()})", text
-    )
+    text = re.sub(r"^\\langle(?![a-z])(.*,.*)\\rangle$|^<([^<>]*,[^<>]*)>$", lambda m: f"({(m[1] or m[2]).strip()})", text)
     if outward := re.fullmatch(r"([\[\]])([^\[\]]*,[^\[\]]*)([\[\]])", text):  # ]0, 1] means (0, 1]
         text = f"{'(' if outward[1] == ']' else '['}{outward[2]}{')' if outward[3] == '[' else ']'}"
     text = _unwrapped(text).strip(" ;,") if not text.endswith("...") else text
@@ -313,9 +301,7 @@ def number_in(text: str) -> Number | None:
         places = len(numeral.partition(".")[2]) - exponent if "." in numeral else None
     if value is None:
         return None
-    return Number(
-        value=-value if match["sign"] == "-" else value, places=places, percent=bool(match["percent"]), unit=unit
-    )
+    return Number(value=-value if match["sign"] == "-" else value, places=places, percent=bool(match["percent"]), unit=unit)
 
 
 _REPEATING: Final = re.compile(
@@ -352,9 +338,7 @@ def _same_numbers(given: Number, wanted: Number) -> bool:
         return False
     if given.percent is wanted.percent:
         return _equal(given, wanted, Fraction(1))
-    return _equal(given, wanted, Fraction(1)) or _equal(
-        given, wanted, Fraction(1, 100) if given.percent else Fraction(100)
-    )
+    return _equal(given, wanted, Fraction(1)) or _equal(given, wanted, Fraction(1, 100) if given.percent else Fraction(100))
 
 
 def _equal(given: Number, wanted: Number, factor: Fraction) -> bool:
@@ -444,9 +428,7 @@ def _without_commas(text: str) -> str:
 _BASED: Final = re.compile(r"(\w+?)_\{?\s*(\d{1,2})\s*\}?")
 """A numeral in a base: `110_2`. Algebra would drop the base."""
 
-_UNIT_BEHIND: Final = re.compile(
-    r"(?P<rest>.+) (?P<unit>[A-Za-z]{1,12}(?:/[a-z]{1,4})?) ?(?:\^ ?\{?[23]\}?)?", re.DOTALL
-)
+_UNIT_BEHIND: Final = re.compile(r"(?P<rest>.+) (?P<unit>[A-Za-z]{1,12}(?:/[a-z]{1,4})?) ?(?:\^ ?\{?[23]\}?)?", re.DOTALL)
 
 
 def _without_units(given: str, wanted: str) -> tuple[str, str]:
@@ -467,8 +449,7 @@ def _without_units(given: str, wanted: str) -> tuple[str, str]:
 
 
 _GRID: Final = re.compile(
-    r"\\begin\s*\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\s*\{[clr| ]*\})?(?P<inner>.*)\\end\s*\{(?P=kind)\}",
-    re.DOTALL,
+    r"\\begin\s*\{(?P<kind>[pbB]?matrix|smallmatrix|array)\}(?:\s*\{[clr| ]*\})?(?P<inner>.*)\\end\s*\{(?P=kind)\}", re.DOTALL
 )
 
 
@@ -529,9 +510,7 @@ def _is_wordy(text: str) -> bool:
     return bool(_WORDS.fullmatch(text)) and all(len(w) > 1 for w in words) and words[0].lower() not in _MATH_WORDS
 
 
-_NAMED_GROUP: Final = re.compile(
-    r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80}(?:,\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80})+"
-)
+_NAMED_GROUP: Final = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80}(?:,\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80})+")
 
 
 def _as_tuples(text: str) -> str:
@@ -549,9 +528,7 @@ def _sides(given: str, wanted: str) -> tuple[str, str]:
     """Return both sides without an `x =` or `x \\in` that only one has, or both share; equation chains keep only their ends."""
     (left, right), (wanted_left, wanted_right) = _equation(given), _equation(wanted)
     if left and wanted_left:
-        same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(
-            left, wanted_left, right + wanted_right
-        )
+        same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(left, wanted_left, right + wanted_right)
         return (right, wanted_right) if same else (given, wanted)
     if left and (_is_name(left) or not re.search("[A-Za-z]", re.sub(r"\\[A-Za-z]+", "", left))):  # 3 + 4 = 7 gives 7
         return right, wanted

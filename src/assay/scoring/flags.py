@@ -102,9 +102,7 @@ def _outside(reading: Reading, grades: Sequence[Grade], labels: Mapping[str, str
 
 def _strangers(reading: Reading) -> Iterator[Flag]:
     for label in reading.strangers:
-        yield Flag(
-            kind=FlagKind.UNKNOWN_CANDIDATE, detail=f"The judge graded “{label[:60]}”, which is not a candidate here."
-        )
+        yield Flag(kind=FlagKind.UNKNOWN_CANDIDATE, detail=f"The judge graded “{label[:60]}”, which is not a candidate here.")
 
 
 def _ranking(reading: Reading, scores: Mapping[str, float | None], labels: Mapping[str, str]) -> Iterator[Flag]:
@@ -233,9 +231,7 @@ def _nowhere(
             yield _about(grade, FlagKind.QUOTE_NOT_FOUND, detail)
         unknown = shown.unknown_names(grade.reason, grade.candidate)
         if unknown:
-            detail = (
-                f"Named in the reason {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(unknown)}."
-            )
+            detail = f"Named in the reason {where}, but nowhere in {_called(grade.candidate, labels)}: {_listed(unknown)}."
             yield _about(grade, FlagKind.QUOTE_NOT_FOUND, detail)
     unknown = shown.unknown_names(_FENCED_BLOCK.sub("\n", reading.report[:MAX_SEARCHED]), None)
     if unknown:
@@ -257,9 +253,7 @@ def _listed(names: Sequence[str]) -> str:
 class _Shown:
     """Texts that the judge saw, for searching its quotations and names."""
 
-    def __init__(
-        self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool
-    ) -> None:
+    def __init__(self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool) -> None:
         self.texts = texts
         self.told = told
         self.is_code = is_code

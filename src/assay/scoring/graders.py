@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
     from assay.domain.suite import Task
 
-GRADERS: Final[Registry[Callable[..., Any]]] = Registry(
-    kind="grader", group="assay.graders", own={}, members=("__call__",)
-)
+GRADERS: Final[Registry[Callable[..., Any]]] = Registry(kind="grader", group="assay.graders", own={}, members=("__call__",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +84,7 @@ class GraderEvaluator(FunctionEvaluator):
         return rows
 
 
-def plugin_grader(
-    *, name: str, task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue]
-) -> JsonValue:
+def plugin_grader(*, name: str, task: Mapping[str, JsonValue], response: str, options: Mapping[str, JsonValue]) -> JsonValue:
     """Call the grader that an installed package offers under this name; runs in a child process."""
     value = GRADERS.load(name)(task, response, options)
     if not isinstance(value, Mapping):

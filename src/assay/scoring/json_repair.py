@@ -197,9 +197,7 @@ def _document_at(text: str, start: int, *, strict: bool) -> Document:
                 return Document(value=value, start=start, end=end)
     reader = _Reader(text, start)
     value = reader.document()
-    return Document(
-        value=value, start=start, end=reader.at, truncated=reader.truncated, repairs=tuple(sorted(reader.repairs))
-    )
+    return Document(value=value, start=start, end=reader.at, truncated=reader.truncated, repairs=tuple(sorted(reader.repairs)))
 
 
 # --- the tolerant reader -------------------------------------------------------------------------------------------

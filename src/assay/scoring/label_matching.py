@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 WRAPPING: Final = " \t\r\n*_`\"'“”‘’[]()"
 """Characters around a name or score that are not part of it."""
 
-NOUN: Final = r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label|output)"
-GLUED_NOUN: Final = (
-    r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
+NOUN: Final = (
+    r"(?i:candidate|option|response|implementation|solution|submission|snippet|model|answer|assistant|code|label|output)"
 )
+GLUED_NOUN: Final = r"(?:[Cc]andidate|[Oo]ption|[Rr]esponse|[Ii]mplementation|[Ss]olution|[Ss]ubmission|[Ss]nippet)(?=[A-Z])"
 _CALLED: Final = re.compile(rf"^(?:(?i:the)\s+)?(?:{NOUN}[\s_\-:#]+|{GLUED_NOUN})(?P<rest>\S.*)$")
 _LABEL: Final = re.compile(rf"(?:(?i:the)\s+)?(?:{NOUN}[\s_\-:#]+|{GLUED_NOUN}|(?=.\Z))(?P<letter>[A-Za-z]{{1,2}})")
 _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
@@ -39,9 +39,7 @@ class Names:
     def __init__(self, labels: Mapping[str, str], rubric: Rubric) -> None:
         # A judge that writes `Candidate A` means the label A, even if a candidate with this name has another label.
         self.candidates = {canonical(name): name for name in labels if letter_of_label(name) is None}
-        self.candidates |= {
-            canonical(label): name for name, label in labels.items()
-        }  # a label takes precedence over a name
+        self.candidates |= {canonical(label): name for name, label in labels.items()}  # a label takes precedence over a name
         self.criteria = {canonical(criterion.name): criterion for criterion in rubric.criteria}
         self.pairs = {
             canonical(whose) + canonical(about): (candidate, criterion)

@@ -28,9 +28,7 @@ def begin(response: str, reference: str) -> Outcome | IsolatedRequest:
         return Score(0.0, f"nested more than {MAX_NESTING} levels deep, which no real answer is", 1.0)
     same = same_answer(given, wanted)
     if same is None:
-        return IsolatedRequest(
-            function="same_answer", arguments={"given": given, "wanted": wanted}, time_limit_s=TIME_LIMIT_S
-        )
+        return IsolatedRequest(function="same_answer", arguments={"given": given, "wanted": wanted}, time_limit_s=TIME_LIMIT_S)
     return _score(same, "by its text")
 
 

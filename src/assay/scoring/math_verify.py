@@ -73,9 +73,7 @@ def _same_expression(given: str, wanted: str) -> bool:
         return False  # the library would use the right side of any equation, but 2x = 6 is not 6
     read, equal = _library()
     texts = [as_latex(text) for text in (given, wanted)]
-    if any(
-        len(text) > final_answer.MAX_ANSWER or final_answer.nesting(text) > final_answer.MAX_NESTING for text in texts
-    ):
+    if any(len(text) > final_answer.MAX_ANSWER or final_answer.nesting(text) > final_answer.MAX_NESTING for text in texts):
         return False
     expressions = [read(text) for text in texts]
     # SymPy sorts factors when it writes an expression; the library does not find a value of a sum to compare. `zoo` is SymPy's

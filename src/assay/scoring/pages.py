@@ -57,12 +57,7 @@ def _fenced(text: str) -> dict[str, str]:
     return files
 
 
-_LANGUAGES: Final = {
-    **dict.fromkeys(("html", "htm", "xhtml", "svg"), "html"),
-    "css": "css",
-    "js": "js",
-    "javascript": "js",
-}
+_LANGUAGES: Final = {**dict.fromkeys(("html", "htm", "xhtml", "svg"), "html"), "css": "css", "js": "js", "javascript": "js"}
 
 
 def _kind(path: str) -> str:

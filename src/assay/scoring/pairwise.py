@@ -78,9 +78,7 @@ class PairwiseJudge(RubricEvaluator):
         two = replace(sitting, responses=meeting)
         first, second = (labels[response.candidate] for response in meeting)
         example = f'```json\n{{"reason": "...", "verdict": <"{first}" or "{second}" or "tie">}}\n```'
-        schema = closed_object(
-            {"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}}
-        )
+        schema = closed_object({"reason": {"type": "string"}, "verdict": {"type": "string", "enum": [first, second, "tie"]}})
         messages = messages_of(self.spec, self.rubric, two, labels, template=PAIR, example=example)
         return judge_request(self.spec, sitting, messages, AnswerSchema(name="verdict", schema=schema))
 
@@ -112,21 +110,16 @@ class PairwiseJudge(RubricEvaluator):
                     )
                 )
             for told, (first, second) in ((forth, (left, right)), (back, (right, left))):
-                report.append(
-                    f"- **{labels[first]}, then {labels[second]}**: {_said(told, labels)}. {told.reason}".rstrip()
-                )
+                report.append(f"- **{labels[first]}, then {labels[second]}**: {_said(told, labels)}. {told.reason}".rstrip())
         shares = {name: sum(won) / len(won) for name, won in points.items()}
         cut = [answer for answer in answers if isinstance(answer, Reply) and answer.truncated]
         if cut:
-            flags.append(
-                Flag(kind=FlagKind.TRUNCATED, detail=f"The token limit cut {len(cut)} of the judge's replies off.")
-            )
+            flags.append(Flag(kind=FlagKind.TRUNCATED, detail=f"The token limit cut {len(cut)} of the judge's replies off."))
         sure = [told.confidence for told in heard if told.confidence is not None]
         confidence = min(sure) if len(sure) == len(heard) else None
         return Assessment(
             grades=tuple(
-                plain_grade(name, PREFERENCE, share, _sentence(remarks[name]), confidence)
-                for name, share in shares.items()
+                plain_grade(name, PREFERENCE, share, _sentence(remarks[name]), confidence) for name, share in shares.items()
             ),
             scores=dict(shares),
             weights={PREFERENCE: 1.0},
@@ -151,9 +144,7 @@ def heard_in(answer: Answer, meeting: tuple[Response, Response], labels: dict[st
     if answer.finish_reason == "refusal":
         raise UnreadableReply("The judge refused to answer.")
     first, second = (response.candidate for response in meeting)
-    unread = UnreadableReply(
-        f"The judge neither picks {labels[first]} or {labels[second]} as better nor declares a tie."
-    )
+    unread = UnreadableReply(f"The judge neither picks {labels[first]} or {labels[second]} as better nor declares a tie.")
     reason, confidence = "", None
     try:
         grade = _written_verdict(answer, labels[first], labels[second])

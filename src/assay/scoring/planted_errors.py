@@ -27,12 +27,7 @@ _MOVED: Final = (0.2, 0.4)  # distance (0 to 1) by which a score is moved: two t
 _CALL: Final = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]{2,})\(")
 _UNDERSCORED: Final = ("_checked", "_once", "_safely", "_locked", "_or_fail")
 _CAMEL: Final = ("Checked", "Once", "Safely", "Locked", "OrFail")
-_ELSEWHERE: Final = (
-    "guard_once(key)",
-    "payload.verify_checked()",
-    "self.registry.flush_safely()",
-    "drain_or_fail(queue)",
-)
+_ELSEWHERE: Final = ("guard_once(key)", "payload.verify_checked()", "self.registry.flush_safely()", "drain_or_fail(queue)")
 _LABEL: Final = re.compile(r"\b(?:Candidate|Response|Answer|Solution)\s+[A-Z]\b")
 _CALLED: Final = re.compile(
     r"\b((?i:candidate|response|answer|solution|option|beats|ties with|loses to|decides against)\s+)([A-Z]{1,2})\b"
@@ -109,9 +104,7 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
         raw="",
         grades=tuple(replace(grade, reason=_renamed_labels(grade.reason, now, _CALLED)) for grade in assessment.grades),
         flags=tuple(
-            _turned(flag, now)
-            for flag in assessment.flags
-            if flag.candidate is not None or flag.kind not in _OF_THE_REPORT
+            _turned(flag, now) for flag in assessment.flags if flag.candidate is not None or flag.kind not in _OF_THE_REPORT
         ),
     )
 

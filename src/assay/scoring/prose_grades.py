@@ -56,9 +56,7 @@ _LEADING_NUMBER: Final = re.compile(
 _LEADING_WORDS: Final = re.compile(r"[*_`\"'\[( ]*([A-Za-z][\w ]{0,30}?)[*_`\"'\]).,;:!]*(?:\s|$)")
 
 
-def spoken_grades(
-    text: str, labels: Mapping[str, str], names: Names, rubric: Rubric
-) -> dict[tuple[str, str], ReadGrade]:
+def spoken_grades(text: str, labels: Mapping[str, str], names: Names, rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
     """Return the grades in a reply without JSON, by (candidate's name, criterion); only the end of a long reply is read."""
     prose = text[-MAX_PLAIN:]
     if not prose.strip():
@@ -116,9 +114,7 @@ def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
     return score if score and score.raw is not None else None
 
 
-_NUMBER: Final = (
-    rf"(?P<number>{NUMERAL}|{'|'.join(NUMBER_WORDS)})(?:\s*(?:/|out\s+of)\s*(?P<total>{NUMERAL}|ten|five))?"
-)
+_NUMBER: Final = rf"(?P<number>{NUMERAL}|{'|'.join(NUMBER_WORDS)})(?:\s*(?:/|out\s+of)\s*(?P<total>{NUMERAL}|ten|five))?"
 _ENDED: Final = (
     r"(?=[*_`\"'\])]*\s*(?:[.,;!)](?!\d)|$|[—–(]|-\s|(?:because|for|since|as|and|but|overall|points?|pts?|stars?)\b))"
 )
@@ -131,9 +127,7 @@ _GIVEN: Final = re.compile(
     rf"|(?:gets?|receives?)\s+an?)[\s:=*]{{1,4}}(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}})",
     re.IGNORECASE,
 )
-_ALONE: Final = re.compile(
-    rf"^[\s*_`\"'(>#-]*(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}}\W*$)", re.IGNORECASE
-)
+_ALONE: Final = re.compile(rf"^[\s*_`\"'(>#-]*(?:{_NUMBER}{_ENDED}|\\boxed\{{\s*(?P<boxed>{NUMERAL})\s*\}}\W*$)", re.IGNORECASE)
 _IN_CHINESE: Final = re.compile(
     rf"(?:(?:得分|分数|评分|总分|打分)\s*(?:是|为|[:：])?|打|得)\s*(?P<number>{NUMERAL}|[零一二三四五六七八九十])(?![\d-])"
     rf"\s*(?:/\s*(?P<total>{NUMERAL}))?\s*(?:分(?!之)|点)?\s*(?=[。.,，；;!！)）（(\n]|$)"

@@ -61,9 +61,7 @@ def pattern_of(text: str) -> Pattern:
         return Pattern(text, "")
     source, flags = slashed[1], set(slashed[2])
     if unknown := flags - _MEANT_FLAGS - _IGNORED_FLAGS:
-        raise BadPattern(
-            f"has no flag {''.join(sorted(unknown))!r}; flags are i, m and s (g, u and y change nothing here)."
-        )
+        raise BadPattern(f"has no flag {''.join(sorted(unknown))!r}; flags are i, m and s (g, u and y change nothing here).")
     return Pattern(source, "".join(sorted(flags & _MEANT_FLAGS)))
 
 
@@ -86,8 +84,7 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
         return Unscored("bad_pattern", f"The pattern {reference.strip()[:80]!r} {problem}")
     except TimeoutError:
         return Unscored(
-            "pattern_timeout",
-            f"The pattern {reference.strip()[:80]!r} took longer than {TIME_LIMIT_S:g} s on this response.",
+            "pattern_timeout", f"The pattern {reference.strip()[:80]!r} took longer than {TIME_LIMIT_S:g} s on this response."
         )
     return Score(1.0, "the pattern matches") if match else Score(0.0, "the pattern does not match")
 

@@ -52,9 +52,7 @@ class Reading:
     repairs: tuple[str, ...] = ()
 
 
-def read_grading(
-    text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: bool = False, spoken: bool = True
-) -> Reading:
+def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: bool = False, spoken: bool = True) -> Reading:
     """Return the grades in a judge's reply.
 
     Args:
@@ -231,9 +229,7 @@ class _Walk:
                 and not isinstance(fields[plain][1], dict | list)
                 and (whose is not None or names.candidate(fields[plain][0]) is None)
                 and (about is not None or names.criterion(fields[plain][0]) is None)
-                and not (
-                    plain == "label" and isinstance(fields[plain][1], str) and names.candidate(str(fields[plain][1]))
-                )
+                and not (plain == "label" and isinstance(fields[plain][1], str) and names.candidate(str(fields[plain][1])))
             ),
             None,
         )

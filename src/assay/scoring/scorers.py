@@ -46,9 +46,7 @@ TOOL_CALLS: Final = "tool_calls"
 JUDGED: Final = ("judge", "code_arena")
 """Scoring methods in which an LLM grades."""
 
-_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"numeric": ("tolerance", "abs_tolerance", "pick", "curve")}
-)
+_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"numeric": ("tolerance", "abs_tolerance", "pick", "curve")})
 
 
 def method_problems(method: str) -> tuple[str, ...]:
@@ -66,13 +64,7 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
         return problems
     if method == TESTS:
         return test_problems(options)
-    known = (
-        ()
-        if method in JUDGED
-        else tool_calls.OPTIONS
-        if method == TOOL_CALLS
-        else (*_OPTIONS.get(method, ()), "extract")
-    )
+    known = () if method in JUDGED else tool_calls.OPTIONS if method == TOOL_CALLS else (*_OPTIONS.get(method, ()), "extract")
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
         + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")
@@ -155,6 +147,4 @@ class ScorerEvaluator(FunctionEvaluator):
     def _finish(self, answer: Answer) -> Outcome:
         if not isinstance(answer, Returned | Stopped):
             raise TypeError(f"{self.scoring.method} expected a function's return value but got a model reply")
-        return (
-            math_scorer.finish(answer) if self.scoring.method == MATH else custom_scorers.finish(self.scoring, answer)
-        )
+        return math_scorer.finish(answer) if self.scoring.method == MATH else custom_scorers.finish(self.scoring, answer)

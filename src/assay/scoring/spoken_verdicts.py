@@ -29,8 +29,7 @@ _UNSURE: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PART: Final = re.compile(
-    r"\s*(?:(?:in|at|on|when|where|regarding|with respect)\b|than\s+(?!(?:the\s+)?other)\S+\s+(?:in|at|on)\b)",
-    re.IGNORECASE,
+    r"\s*(?:(?:in|at|on|when|where|regarding|with respect)\b|than\s+(?!(?:the\s+)?other)\S+\s+(?:in|at|on)\b)", re.IGNORECASE
 )
 _SENTENCES: Final = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n+|[,;]\s+(?:but|and|while)\s+")
 _BETTER: Final = r"(?:better|best|superior|preferable|preferred|stronger|the\s+winner)"
@@ -127,6 +126,4 @@ class _Pair:
             yield TIE
 
     def _label(self, written: str) -> str:
-        return next(
-            self._labels[word] for word in reversed(re.findall(r"\w+", written.casefold())) if word in self._labels
-        )
+        return next(self._labels[word] for word in reversed(re.findall(r"\w+", written.casefold())) if word in self._labels)

@@ -40,9 +40,7 @@ _TEXTS: Final = ("assumptions", "final_answer", "format_notes")
 _LISTS: Final = ("steps", "intermediate_results")
 
 
-def structuring_request(
-    structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None
-) -> ModelRequest:
+def structuring_request(structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None) -> ModelRequest:
     """Return the request for one answer; `candidate` is None for the task's model solution.
 
     Equal texts give equal requests in all trials, so that one stored reply can be used for all of them.

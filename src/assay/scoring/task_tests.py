@@ -47,9 +47,7 @@ _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
 def test_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Return the problems with the options of `score: tests`, one sentence each. `files` maps file names to their texts."""
     unknown = [name for name in options if name not in OPTIONS]
-    problems = [
-        f"`tests` has no option {name!r}. It has {', '.join(f'`{known}`' for known in OPTIONS)}." for name in unknown
-    ]
+    problems = [f"`tests` has no option {name!r}. It has {', '.join(f'`{known}`' for known in OPTIONS)}." for name in unknown]
     if not options.get("files"):
         problems.append("`tests` needs the files of the tests: {tests: {file: test_slug.py}}.")
     command = options.get("command", COMMAND)

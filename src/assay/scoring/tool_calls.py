@@ -27,8 +27,7 @@ def tool_calls(response: str, reference: str, options: Mapping[str, JsonValue]) 
     exact, ordered = options.get("arguments") != "subset", options.get("ordered") is True
     forbidden = options.get("forbidden")
     difference = next(
-        (f"{_named(calls, place)} is forbidden." for place, call in enumerate(calls) if call.name in _names(forbidden)),
-        "",
+        (f"{_named(calls, place)} is forbidden." for place, call in enumerate(calls) if call.name in _names(forbidden)), ""
     )
     compare = _first_out_of_order if ordered else _first_unmatched
     difference = difference or compare(calls, wanted, exact=exact, extra=options.get("extra") is True)

@@ -57,9 +57,7 @@ class WorkspaceGrader(FunctionEvaluator):
         findings = {spec.name: evaluate(spec, scenario, report) for spec in scenario.evaluators}
         weights = {spec.name: spec.weight for spec in scenario.evaluators}
         grades = [plain_grade(response.candidate, name, score, reason) for name, (score, reason) in findings.items()]
-        scores = {
-            response.candidate: weighted_score({name: finding.score for name, finding in findings.items()}, weights)
-        }
+        scores = {response.candidate: weighted_score({name: finding.score for name, finding in findings.items()}, weights)}
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
 
 
@@ -68,9 +66,7 @@ def succeeded(scenario: Scenario, report: WorkspaceReport, weighted: float | Non
     if weighted is None:
         return None
     passed = {outcome.command for outcome in report.outcomes if outcome.exit_code == 0}
-    return weighted >= scenario.threshold and all(
-        check.command in passed for check in scenario.commands if check.required
-    )
+    return weighted >= scenario.threshold and all(check.command in passed for check in scenario.commands if check.required)
 
 
 def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -> Finding:

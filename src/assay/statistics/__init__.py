@@ -38,11 +38,7 @@ from assay.statistics.bounds import Coverage as Coverage, coverage as coverage
 from assay.statistics.cells import Cells as Cells, PairCells as PairCells
 from assay.statistics.comparisons import Comparison as Comparison, compare as compare, equivalence as equivalence
 from assay.statistics.designs import design_variances as design_variances
-from assay.statistics.effects import (
-    EffectSizes as EffectSizes,
-    effect_label as effect_label,
-    effect_size as effect_size,
-)
+from assay.statistics.effects import EffectSizes as EffectSizes, effect_label as effect_label, effect_size as effect_size
 from assay.statistics.equivalence import Equivalence as Equivalence, NonInferiority as NonInferiority
 from assay.statistics.estimates import (
     Estimate as Estimate,
@@ -103,8 +99,5 @@ from assay.statistics.sequential import (
     sequential as sequential,
 )
 from assay.statistics.table import ScoreTable as ScoreTable
-from assay.statistics.variances import (
-    VarianceComponents as VarianceComponents,
-    variance_components as variance_components,
-)
+from assay.statistics.variances import VarianceComponents as VarianceComponents, variance_components as variance_components
 from assay.statistics.warnings import Caution as Caution

@@ -93,9 +93,7 @@ def krippendorff_alpha(
     if values.size and not np.isfinite(values.sum()) and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"row {row} (counted from 0): score {values[row]} is not a finite number")
-    return alpha_from_codes(
-        codes, values, n_units=n_units, metric=metric, tolerance=tolerance, rng=rng, resamples=resamples
-    )
+    return alpha_from_codes(codes, values, n_units=n_units, metric=metric, tolerance=tolerance, rng=rng, resamples=resamples)
 
 
 def alpha_from_codes(
@@ -120,9 +118,7 @@ def alpha_from_codes(
     reason = None
     if alpha is None:
         too_many = metric == "ratio" and disagreement.too_many_values
-        reason = (
-            "no_pairable_ratings" if score.size == 0 else "too_many_distinct_values" if too_many else "no_variation"
-        )
+        reason = "no_pairable_ratings" if score.size == 0 else "too_many_distinct_values" if too_many else "no_variation"
     judged = ci95[0] if ci95 is not None else alpha
     return Alpha(
         alpha=alpha,

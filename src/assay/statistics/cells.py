@@ -188,9 +188,7 @@ class Cells:
         at = (candidate, task)
         n = self.n[at] - 1.0
         if n < 0:
-            raise ValueError(
-                f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}"
-            )
+            raise ValueError(f"nothing to withdraw: task {self.tasks[task]!r} has no trial of {self.candidates[candidate]!r}")
         if n == 0:
             for moments in (self.n, self.mean, self.m2, self.low, self.high):
                 moments[at] = 0.0

@@ -369,9 +369,7 @@ def against_margin(head: ScopedDifference, margin: float | None) -> tuple[Equiva
     )
 
 
-def _flipped(
-    differences: Floats, weight: Floats | None, rng: np.random.Generator | None, *, about: str
-) -> SecondOpinion:
+def _flipped(differences: Floats, weight: Floats | None, rng: np.random.Generator | None, *, about: str) -> SecondOpinion:
     if differences.size < FEWEST_FOR_FIVE_PERCENT:
         return SecondOpinion(method="signflip", p_value=None, about=about, reason="permutation_cannot_reach_alpha")
     p_value = sign_flip(differences, weight, rng=rng)

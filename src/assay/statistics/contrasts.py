@@ -260,9 +260,7 @@ def _regular(test: LikeThese | TheseTasks, i: int, scope: str, method: str) -> S
 
 def _partial(test: LikeThese | TheseTasks, i: int, scope: str, reason: str | None = None) -> ScopedDifference:
     mean_a, mean_b = (float(side[i]) for side in test.sides)
-    return ScopedDifference(
-        scope=scope, difference=float(test.estimate[i]), mean_a=mean_a, mean_b=mean_b, reason=reason
-    )
+    return ScopedDifference(scope=scope, difference=float(test.estimate[i]), mean_a=mean_a, mean_b=mean_b, reason=reason)
 
 
 def nothing(scope: str, reason: str) -> ScopedDifference:

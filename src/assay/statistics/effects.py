@@ -83,9 +83,7 @@ def effect_sizes_from_moments(a: Moments, b: Moments, weight: Floats) -> EffectS
     # The spread of run means is not used, because it shrinks with more tasks: the same 5 points, which give d = 0.25 here,
     # would give d = 2.2 with means of 10 tasks and 5.3 with means of 50.
     sd_total = _root_mean(totals)
-    sd_within = (
-        None if splits[0] is None or splits[1] is None else _root_mean((splits[0].var_trial, splits[1].var_trial))
-    )
+    sd_within = None if splits[0] is None or splits[1] is None else _root_mean((splits[0].var_trial, splits[1].var_trial))
     sd_z = float(np.std(differences, ddof=1))
     d_total, d_z = _ratio(difference, sd_total), _ratio(float(differences.mean()), sd_z)
     factor = small_sample_factor(weight.size - 1.0)

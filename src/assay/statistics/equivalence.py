@@ -68,8 +68,5 @@ def not_worse(difference: float, std_err: float, df: float, *, margin: float) ->
     """Test if a is not worse than b by more than a margin, given the difference a - b and its (positive) standard error."""
     p_value = float(t_below(-(difference + margin) / std_err, df))
     return NonInferiority(
-        margin=margin,
-        p_value=p_value,
-        holds=p_value <= 0.05,
-        lower95=difference - float(t_quantile(0.95, df)) * std_err,
+        margin=margin, p_value=p_value, holds=p_value <= 0.05, lower95=difference - float(t_quantile(0.95, df)) * std_err
     )

@@ -17,11 +17,7 @@ FEWEST_FOR_FIVE_PERCENT = 6
 
 
 def sign_flip(
-    differences: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    rng: np.random.Generator | None = None,
-    draws: int = 9999,
+    differences: ArrayLike, weights: ArrayLike | None = None, *, rng: np.random.Generator | None = None, draws: int = 9999
 ) -> float | None:
     """Compute the two-sided p-value of a weighted mean difference by a sign-flip test.
 
@@ -81,9 +77,7 @@ def _signed_sums(terms: Floats) -> Floats:
     return sums
 
 
-def label_permutation(
-    a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999
-) -> float | None:
+def label_permutation(a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999) -> float | None:
     """Compute the two-sided p-value of a difference of means by a label permutation test.
 
     It is exact for up to 32 scores. With more, it uses random splits from `rng`, or is None if there is no `rng`.
@@ -132,7 +126,5 @@ def _sums_by_size(terms: Floats) -> list[Floats]:
     for term in terms:
         taken = [np.zeros(0), *(group + term for group in groups)]
         kept = [*groups, np.zeros(0)]
-        groups = [
-            np.concatenate([kept_scores, taken_scores]) for kept_scores, taken_scores in zip(kept, taken, strict=True)
-        ]
+        groups = [np.concatenate([kept_scores, taken_scores]) for kept_scores, taken_scores in zip(kept, taken, strict=True)]
     return [np.sort(group) for group in groups]

@@ -231,9 +231,7 @@ def _permuted(
 
 def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
     """Approximate the permutation p-value by a normal distribution; almost exact for thousands of trials."""
-    variance = sum(
-        k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata
-    )
+    variance = sum(k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata)
     return float(2 * normal_below(-abs(seen) / variance**0.5)) if variance > 0 else 1.0
 
 

@@ -47,9 +47,7 @@ def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     n, k = grid.shape
     warnings = (caution("incomplete_units_left_out", n=left_out),) if left_out else ()
     if n < 2 or k < 2:
-        return IntraclassCorrelations(
-            n_units=n, n_raters=k, reason="need_at_least_2_units_and_2_raters", warnings=warnings
-        )
+        return IntraclassCorrelations(n_units=n, n_raters=k, reason="need_at_least_2_units_and_2_raters", warnings=warnings)
     grand = grid.mean()
     unit_means, rater_means = grid.mean(axis=1), grid.mean(axis=0)
     ms_unit = float(k * ((unit_means - grand) ** 2).sum()) / (n - 1)

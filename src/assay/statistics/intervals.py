@@ -91,9 +91,7 @@ def proportion(successes: int, n: int) -> Proportion:
         proportion_confint.
     """
     if n < 1 or not 0 <= successes <= n:
-        raise ValueError(
-            f"proportion: {successes} successes of {n} is not possible; 0 <= successes <= n and n >= 1 must hold"
-        )
+        raise ValueError(f"proportion: {successes} successes of {n} is not possible; 0 <= successes <= n and n >= 1 must hold")
     mean = successes / n
     wilson = plain_interval(wilson_bounds(mean, n))
     # Equal outcomes get the same interval as equal scores, so that the two never disagree.

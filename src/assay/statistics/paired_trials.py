@@ -128,7 +128,5 @@ class _Layout:
             n=np.where(use, n, 0.0),
             mean=np.where(use, mean, 0.0),
             m2=np.where(use, np.bincount(task, weights=off * off, minlength=self.n_tasks), 0.0),
-            middle=np.where(
-                use, np.bincount(task, weights=(score_a + score_b) / 2, minlength=self.n_tasks) / count, 0.0
-            ),
+            middle=np.where(use, np.bincount(task, weights=(score_a + score_b) / 2, minlength=self.n_tasks) / count, 0.0),
         )

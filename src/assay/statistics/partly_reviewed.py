@@ -257,15 +257,7 @@ def _calibrated(parts: Influence, reason: str | None, *, n_tasks: int) -> Partia
 
 
 def _shown(
-    mean: float,
-    std_err: float,
-    df: float,
-    reason: str | None,
-    n_trials: int,
-    n_tasks: int,
-    *,
-    hidden: bool,
-    assumes: str,
+    mean: float, std_err: float, df: float, reason: str | None, n_trials: int, n_tasks: int, *, hidden: bool, assumes: str
 ) -> PartialMean:
     # A correction can carry the mean out of 0 to 1; it is shown at the end, without an interval.
     if reason is None and not 0.0 < mean < 1.0:

@@ -126,9 +126,7 @@ def plan(
         floor = _bar(units * evenness - 1.0, power) * (interaction / units) ** 0.5
     can_decide = floor is not None and floor < detect and g > 0 and design.split_known
     # With reruns of the same tasks, trial noise can be measured only if there are two trials.
-    trials_needed = (
-        _least(lambda trials: mde(units, trials), detect, start=2 if same_tasks else 1) if can_decide else None
-    )
+    trials_needed = _least(lambda trials: mde(units, trials), detect, start=2 if same_tasks else 1) if can_decide else None
     best, of_tasks, of_trials = _costs(design, interaction, n, tasks_needed, trials_needed, cost_task, cost_trial)
     return Plan(
         detect=detect,

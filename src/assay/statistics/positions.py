@@ -68,8 +68,7 @@ def position_effects(
     contrasts = np.vstack((np.eye(last - 1), -np.ones(last - 1)))
     contrasts = np.hstack((contrasts, np.zeros((last, names.shape[1]))))
     return tuple(
-        _effect(fit, contrast, place, position=position, task=task, level=level)
-        for place, contrast in enumerate(contrasts, 1)
+        _effect(fit, contrast, place, position=position, task=task, level=level) for place, contrast in enumerate(contrasts, 1)
     )
 
 
@@ -85,12 +84,7 @@ def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: 
             half = float(t_quantile(0.5 + level / 2, df)) * np.sqrt(variance)
             reason, ci95 = None, finite_interval(value - half, value + half)
     return PositionEffect(
-        position=place,
-        effect=value,
-        ci95=ci95,
-        n_scores=int(here.sum()),
-        n_tasks=len(np.unique(task[here])),
-        reason=reason,
+        position=place, effect=value, ci95=ci95, n_scores=int(here.sum()), n_tasks=len(np.unique(task[here])), reason=reason
     )
 
 

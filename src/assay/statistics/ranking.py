@@ -157,19 +157,12 @@ def _scoped_pairs(
         if difference.reason == "no_shared_tasks" and not (counted[first[i]] and counted[second[i]]):
             differences[i] = nothing(difference.scope, "no_approved_trials")
     scopes = [difference.scope for difference, n in zip(differences, both.n_shared, strict=True) if n > 0]
-    chosen = (
-        max(scopes, key=scopes.count) if scopes else default_scope(planned_units=cells.planned_units, repeated=True)
-    )
+    chosen = max(scopes, key=scopes.count) if scopes else default_scope(planned_units=cells.planned_units, repeated=True)
     return differences, [int(n) for n in both.n_shared], chosen
 
 
 def _pairs(
-    cells: Cells,
-    differences: list[ScopedDifference],
-    shared: list[int],
-    first: Ints,
-    second: Ints,
-    margin: float | None,
+    cells: Cells, differences: list[ScopedDifference], shared: list[int], first: Ints, second: Ints, margin: float | None
 ) -> tuple[RankedPair, ...]:
     # Without adjustment, five equal candidates gave a false "better" in a third of simulated benchmarks. Flipping signs for all
     # pairs at once was tried instead of Holm's method: it erred in 6.4% and had less power.

@@ -28,7 +28,5 @@ def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float |
     ranking = rank(scores, scope, margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     place = {label: i for i, label in enumerate(cells.candidates)}
-    ordered = sorted(
-        (candidate.estimate for candidate in ranking.candidates), key=lambda estimate: place[estimate.candidate]
-    )
+    ordered = sorted((candidate.estimate for candidate in ranking.candidates), key=lambda estimate: place[estimate.candidate])
     return Report(estimates=tuple(ordered), ranking=ranking)

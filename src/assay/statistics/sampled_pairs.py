@@ -96,8 +96,7 @@ def adjusted(pairs: Sequence[SampledDifference]) -> tuple[SampledDifference, ...
     """Return the pairs with Holm-adjusted p-values and the decisions that follow from them."""
     holm = multiplicity([pair.p_value for pair in pairs]).holm
     return tuple(
-        replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p))
-        for pair, p in zip(pairs, holm, strict=True)
+        replace(pair, p_holm=p, decision=_decision(pair.difference or 0.0, p)) for pair, p in zip(pairs, holm, strict=True)
     )
 
 

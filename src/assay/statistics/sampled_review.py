@@ -120,10 +120,7 @@ def influence(
     judge_drawn = (drawn * judge).sum(axis=-1, keepdims=True)
     off_human = np.where(kept & sampled, human - mean, 0.0) / safe
     off_judge = np.where(weights > 0, judge - judge_drawn, 0.0)
-    centre_human, centre_judge = (
-        _centres(off_human, seen, strata, n_strata),
-        _centres(off_judge, seen, strata, n_strata),
-    )
+    centre_human, centre_judge = (_centres(off_human, seen, strata, n_strata), _centres(off_judge, seen, strata, n_strata))
     own_human, own_judge = drawn * (off_human - centre_human), drawn * (off_judge - centre_judge)
     n_seen = (sampled & (weights > 0)).sum(axis=-1).astype(np.float64)
     known = (keeping[..., 0] > 0) & ((part > 0) | (whole <= 0)).all(axis=-1)

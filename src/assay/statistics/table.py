@@ -91,9 +91,7 @@ class ScoreTable:
         n_rows = len(score)
         for name, column in (("task", task), ("candidate", candidate), ("trial", trial), ("family", family)):
             if column is not None and len(column) != n_rows:
-                raise ValueError(
-                    f"{name} has {len(column)} rows, score has {n_rows}; all columns must have the same length"
-                )
+                raise ValueError(f"{name} has {len(column)} rows, score has {n_rows}; all columns must have the same length")
         if planned_tasks is not None and planned_tasks < 0:
             raise ValueError(f"planned_tasks is {planned_tasks}; it must be a number of tasks, at least 0")
         tasks, candidates = coded(task), coded(candidate)
@@ -193,9 +191,7 @@ def _is_number(value: object) -> bool:
 def _task_weights(weight: Numbers | float | None, tasks: Coded, where: _Rows, n_rows: int) -> Floats:
     if weight is None:
         return np.ones(len(tasks.labels))
-    column = (
-        np.full(n_rows, weight, np.float64) if isinstance(weight, (int, float)) else _numbers("weight", weight, n_rows)
-    )
+    column = np.full(n_rows, weight, np.float64) if isinstance(weight, (int, float)) else _numbers("weight", weight, n_rows)
     wrong = ~(np.isfinite(column) & (column >= 0))
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])

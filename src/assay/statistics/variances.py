@@ -117,9 +117,7 @@ def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> Vari
     split = one_way(n, cells.mean[code, at], cells.m2[code, at]) if code is not None and at.size else None
     if split is None:
         return _no_split(candidate, n)
-    var_judge, var_trial = (
-        split_judge(scores, code, split.var_trial) if isinstance(scores, ScoreTable) else (None, None)
-    )
+    var_judge, var_trial = split_judge(scores, code, split.var_trial) if isinstance(scores, ScoreTable) else (None, None)
     total = split.var_task + split.var_trial
     balanced = bool((n == n[0]).all())
     reliable = (split.ms_task - split.ms_trial) / split.ms_task if split.ms_task > NO_SPREAD**2 else None

@@ -42,12 +42,7 @@ class StoreCalibrations:
         return self._writer.call(keep)
 
     def records(
-        self,
-        *,
-        model: str | None = None,
-        newest_only: bool = False,
-        before: int | None = None,
-        limit: int | None = None,
+        self, *, model: str | None = None, newest_only: bool = False, before: int | None = None, limit: int | None = None
     ) -> tuple[CalibrationRecord, ...]:
         """Return up to `limit` calibrations, newest first, with numbers below `before`; or each identity's newest."""
         table, statement = schema.calibration, _with_documents()

@@ -70,9 +70,7 @@ class Renaming:
             if folded(name) != row.folded:
                 remember(connection, row.name, row.key)
             runs = _runs_of(connection, row.key)
-            return self._event(
-                connection, NameVerb.RENAME, row.name, name, (row.key, row.key), runs, (), reviewer, reason
-            )
+            return self._event(connection, NameVerb.RENAME, row.name, name, (row.key, row.key), runs, (), reviewer, reason)
 
         return self._writer.call(rename)
 
@@ -93,9 +91,7 @@ class Renaming:
             _move(connection, moved, source_row.key, target_row.key)
             alias = schema.candidate_alias
             # Kept in the event, so that an undo reverts exactly these aliases.
-            turned = tuple(
-                connection.execute(select(alias.c.folded).where(alias.c.candidate_key == source_row.key)).scalars()
-            )
+            turned = tuple(connection.execute(select(alias.c.folded).where(alias.c.candidate_key == source_row.key)).scalars())
             connection.execute(
                 update(alias).where(alias.c.candidate_key == source_row.key).values(candidate_key=target_row.key)
             )
@@ -114,9 +110,7 @@ class Renaming:
             table = schema.candidate_event
             row = connection.execute(select(table).where(table.c.id == number)).first()
             if row is None or row.verb == NameVerb.UNDO:
-                raise UnknownName(
-                    "event", str(number), remedy="`assay candidates list` shows those that can be undone."
-                )
+                raise UnknownName("event", str(number), remedy="`assay candidates list` shows those that can be undone.")
             known = {event.id: event for event in _events(connection)}
             if known[number].undone_by is not None:
                 raise Refused(f"event {number}", f"was undone by event {known[number].undone_by} already.")
@@ -126,9 +120,7 @@ class Renaming:
             keys = {row.source_key, row.target_key}
             for event in later:
                 if keys & {event.source_key, event.target_key} and known[event.id].undone_by is None:
-                    raise Refused(
-                        f"event {number}", f"has event {event.id} based on it.", remedy=f"Undo {event.id} first."
-                    )
+                    raise Refused(f"event {number}", f"has event {event.id} based on it.", remedy=f"Undo {event.id} first.")
             self._names.forget()
             detail = bytes_json(row.detail)
             alias, candidate = schema.candidate_alias, schema.candidate
@@ -154,12 +146,8 @@ class Renaming:
         """Refuse a name that a rename or merge freed, because an undo of that change needs the name to be free."""
         candidate, alias = schema.candidate, schema.candidate_alias
         same = folded(name)
-        called = connection.execute(
-            select(candidate.c.key).where(candidate.c.folded == same, candidate.c.key != key)
-        ).first()
-        renamed = connection.execute(
-            select(alias.c.folded).where(alias.c.folded == same, alias.c.candidate_key != key)
-        ).first()
+        called = connection.execute(select(candidate.c.key).where(candidate.c.folded == same, candidate.c.key != key)).first()
+        renamed = connection.execute(select(alias.c.folded).where(alias.c.folded == same, alias.c.candidate_key != key)).first()
         if called is not None or renamed is not None:
             remedy = "Choose another name, or undo that first; `assay candidates list` shows it."
             raise Refused(name, "was replaced by another name, and still refers to that candidate.", remedy=remedy)

@@ -174,9 +174,7 @@ def _references(connection: Connection) -> tuple[int, list[str]]:
     return checked, problems
 
 
-def _chain(
-    table: Table, name: str, first: Callable[[Connection], int | None], connection: Connection
-) -> tuple[int, list[str]]:
+def _chain(table: Table, name: str, first: Callable[[Connection], int | None], connection: Connection) -> tuple[int, list[str]]:
     """Check the hash chain of the review events or of the arena's votes."""
     n = int(connection.execute(select(func.count()).select_from(table)).scalar_one())
     broken = first(connection)
@@ -203,9 +201,7 @@ def _counters(connection: Connection) -> tuple[int, list[str]]:
         if kept.get((run, subject, state), 0) != counted.get((run, subject, state), 0)
     ]
     differing = select(assessment.c.key).join(score, assessment.c.key == score.c.assessment_key)
-    differing = differing.where(
-        or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)
-    ).distinct()
+    differing = differing.where(or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)).distinct()
     problems += [f"a{key}: its scores have a different state or run" for key in connection.execute(differing).scalars()]
     return len(counted), problems
 
@@ -232,9 +228,7 @@ def _contents(connection: Connection) -> tuple[int, list[str]]:
     return checked, problems
 
 
-def _unreadable(
-    connection: Connection, table: Table, column: str, read: Callable[[bytes], object]
-) -> tuple[int, list[str]]:
+def _unreadable(connection: Connection, table: Table, column: str, read: Callable[[bytes], object]) -> tuple[int, list[str]]:
     """Read the bodies of a table's rows; return their number and a problem for each that cannot be read."""
     body, problems, n = schema.body, [], 0
     names = list(table.primary_key)

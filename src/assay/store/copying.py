@@ -73,6 +73,4 @@ def _continue_numbers(connection: Connection, table: Table) -> None:
     ).scalar_one()
     last = connection.execute(select(func.max(column))).scalar_one()
     if sequence is not None and last is not None:
-        connection.execute(
-            text("SELECT setval(CAST(:sequence AS regclass), :last)"), {"sequence": sequence, "last": last}
-        )
+        connection.execute(text("SELECT setval(CAST(:sequence AS regclass), :last)"), {"sequence": sequence, "last": last})

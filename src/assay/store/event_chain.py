@@ -20,13 +20,7 @@ _AT_ONCE: Final = 5_000
 
 
 def append_event(
-    connection: Connection,
-    decision: Decision,
-    *,
-    run_key: int,
-    before: AssessmentState,
-    after: AssessmentState,
-    at: str,
+    connection: Connection, decision: Decision, *, run_key: int, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
     """Store a decision and return it as stored."""
     table = schema.review_event

@@ -210,9 +210,7 @@ def _on_read_only_disk(path: Path, where: str) -> URL:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         problem = "is on a read-only disk, and its log (-wal) holds results that only a writable copy can show."
-        raise StoreError(
-            where, problem, remedy="Copy both files to a writable folder, and name that copy with --store."
-        )
+        raise StoreError(where, problem, remedy="Copy both files to a writable folder, and name that copy with --store.")
     return _for_reading(path, immutable="1")
 
 

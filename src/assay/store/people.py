@@ -27,12 +27,7 @@ class StorePeople:
 
         def store(connection: Connection) -> None:
             _end(connection, person.name, at=person.invited)
-            values = {
-                "name": plain(person.name),
-                "role": person.role.value,
-                "digest": digest,
-                "invited": person.invited,
-            }
+            values = {"name": plain(person.name), "role": person.role.value, "digest": digest, "invited": person.invited}
             connection.execute(insert(table).values(**values))
 
         self._writer.call(store)

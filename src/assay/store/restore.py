@@ -129,9 +129,7 @@ class Restoring:
         head = next(lines)
         if head.get("kind") != "run" or head.get("format") != FORMAT or head["store"] > schema.VERSION:
             where = str(head.get("run", {}).get("id", "record"))
-            raise InputError(
-                where, "was written by a newer Assay, or is not a record of a run.", remedy="Update Assay."
-            )
+            raise InputError(where, "was written by a newer Assay, or is not a record of a run.", remedy="Update Assay.")
         identifier = head["run"]["id"]
         if connection.execute(select(schema.run.c.key).where(schema.run.c.id == identifier)).first() is not None:
             return None
@@ -213,9 +211,7 @@ class Restoring:
             connection.execute(insert(schema.run_grader).values(run_key=run_key, grader_key=key, reference=reference))
         for name in head["criteria"]:
             connection.execute(
-                insert(schema.run_criterion).values(
-                    run_key=run_key, criterion_key=self._names.criterion(connection, name)
-                )
+                insert(schema.run_criterion).values(run_key=run_key, criterion_key=self._names.criterion(connection, name))
             )
         return run_key
 
@@ -252,15 +248,7 @@ class Restoring:
                     )
                     self._database.insert(connection, table, [row])
             keys.task[line["position"]] = task_key
-            planned = (
-                run_key,
-                line["position"],
-                task_key,
-                line["task_id"],
-                line["thing"],
-                line["weight"],
-                line["trials"],
-            )
+            planned = (run_key, line["position"], task_key, line["task_id"], line["thing"], line["weight"], line["trials"])
             self._database.insert(connection, schema.run_task, [(*planned, body_key)])
             tags: list[tuple[object, ...]] = [(run_key, task_key, tag) for tag in line["tags"]]
             self._database.insert(connection, schema.run_tag, tags)
@@ -286,8 +274,7 @@ class Restoring:
         taken = take_keys(connection, body=bodies, **{name: len(rows) for name, rows in wanted.items()})
         new = {
             name: {
-                item["key"]: item["key"] if keys.verbatim else key
-                for item, key in zip(_by_key(rows), taken[name], strict=True)
+                item["key"]: item["key"] if keys.verbatim else key for item, key in zip(_by_key(rows), taken[name], strict=True)
             }
             for name, rows in wanted.items()
         }
@@ -296,9 +283,7 @@ class Restoring:
         keys.assessment |= new["assessment"]
         body_keys = iter(taken["body"])
         stored: list[tuple[object, ...]] = []
-        rows: dict[str, list[Line]] = {
-            name: [] for name in ("trial", "call", "response", "assessment", "score", "grade")
-        }
+        rows: dict[str, list[Line]] = {name: [] for name in ("trial", "call", "response", "assessment", "score", "grade")}
         events: list[Line] = []
         for line in lines:
             own = {"run_key": run_key, "trial_key": new["trial"][line["key"]], "task_key": keys.task[line["position"]]}
@@ -364,9 +349,7 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
         values.pop("id")
         if (
             values["idempotency_key"] is not None
-            and connection.execute(
-                select(table.c.id).where(table.c.idempotency_key == values["idempotency_key"])
-            ).first()
+            and connection.execute(select(table.c.id).where(table.c.idempotency_key == values["idempotency_key"])).first()
         ):
             # A decision in this store already has this unique key, so the restored event gets none.
             values["idempotency_key"] = None
@@ -392,12 +375,7 @@ def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashe
 
 
 def _chained(
-    connection: Connection,
-    table: Table,
-    hash_of_row: Callable[[dict[str, Any]], str],
-    *,
-    after: int,
-    hashes: dict[int, str],
+    connection: Connection, table: Table, hash_of_row: Callable[[dict[str, Any]], str], *, after: int, hashes: dict[int, str]
 ) -> list[int]:
     """Recompute the hash chain after a row; return the rows whose hash differs from the record."""
     previous = ""
@@ -418,9 +396,7 @@ def _chained(
 def _limit(assessment: Line, line: Line, new: dict[str, dict[int, int]]) -> int:
     """Return the key that separates graded responses (below it) from later ones, among the trial's new keys."""
     graded = [
-        new["response"][response["key"]]
-        for response in line["responses"]
-        if response["key"] < assessment["response_limit"]
+        new["response"][response["key"]] for response in line["responses"] if response["key"] < assessment["response_limit"]
     ]
     return max(graded, default=0) + 1
 
@@ -440,9 +416,7 @@ def _go_on_after(connection: Connection) -> None:
     for name in _NUMBERED:
         table = schema.metadata.tables[name]
         highest = connection.execute(select(func.max(table.c.key))).scalar_one() or 0
-        connection.execute(
-            update(source).where(source.c.name == name, source.c.next <= highest).values(next=highest + 1)
-        )
+        connection.execute(update(source).where(source.c.name == name, source.c.next <= highest).values(next=highest + 1))
     if connection.dialect.name == "postgresql":  # SQLite continues after the highest key by itself
         for table, column in ((schema.run, "key"), (schema.review_event, "id"), (schema.vote, "id")):
             last = func.coalesce(func.max(table.c[column]), 1)

@@ -45,9 +45,7 @@ class RunRemoval:
         self._claims = claims
         self._clock = clock
 
-    def take_out(
-        self, runs: Sequence[RunId], /, *, reviewer: str, reason: str, archived: bool = False
-    ) -> tuple[RunEvent, ...]:
+    def take_out(self, runs: Sequence[RunId], /, *, reviewer: str, reason: str, archived: bool = False) -> tuple[RunEvent, ...]:
         """Take runs out of use, all or none; with `archived`, they can still be read by their ids.
 
         Raises:
@@ -123,9 +121,7 @@ class RunRemoval:
             return _events(connection, None)
 
 
-def set_aside(
-    connection: Connection, run_key: int, state: RunState, note: RunNote, *, other_key: int | None = None
-) -> int:
+def set_aside(connection: Connection, run_key: int, state: RunState, note: RunNote, *, other_key: int | None = None) -> int:
     """Take a run out of use in an open transaction; return the number of the event."""
     table = schema.run
     before = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
@@ -143,9 +139,7 @@ def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) 
         .limit(1)
     ).scalar_one_or_none()
     if staying is not None:
-        raise Refused(
-            run, f"holds the answers that run {staying} grades.", remedy=f"Name {staying} too, or take it out first."
-        )
+        raise Refused(run, f"holds the answers that run {staying} grades.", remedy=f"Name {staying} too, or take it out first.")
 
 
 def _key_of(connection: Connection, run: RunId) -> int:
@@ -155,16 +149,12 @@ def _key_of(connection: Connection, run: RunId) -> int:
 def _same_results(connection: Connection, run_key: int) -> str | None:
     """Return a run in use that contains results of another run, recognised by the identity of the evaluation or its responses."""
     run, imported, response = schema.run, schema.imported, schema.imported_response
-    mine = connection.execute(
-        select(imported.c.identity, imported.c.content).where(imported.c.run_key == run_key)
-    ).first()
+    mine = connection.execute(select(imported.c.identity, imported.c.content).where(imported.c.run_key == run_key)).first()
     if mine is None:
         return None
     theirs = response.alias("theirs")
     shared = (
-        select(theirs.c.run_key)
-        .join(response, response.c.identity == theirs.c.identity)
-        .where(response.c.run_key == run_key)
+        select(theirs.c.run_key).join(response, response.c.identity == theirs.c.identity).where(response.c.run_key == run_key)
     )
     alike = [imported.c.content == mine.content, run.c.key.in_(shared)]
     if mine.identity is not None:

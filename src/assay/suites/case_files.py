@@ -43,16 +43,12 @@ class CaseKeys(Keys):
     id = key(FREE)
     prompt = key(FREE, required="Write the question.")
     expected_output = key(FREE, name="expectedOutput")
-    scoring_method = key(
-        choice(tuple(METHOD_OF)), name="scoringMethod", required=f"Name one of {', '.join(METHOD_OF)}."
-    )
+    scoring_method = key(choice(tuple(METHOD_OF)), name="scoringMethod", required=f"Name one of {', '.join(METHOD_OF)}.")
     weight = key(FREE)
     metadata = key(Kind(MetadataKeys.read, MetadataKeys.schema()))
 
 
-_CASES: Final = list_of(
-    made_of(CaseKeys, lambda keys: keys), empty="is an empty list, expected at least one test case."
-)
+_CASES: Final = list_of(made_of(CaseKeys, lambda keys: keys), empty="is an empty list, expected at least one test case.")
 
 
 class CaseFileKeys(Keys):

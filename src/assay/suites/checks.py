@@ -14,18 +14,7 @@ from assay.domain.suite import PERSON
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
-METHODS: Final = (
-    "exact",
-    "similarity",
-    "regex",
-    "numeric",
-    "boolean",
-    "math",
-    "judge",
-    "code_arena",
-    "tests",
-    "tool_calls",
-)
+METHODS: Final = ("exact", "similarity", "regex", "numeric", "boolean", "math", "judge", "code_arena", "tests", "tool_calls")
 """Built-in scoring methods."""
 
 TOOL_CALLS: Final = "tool_calls"

@@ -120,9 +120,7 @@ def _neighbour(path: FilePath) -> str:
 class NamedFiles:
     """Reads files relative to the suite's folder, and keeps the digest of every file that it reads."""
 
-    def __init__(
-        self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None) -> None:
         """Allow reading only below `folder` and the folders in `also`, because the contents are sent to models.
 
         `texts` are used instead of files with these names.
@@ -166,9 +164,7 @@ class NamedFiles:
             content = whole_text(self.folder / named)
         except UnreadableText as error:
             line = f" (line {error.line})" if error.line else ""
-            problems.report(
-                path, f"names {named!r}, which {error.problem.rstrip('.')}{line}.", error.remedy or self._hint()
-            )
+            problems.report(path, f"names {named!r}, which {error.problem.rstrip('.')}{line}.", error.remedy or self._hint())
             return None
         self.record(named, text_digest(content))
         return content
@@ -187,9 +183,7 @@ class NamedFiles:
         if kind == "image/webp" and data[8:12] != b"WEBP":
             kind = None
         if kind is None or len(data) > LARGEST_IMAGE:
-            what = (
-                "is not a PNG, JPEG, GIF or WebP" if kind is None else f"has more than {LARGEST_IMAGE / 2**20:.0f} MB"
-            )
+            what = "is not a PNG, JPEG, GIF or WebP" if kind is None else f"has more than {LARGEST_IMAGE / 2**20:.0f} MB"
             problems.report(path, f"names {named!r}, which {what}.")
             return None
         encoded = base64.b64encode(data).decode("ascii")
@@ -217,9 +211,7 @@ class NamedFiles:
             problems.report(path, f"names {named!r}, which holds no files.")
             return None
         if len(inner) > MOST_FILES:
-            problems.report(
-                path, f"names {named!r}, which holds more than {MOST_FILES:,} files.", "Name the files themselves."
-            )
+            problems.report(path, f"names {named!r}, which holds more than {MOST_FILES:,} files.", "Name the files themselves.")
             return None
         texts = []
         size = 0

@@ -41,16 +41,7 @@ from assay.suites.grammar import (
     unread,
     whole,
 )
-from assay.suites.located_yaml import (
-    LocatedDocument,
-    UnreadableText,
-    Value,
-    as_written,
-    plain,
-    read_json,
-    read_yaml,
-    shown,
-)
+from assay.suites.located_yaml import LocatedDocument, UnreadableText, Value, as_written, plain, read_json, read_yaml, shown
 from assay.suites.models import CANDIDATES, JUDGES, PARAMETERS, Declared, read_model
 from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, dotted
 from assay.suites.reviews import REVIEW
@@ -225,12 +216,7 @@ def problems_in(
 
 
 def _read(
-    path: FilePath,
-    named: str,
-    options: LoadOptions,
-    checks: ExternalChecks,
-    text: str | None,
-    given: GivenSuite | None = None,
+    path: FilePath, named: str, options: LoadOptions, checks: ExternalChecks, text: str | None, given: GivenSuite | None = None
 ) -> tuple[Suite | None, tuple[SuiteError, ...]]:
     document: LocatedDocument | None = None
     content = ""
@@ -239,9 +225,7 @@ def _read(
         label = given.label
         document = LocatedDocument(_as_value(given.document), (), lambda where, at_key: 0)
         content = json.dumps(document.value, ensure_ascii=False, indent=1)
-    is_table = SuiteError(
-        named, "is a table, not a suite.", remedy=f"Propose a suite for it: assay init --from {named}"
-    )
+    is_table = SuiteError(named, "is a table, not a suite.", remedy=f"Propose a suite for it: assay init --from {named}")
     ending = path.suffix.lower() if given is None and text is None else ""
     if ending in TABLES and ending not in (".jsonl", ".json") and unreadable(path) is None:
         return None, (is_table,)
@@ -400,8 +384,7 @@ class _Loader:
         else:
             ref, source = options.default_judge, options.default_judge_from
         here = self.context.at(
-            lambda where, _at_key: Location(source, 0, dotted(where)),
-            files=NamedFiles(options.folder, also=options.read_from),
+            lambda where, _at_key: Location(source, 0, dotted(where)), files=NamedFiles(options.folder, also=options.read_from)
         )
         judges = JUDGES.read(_as_value(ref), (), here) or ()
         # `--judge` on the command line changes the model, but not the way in which the suite wants it to judge.
@@ -531,12 +514,7 @@ class _Loader:
             here.report(candidate.path, problem, remedy)
 
     def _suite(
-        self,
-        keys: SuiteKeys,
-        *,
-        tasks: Iterable[Task],
-        candidates: tuple[CandidateSpec, ...],
-        judges: tuple[JudgeSpec, ...],
+        self, keys: SuiteKeys, *, tasks: Iterable[Task], candidates: tuple[CandidateSpec, ...], judges: tuple[JudgeSpec, ...]
     ) -> Suite | None:
         if self.context:
             return None

@@ -169,9 +169,7 @@ def unreadable_json(error: json.JSONDecodeError) -> UnreadableText:
         line = before.count("\n") + 1
         column = len(before) - before.rfind("\n") - 1
         return UnreadableText(
-            line,
-            f"is not valid JSON: there is a comma before a closing bracket (column {column}).",
-            "Remove the comma.",
+            line, f"is not valid JSON: there is a comma before a closing bracket (column {column}).", "Remove the comma."
         )
     return UnreadableText(error.lineno, f"is not valid JSON: {_lowered(error.msg)} (column {error.colno}).")
 
@@ -337,17 +335,13 @@ class _YamlBuilder:
 
     def _alias(self, anchor: str, line: int) -> tuple[Value, Marks, int]:
         if anchor in self._open:
-            raise UnreadableText(
-                line, f"uses the alias *{anchor} inside the value it stands for.", "Write the value out."
-            )
+            raise UnreadableText(line, f"uses the alias *{anchor} inside the value it stands for.", "Write the value out.")
         if anchor not in self._anchors:
             raise UnreadableText(line, f"uses the alias *{anchor}, but no value above is marked &{anchor}.")
         value, marks, size = self._anchors[anchor]
         self._expanded += size
         if self._expanded > EXPANDED:
-            raise UnreadableText(
-                line, f"has aliases that stand for more than {EXPANDED:,} values.", "Write the values out."
-            )
+            raise UnreadableText(line, f"has aliases that stand for more than {EXPANDED:,} values.", "Write the values out.")
         return value, marks, size
 
     def _check_tag(self, event: yaml.NodeEvent, path: Path, line: int) -> None:
@@ -356,9 +350,7 @@ class _YamlBuilder:
             return
         kind = tag.removeprefix(_PREFIX) if tag else ""
         if kind not in _TAGS:
-            raise UnreadableText(
-                line, f"has the tag !{kind.lstrip('!')}, which a suite may not use.", "Remove the tag."
-            )
+            raise UnreadableText(line, f"has the tag !{kind.lstrip('!')}, which a suite may not use.", "Remove the tag.")
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> Value:
         text: str = event.value

@@ -253,9 +253,7 @@ def _read_candidate(value: Value, path: Path, context: ReadContext) -> Declared 
 
 
 _NAME_OR_MODEL: Final[Schema] = {"anyOf": [{"required": ["name"]}, {"required": ["model"]}]}
-CANDIDATES: Final = list_of(
-    Kind(_read_candidate, {"anyOf": [NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]})
-)
+CANDIDATES: Final = list_of(Kind(_read_candidate, {"anyOf": [NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]}))
 
 
 # --- judges -------------------------------------------------------------------------------------------------------

@@ -47,9 +47,7 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
         if isinstance(body, dict):
             unused.update(dict.fromkeys(body))
     notes = [f"{name} has no snippet for {tasks.among(count)}." for name, tasks in lacking.items() if tasks]
-    notes += [
-        f"{name} is a model, but its snippet is taken for {tasks.among(count)}." for name, tasks in answered.items()
-    ]
+    notes += [f"{name} is a model, but its snippet is taken for {tasks.among(count)}." for name, tasks in answered.items()]
     if left_out:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
     if short and not all(judge.model.provider == PERSON for judge in suite.judges):
@@ -59,9 +57,7 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
     if isinstance(suite.tasks, TaskFile) and suite.tasks.exact_by_default:
         notes.append(f"Neither a score nor a judge is named: tasks of {suite.tasks.named} are scored by `exact`.")
     if unused:
-        notes.append(
-            f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters."
-        )
+        notes.append(f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters.")
     if not suite.candidates:
         notes.append("The suite names no candidates; add them with `--candidate provider/name`.")
     return tuple(notes)

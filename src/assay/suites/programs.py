@@ -113,9 +113,7 @@ def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> 
         context.report(path, f"names {named}, which is not valid Python: {error}.")
         return None
     first = name.partition(".")[0]
-    functions = [
-        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
     if first not in _bound_names(tree) and "*" not in _bound_names(tree):
         has = f" It has {', '.join(functions[:8])}." if functions else ""
         context.report(path, f"names {first!r}, which {named} does not have.{did_you_mean(first, functions) or has}")
@@ -158,9 +156,7 @@ def _read_agent(value: Value, path: Path, context: ReadContext) -> Agent | None:
     if name not in context.checks.agents:
         known = f" Installed are {', '.join(context.checks.agents)}." if context.checks.agents else ""
         hint = did_you_mean(name, context.checks.agents) or known
-        context.report(
-            path, f"is {shown(name)}, but no installed package offers this agent.{hint}", "Install its package."
-        )
+        context.report(path, f"is {shown(name)}, but no installed package offers this agent.{hint}", "Install its package.")
         return None
     return Agent(target=name, options=options, folder=_folder(context))
 

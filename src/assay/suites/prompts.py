@@ -112,9 +112,7 @@ def _read_prompt(value: Value, path: Path, context: ReadContext) -> tuple[Messag
     return tuple(messages)
 
 
-PROMPT: Final = Kind(
-    _read_prompt, {"anyOf": [TEXT.schema, {"type": "array", "minItems": 1, "items": MessageKeys.schema()}]}
-)
+PROMPT: Final = Kind(_read_prompt, {"anyOf": [TEXT.schema, {"type": "array", "minItems": 1, "items": MessageKeys.schema()}]})
 
 
 # --- templates of candidates --------------------------------------------------------------------------------------

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 class ReviewKeys(Keys):
     """A review sample in a suite: {sample: 0.2, by: tag}."""
 
-    sample = key(
-        number(LEAST_SHARE, 1 - LEAST_SHARE), "Share of trials chosen at random for a person to review.", required=""
-    )
+    sample = key(number(LEAST_SHARE, 1 - LEAST_SHARE), "Share of trials chosen at random for a person to review.", required="")
     by = key(member(SampledBy), "Groups over which the random sample is spread.")
 
 

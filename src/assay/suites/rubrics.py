@@ -63,9 +63,7 @@ def _read_scale(value: Value, path: Path, context: ReadContext) -> Scale | None:
         low, high = (finite(bound) or 0.0 for bound in value)
         if low < high:
             return Scale(low, high)
-        context.report(
-            path, f"runs from {low:g} to {high:g}, expected the lower bound first and the higher one second."
-        )
+        context.report(path, f"runs from {low:g} to {high:g}, expected the lower bound first and the higher one second.")
         return None
     elif isinstance(value, list) and len(value) >= 2 and all(isinstance(word, str) for word in value):
         labels = _read_spaced_words(value, path, context)
@@ -179,9 +177,7 @@ _RULES: Final[Kind[dict[str, bool]]] = mapping_of(
 _FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
     {
         **dict.fromkeys((*(kind.value for kind in RULE_FLAGS), "parse_error"), DeclaredKey(FLAG)),
-        "trivial_chars": DeclaredKey(
-            whole(0), "Length in characters up to which a justification is trivial; 10 by default."
-        ),
+        "trivial_chars": DeclaredKey(whole(0), "Length in characters up to which a justification is trivial; 10 by default."),
     },
     dict,
 )
@@ -228,9 +224,7 @@ def _rubric(keys: RubricKeys) -> Rubric | None:
     if keys.verify is not None and (keys.verify.judged or keys.verify.verify is not None):
         keys.node.report("verify", "is judged by a model, expected a scorer such as math.")
     criteria = (
-        [(keys.node.path, Criterion(name=name)) for name in SOLUTION_CRITERIA]
-        if "criteria" not in keys.node
-        else keys.criteria
+        [(keys.node.path, Criterion(name=name)) for name in SOLUTION_CRITERIA] if "criteria" not in keys.node else keys.criteria
     )
     if criteria is None:
         return None

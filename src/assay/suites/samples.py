@@ -82,9 +82,7 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
             if sample is None:
                 continue
             if sample.id in lines:
-                here.report(
-                    ("id",), f"is {sample.id!r}, as on line {lines[sample.id]}.", "Give every sample its own id."
-                )
+                here.report(("id",), f"is {sample.id!r}, as on line {lines[sample.id]}.", "Give every sample its own id.")
             # Kept for the first sample with an id, so that the message names the line that the author should compare with.
             lines.setdefault(sample.id, line)
             samples.append(sample)

@@ -18,20 +18,7 @@ from assay.domain.suite import Message, Scoring, SuiteCopy, Task
 from assay.scoring.workspace_grader import EVALUATORS, FUNCTIONS, evaluator_problem
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
-from assay.suites.grammar import (
-    FLAG,
-    FREE,
-    FREE_MAPPING,
-    NAME,
-    TEXT,
-    Keys,
-    Kind,
-    ReadContext,
-    key,
-    list_of,
-    made_of,
-    number,
-)
+from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
 from assay.suites.located_yaml import UnreadableText, Value, plain, read_json, read_yaml, shown
 from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, dotted
 
@@ -63,9 +50,7 @@ def _read_commands(value: Value, path: Path, context: ReadContext) -> dict[str, 
         for place, text in TEXTS.read(value, path, context) or ():
             named = next((kind for word, kind in _KIND_WORDS.items() if word in text), None)
             if named is None:
-                context.report(
-                    place, f"is {shown(text)}, whose kind is unknown.", "Write it as `commands: {KIND: COMMAND}`."
-                )
+                context.report(place, f"is {shown(text)}, whose kind is unknown.", "Write it as `commands: {KIND: COMMAND}`.")
                 continue
             commands.setdefault(named.value, []).append(text)
         return commands

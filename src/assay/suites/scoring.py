@@ -65,16 +65,8 @@ def _read_judge_and_check(value: list[Value], path: Path, context: ReadContext) 
     if None in scorings:
         return None
     judged, *others = (scoring for scoring in scorings if scoring is not None) if value else (None,)
-    if (
-        judged is None
-        or not judged.judged
-        or len(others) != 1
-        or others[0].judged
-        or others[0].method in ("tests", TOOL_CALLS)
-    ):
-        problem = (
-            f"is {shown(value)}, expected `judge` and the scorer that checks the final answers, as in [judge, math]."
-        )
+    if judged is None or not judged.judged or len(others) != 1 or others[0].judged or others[0].method in ("tests", TOOL_CALLS):
+        problem = f"is {shown(value)}, expected `judge` and the scorer that checks the final answers, as in [judge, math]."
         context.report(path, problem)
         return None
     return replace(judged, verify=others[0])

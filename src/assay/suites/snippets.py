@@ -109,9 +109,7 @@ def _read_snippets(value: Value, path: Path, context: ReadContext) -> list[Snipp
     return entries
 
 
-_SOURCE: Final[Schema] = {
-    "anyOf": [{**TEXT.schema, "minLength": 1}, {"minProperties": 1, "maxProperties": 1, **_FILES.schema}]
-}
+_SOURCE: Final[Schema] = {"anyOf": [{**TEXT.schema, "minLength": 1}, {"minProperties": 1, "maxProperties": 1, **_FILES.schema}]}
 SNIPPETS: Final = Kind(_read_snippets, {"type": "object", "minProperties": 1, "additionalProperties": _SOURCE})
 
 

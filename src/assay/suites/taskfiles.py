@@ -76,8 +76,7 @@ _BY_CANDIDATE: Final = Kind(
     _read_row_paths, {"anyOf": [_ROW_PATH.schema, {"type": "object", "additionalProperties": _ROW_PATH.schema}]}
 )
 _ROW_KEYS: Final = mapping_of(
-    {name: DeclaredKey(_BY_CANDIDATE if name == "snippets" else _ROW_PATH) for name in TaskKeys.table.keys},
-    dict[str, Any],
+    {name: DeclaredKey(_BY_CANDIDATE if name == "snippets" else _ROW_PATH) for name in TaskKeys.table.keys}, dict[str, Any]
 )
 
 
@@ -334,11 +333,7 @@ class _Hashes:
     def repeated(self) -> frozenset[int]:
         """Return the hashes that were added more than once."""
         return frozenset(
-            number
-            for part in self._parts
-            if len(set(part)) < len(part)
-            for number, count in Counter(part).items()
-            if count > 1
+            number for part in self._parts if len(set(part)) < len(part) for number, count in Counter(part).items() if count > 1
         )
 
 

@@ -87,16 +87,10 @@ class TaskKeys(Keys):
     difficulty = key(FREE)
     parameters = key(PARAMETERS, "For this task only; replaces those of the candidates and the suite.")
     system_prompt = key(TEXT, "For this task only; replaces that of the suite.")
-    columns = key(
-        Kind(_read_columns, FREE_MAPPING.schema), "Further values for the prompts of candidates: {{question}}."
-    )
-    turns = key(
-        TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`."
-    )
+    columns = key(Kind(_read_columns, FREE_MAPPING.schema), "Further values for the prompts of candidates: {{question}}.")
+    turns = key(TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`.")
     grade_by = key(GRADE_BY, "Grade a task with turns as a whole or turn by turn.")
-    tools = key(
-        TOOLS, "Tools that candidates may call, with results; names take the suite's tools. Replaces the suite's."
-    )
+    tools = key(TOOLS, "Tools that candidates may call, with results; names take the suite's tools. Replaces the suite's.")
     tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user.")
     persona = key(TEXT, "The simulated user's role in this task, replacing the suite's; empty for no simulated user.")
 
@@ -265,9 +259,7 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
             node.report("score", problem, f"Put the tasks with {method} into a suite of their own.")
     if task.by_turn:
         for place, turn in enumerate(task.turns):
-            for problem in (
-                node.context.checks.reference_problems(method, turn.expected) if turn.expected is not None else ()
-            ):
+            for problem in node.context.checks.reference_problems(method, turn.expected) if turn.expected is not None else ():
                 node.report("turns", f"turn {place + 1}: {problem}")
     elif all(name not in node for name in ("expected", "final_answer")) or task.reference is not None:
         name = "final_answer" if task.expected is None and task.final_answer is not None else "expected"
@@ -318,9 +310,7 @@ def _check_calls(task: Task, node: Node) -> None:
     with suppress(ValueError):  # reported with the other problems of `expected`
         for call in expected_calls(task.reference or ""):
             if call.name not in names:
-                node.report(
-                    "expected", f"names the tool {call.name!r}, which is not offered.{did_you_mean(call.name, names)}"
-                )
+                node.report("expected", f"names the tool {call.name!r}, which is not offered.{did_you_mean(call.name, names)}")
 
 
 def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]) -> None:

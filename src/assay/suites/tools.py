@@ -10,19 +10,7 @@ from typing import Final
 from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.tools import CannedAnswer, CannedTool, Tool
-from assay.suites.grammar import (
-    FREE_MAPPING,
-    TEXT,
-    Keys,
-    Kind,
-    ReadContext,
-    Schema,
-    key,
-    list_of,
-    read_free,
-    read_text,
-    whole,
-)
+from assay.suites.grammar import FREE_MAPPING, TEXT, Keys, Kind, ReadContext, Schema, key, list_of, read_free, read_text, whole
 from assay.suites.located_yaml import Value
 from assay.suites.problems import Path
 
@@ -105,9 +93,7 @@ def offered_tools(
             context.report(path, f"is a second tool {name!r}.", "Keep one of them.")
         elif answers is None and "answers" not in keys.node:
             hint = did_you_mean(name, known)
-            context.report(
-                path, f"has no `answers`, and the suite has no tool {name!r}.{hint}", "Write the result of a call."
-            )
+            context.report(path, f"has no `answers`, and the suite has no tool {name!r}.{hint}", "Write the result of a call.")
         elif parameters.get("type") != "object":
             context.report((*path, "parameters"), "is not of type object.", "Write {type: object, properties: {...}}.")
         else:

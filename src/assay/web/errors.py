@@ -37,9 +37,7 @@ def problem_of(error: AssayError) -> dict[str, dict[str, str]]:
     return problem(error.where, error.problem, error.remedy)
 
 
-def problem_response(
-    scope: MutableMapping[str, Any], status: int, where: str, message: str, *, remedy: str = ""
-) -> Response:
+def problem_response(scope: MutableMapping[str, Any], status: int, where: str, message: str, *, remedy: str = "") -> Response:
     """Return the response to a request that is refused before its route runs: a page for browsers, JSON for programs."""
     accepts = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
     page: Callable[..., Response] | None = getattr(getattr(scope.get("app"), "state", None), "problem_page", None)

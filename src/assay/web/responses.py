@@ -53,9 +53,7 @@ def _whole(content: Any) -> Any:
     """Replace every lone surrogate in a JSON value by U+FFFD."""
     match content:
         case str():
-            return (
-                content if content.isascii() else content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            )
+            return content if content.isascii() else content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case list():
             return [_whole(value) for value in content]
         case dict():

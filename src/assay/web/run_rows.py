@@ -321,9 +321,7 @@ def shortened(text: str, most: int = 160) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def run_document(
-    workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None
-) -> RunWithEvaluationsDocument:
+def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> RunWithEvaluationsDocument:
     """Return a run with its evaluations and telemetry, for other programs.
 
     A pending assessment has no scores, so that no program can count them.

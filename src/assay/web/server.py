@@ -47,16 +47,7 @@ from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
 from assay.web.pages import arena
 from assay.web.query_params import known_names
-from assay.web.security.access import (
-    HEADERS,
-    Entrance,
-    Guard,
-    Token,
-    check_exposure,
-    is_loopback,
-    known_hosts,
-    visitor_of,
-)
+from assay.web.security.access import HEADERS, Entrance, Guard, Token, check_exposure, is_loopback, known_hosts, visitor_of
 from assay.web.security.body_limit import BodyLimit
 from assay.web.security.connection_limit import TimedConnection
 from assay.web.security.roles import InvitedPeople

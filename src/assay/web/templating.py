@@ -142,9 +142,7 @@ def templates() -> Environment:
         reject_reasons=REJECT_REASONS,
         rerun_reasons=RERUN_REASONS,
     )
-    environment.filters.update(
-        visible=visible, data=_data, usd=usd, count=count, duration=duration, at=time_element, ago=ago
-    )
+    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration, at=time_element, ago=ago)
     return environment
 
 

@@ -104,9 +104,7 @@ def test_an_unread_reply_is_a_miss_and_has_no_error() -> None:
 
 
 def test_items_without_a_judge_count_in_one_rate_only() -> None:
-    empty = JudgedReference(
-        id="e", kind="empty", source="sample", reference=0.0, tolerance=0.05, judged=0.0, bypassed=True
-    )
+    empty = JudgedReference(id="e", kind="empty", source="sample", reference=0.0, tolerance=0.05, judged=0.0, bypassed=True)
     pairs = [(0.5, 0.9), *spread(9)]
     found = trust([*judged(pairs), empty])
     assert found.pass_rate.value == pytest.approx(9 / 10)
@@ -130,9 +128,7 @@ def test_a_flip_is_a_winner_that_changes_with_the_order() -> None:
 
 def test_length_bias_is_the_extra_score_of_a_wordy_twin() -> None:
     short = JudgedReference(id="a", kind="right", source="sample", reference=0.9, tolerance=0.1, judged=0.8)
-    wordy = JudgedReference(
-        id="b", kind="verbose", source="sample", reference=0.8, tolerance=0.1, judged=0.9, twin_of="a"
-    )
+    wordy = JudgedReference(id="b", kind="verbose", source="sample", reference=0.8, tolerance=0.1, judged=0.9, twin_of="a")
     assert trust([short, wordy]).length_bias.value == pytest.approx(0.2)
     assert trust([short]).length_bias.reason == "no_twins"
 
@@ -141,13 +137,7 @@ def test_self_preference_is_a_difference_of_means_with_welch_interval() -> None:
     own, others = [0.2, 0.1, 0.25, 0.15], [0.0, 0.05, -0.1]
     rows = [
         JudgedReference(
-            id=f"{mine}{n}",
-            kind="c",
-            source="correction",
-            reference=0.5,
-            tolerance=0.1,
-            judged=0.5 + e,
-            own_family=mine,
+            id=f"{mine}{n}", kind="c", source="correction", reference=0.5, tolerance=0.1, judged=0.5 + e, own_family=mine
         )
         for mine, errors in ((True, own), (False, others))
         for n, e in enumerate(errors)

@@ -24,9 +24,7 @@ def counted(thousandths: int, n: int, assessment: int = 1) -> GradeCount:
 
 
 def test_counted_grades_stand_at_their_places_of_the_scale() -> None:
-    one = analyse_criterion(
-        CRITERION, facts(counted=(counted(250, 3, 7), counted(1000, 1, 9))), rng=np.random.default_rng(1)
-    )
+    one = analyse_criterion(CRITERION, facts(counted=(counted(250, 3, 7), counted(1000, 1, 9))), rng=np.random.default_rng(1))
     assert [(step.low, step.n) for step in one.steps] == [(0, 0), (1, 3), (2, 0), (3, 0), (4, 1)]
     assert one.n == 4
     assert one.mean == pytest.approx((3 * 0.25 + 1) / 4)

@@ -247,9 +247,7 @@ def test_for_tasks_like_these_the_units_are_tasks() -> None:
 
 def test_for_these_tasks_the_units_are_rounds_of_all_of_them() -> None:
     rows: list[Row] = [
-        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * ((t * 3 + k * 2) % 5), 0.5)
-        for t in range(3)
-        for k in range(6)
+        (f"t{t}", 10 * t + k, 1, "approved", 0.7 + 0.01 * ((t * 3 + k * 2) % 5), 0.5) for t in range(3) for k in range(6)
     ]
     table = counted(columns([*rows, ("t0", 9, 1, "approved", 0.9, 0.1)]))
     found = anytime_difference(table, compare(table, "ann", "bob"))
@@ -299,11 +297,7 @@ def test_cost_per_trial_divides_all_calls_by_judged_trials() -> None:
 
 @pytest.mark.parametrize(
     ("run", "reason"),
-    [
-        (a_run(None), "price_unknown"),
-        (a_run(1.0, unpriced=1), "price_unknown"),
-        (a_run(0.0, tokens=0), "no_calls_recorded"),
-    ],
+    [(a_run(None), "price_unknown"), (a_run(1.0, unpriced=1), "price_unknown"), (a_run(0.0, tokens=0), "no_calls_recorded")],
 )
 def test_an_unknown_price_stays_unknown(run: RunSummary, reason: str) -> None:
     found = trial_cost([run], Excluded(pending=0, rejected=0, failed=0, superseded=0), counted=8)

@@ -48,14 +48,7 @@ def test_the_range_of_a_median_covers_it() -> None:
 
 def test_unknown_reviewer_figures_have_a_reason_and_no_number() -> None:
     found = reviewer_of(ReviewerEvidence(), rng=np.random.default_rng(1))
-    for figure in (
-        found.catch_rate,
-        found.self_alpha,
-        found.anchoring,
-        found.active_s,
-        found.drift,
-        found.others_alike,
-    ):
+    for figure in (found.catch_rate, found.self_alpha, found.anchoring, found.active_s, found.drift, found.others_alike):
         assert figure.value is None
         assert figure.ci95 is None
         assert figure.reason
@@ -140,9 +133,7 @@ def test_moves_after_seeing_the_judge_s_scores() -> None:
         return ReviewerDecision(verb="correct", arm="blind", active_s=None, before=before, apart=after)
 
     found = of(
-        ReviewerEvidence(
-            taken=[blind(0.2, 0.0)] * 6 + [blind(0.2, 0.2)] * 3 + [blind(0.2, 0.3)] + [blind(0.0, 0.0)] * 5
-        )
+        ReviewerEvidence(taken=[blind(0.2, 0.0)] * 6 + [blind(0.2, 0.2)] * 3 + [blind(0.2, 0.3)] + [blind(0.0, 0.0)] * 5)
     )
     assert (found.toward.value, found.toward.n) == (0.6, 10)
     assert found.away.value == 0.1

@@ -18,11 +18,7 @@ L, R, E, BAD = Choice.LEFT, Choice.RIGHT, Choice.EQUAL, Choice.BOTH_BAD
 def a_vote(left: int, right: int, choice: Choice, **more: Any) -> Vote:
     said: dict[str, Any] = {"task": "page", "reviewer": "a person", **more}
     return Vote(
-        run_id=RunId("run"),
-        pairing=Pairing(position=0, k=1, left=left, right=right),
-        choice=choice,
-        idempotency_key="",
-        **said,
+        run_id=RunId("run"), pairing=Pairing(position=0, k=1, left=left, right=right), choice=choice, idempotency_key="", **said
     )
 
 

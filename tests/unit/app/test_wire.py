@@ -55,8 +55,7 @@ CAR = Car("beetle", "Ulm", (Wheel(5, Made("x")), Wheel(6, Made("y"))), None)
 def test_document_is_filled_by_name_and_written_in_field_order() -> None:
     text = json.dumps(fill(CarDocument, CAR), default=to_json)
     assert text == (
-        '{"name": "beetle", "from": "Ulm", "wheels": [{"spokes": 5, "maker": "x"}, {"spokes": 6, "maker": "y"}], '
-        '"spare": null}'
+        '{"name": "beetle", "from": "Ulm", "wheels": [{"spokes": 5, "maker": "x"}, {"spokes": 6, "maker": "y"}], "spare": null}'
     )
 
 

@@ -59,9 +59,7 @@ def test_a_sample_is_recorded_with_its_share_and_groups() -> None:
     assert ReviewRule().as_json() == {"policy": "every"}
 
 
-@pytest.mark.parametrize(
-    "text", ["some", "sample", "sample:0", "sample:1", "sample:20%", "sample:0.2:week", "every:0.2"]
-)
+@pytest.mark.parametrize("text", ["some", "sample", "sample:0", "sample:1", "sample:20%", "sample:0.2:week", "every:0.2"])
 def test_another_rule_is_refused_with_the_ones_there_are(text: str) -> None:
     with pytest.raises(InputError, match=r"sample:0\.2:tag"):
         parsed_rule(text, where="--review")

@@ -80,10 +80,7 @@ def test_busy_server_is_asked_five_times_within_twenty_seconds() -> None:
 def test_every_failed_try_is_on_disk_before_the_next_one_is_made() -> None:
     table = Table([BUSY, EMPTY, GOOD])
     answer = table.ask()
-    assert [entry.calls[0].failure.kind for entry in table.journal.entries if entry.calls[0].failure] == [
-        "http_503",
-        "empty",
-    ]
+    assert [entry.calls[0].failure.kind for entry in table.journal.entries if entry.calls[0].failure] == ["http_503", "empty"]
     assert [entry.calls[0].number for entry in table.journal.entries] == [1, 2]
     assert answer.calls[0].number == 3
 

@@ -28,14 +28,7 @@ def test_a_cell_gives_the_value_that_pandas_wrote(cell: object, value: object) -
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        "[" * 300_000,
-        "{" * 100 + "1" + "}" * 100,
-        "[" + "-" * 200_000 + "1]",
-        "[" + "1+" * 50_000 + "1]",
-        "{'a': print}",
-        "[",
-    ],
+    ["[" * 300_000, "{" * 100 + "1" + "}" * 100, "[" + "-" * 200_000 + "1]", "[" + "1+" * 50_000 + "1]", "{'a': print}", "["],
     ids=["deep", "sets of sets", "signs", "sum", "name", "cut"],
 )
 def test_a_cell_that_only_looks_like_an_object_stays_text(cell: str) -> None:

@@ -35,10 +35,7 @@ def test_lm_eval_tasks_of_one_run_share_its_results(tmp_path: Path) -> None:
     folder = files.lm_eval(tmp_path)
     files.put_lines(folder / "org__tiny/samples_products_2026-03-01T10-00-00.123456.jsonl", [files.lm_eval_row(0)])
     read = read_files(folder)
-    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {
-        ("sums", "org/tiny"),
-        ("products", "org/tiny"),
-    }
+    assert {(one.suite, one.candidates[0].name) for one in read.runs} == {("sums", "org/tiny"), ("products", "org/tiny")}
     assert {one.started for one in read.runs} == {"2026-03-01T09:00:00.500Z"}
 
 
@@ -65,9 +62,7 @@ def test_lm_eval_multiple_choice_answers_with_the_likeliest_continuation(tmp_pat
     row = files.lm_eval_row(
         0,
         filter="none",
-        arguments={
-            f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {colour}"} for n, colour in enumerate(("red", "blue"))
-        },
+        arguments={f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {colour}"} for n, colour in enumerate(("red", "blue"))},
         resps=[[["-4.5", "False"]], [["-0.5", "True"]]],
         filtered_resps=[["-4.5", "False"], ["-0.5", "True"]],
         metrics=["acc", "acc_norm"],
@@ -290,13 +285,9 @@ def test_one_harbor_reward_off_the_scale_takes_the_others(tmp_path: Path) -> Non
 
 
 def test_promptfoo_tells_a_failed_assertion_from_a_broken_test(tmp_path: Path) -> None:
-    failed = files.promptfoo_result(
-        "p", "Oslo", success=False, failureReason=1, error="Expected output to contain Oslo"
-    )
+    failed = files.promptfoo_result("p", "Oslo", success=False, failureReason=1, error="Expected output to contain Oslo")
     failed["gradingResult"]["componentResults"][0] |= {"pass": False, "score": 0}
-    broke = files.promptfoo_result(
-        "p", "Lima", success=False, failureReason=2, error="429 too many requests", response={}
-    )
+    broke = files.promptfoo_result("p", "Lima", success=False, failureReason=2, error="429 too many requests", response={})
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(failed, broke)))
     assert read.scores("promptfoo") == {(read.tasks[0].id, "p", 1): 0.0}
     assert read.responses[0].content == "Well: Oslo."
@@ -307,9 +298,7 @@ def test_promptfoo_tells_a_failed_assertion_from_a_broken_test(tmp_path: Path) -
 
 def test_promptfoo_prompts_of_one_provider_are_candidates_of_their_own(tmp_path: Path) -> None:
     rows = [
-        files.promptfoo_result(
-            "p", "Oslo", promptIdx=n, promptId=f"p{n}", prompt={"raw": f"{label} Oslo", "label": label}
-        )
+        files.promptfoo_result("p", "Oslo", promptIdx=n, promptId=f"p{n}", prompt={"raw": f"{label} Oslo", "label": label})
         for n, label in enumerate(("short", "long"))
     ]
     read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(*rows)))
@@ -331,16 +320,10 @@ def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
     table = {
         "head": {"prompts": [{"provider": "openai:small", "raw": "Say {{x}}", "label": "Say {{x}}"}], "vars": ["x"]},
         "body": [
-            {
-                "vars": ["yes"],
-                "outputs": [cell],
-                "test": {"vars": {"x": "yes"}, "assert": [{"type": "equals", "value": "yes"}]},
-            }
+            {"vars": ["yes"], "outputs": [cell], "test": {"vars": {"x": "yes"}, "assert": [{"type": "equals", "value": "yes"}]}}
         ],
     }
-    document = {
-        "results": {"version": 2, "timestamp": "2024-05-01T10:00:00Z", "results": [], "stats": {}, "table": table}
-    }
+    document = {"results": {"version": 2, "timestamp": "2024-05-01T10:00:00Z", "results": [], "stats": {}, "table": table}}
     read = read_files(files.put(tmp_path / "old.json", document))
     assert read.counts == (1, 1, 1, 1)
     assert (read.responses[0].candidate, read.responses[0].content) == ("openai:small", "no")
@@ -349,9 +332,7 @@ def test_promptfoo_of_a_table_alone_is_read_too(tmp_path: Path) -> None:
 
 
 def test_promptfoo_of_a_newer_format_is_read_and_said_to_be_newer(tmp_path: Path) -> None:
-    read = read_files(
-        files.put(tmp_path / "r.json", files.promptfoo_document(files.promptfoo_result("p", "Oslo"), version=9))
-    )
+    read = read_files(files.put(tmp_path / "r.json", files.promptfoo_document(files.promptfoo_result("p", "Oslo"), version=9)))
     assert len(read.responses) == 1
     assert "version 9" in read.notes[0].what
 
@@ -485,9 +466,7 @@ def test_alpaca_annotations_are_preferences_that_wait(tmp_path: Path) -> None:
     read = read_files(files.alpaca(tmp_path))
     assert read.counts == (1, 3, 6, 3)
     assert [[grade.score for grade in one.grades] for one in read.assessments] == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
-    assert {(one.joint, one.by, one.judge) for one in read.assessments} == {
-        (True, GradedBy.MODEL, "alpaca_eval_gpt4_turbo_fn")
-    }
+    assert {(one.joint, one.by, one.judge) for one in read.assessments} == {(True, GradedBy.MODEL, "alpaca_eval_gpt4_turbo_fn")}
     assert {grade.criterion for one in read.assessments for grade in one.grades} == {"preference"}
 
 
@@ -570,9 +549,7 @@ def test_swe_bench_reports_of_instances_gather_into_one_run(tmp_path: Path) -> N
 def test_two_swe_bench_runs_keep_their_own_reports(tmp_path: Path) -> None:
     files.swe_bench(tmp_path)
     report = json.loads((tmp_path / "org__agent.run7.json").read_text())
-    files.put(
-        tmp_path / "org__agent.run8.json", {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []}
-    )
+    files.put(tmp_path / "org__agent.run8.json", {**report, "resolved_ids": report["submitted_ids"][:2], "unresolved_ids": []})
     read = read_files(tmp_path)
     assert read.counts == (2, 8, 8, 6)
     assert Counter(one.grades[0].score for one in read.assessments) == {1.0: 3, 0.0: 3}
@@ -583,9 +560,7 @@ def test_swe_bench_submission_is_read_with_its_predictions(tmp_path: Path) -> No
     home = tmp_path / "20260301_agent"
     (tmp_path / "other/predictions.jsonl").rename(files.put(home / "all_preds.jsonl", []))
     ids = [f"django__django-{number}" for number in (1, 2, 3, 4)]
-    report = files.put(
-        home / "results/results.json", {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]}
-    )
+    report = files.put(home / "results/results.json", {"no_generation": ids[2:3], "no_logs": ids[3:], "resolved": ids[:1]})
     read = read_files(home)
     assert {task: score for (task, _, _), score in read.scores("SWE-bench harness").items()} == {
         ids[0]: 1.0, ids[1]: 0.0, ids[2]: 0.0,
@@ -620,12 +595,7 @@ def test_harbor_jobs_are_one_run_with_trials_counted_by_task(tmp_path: Path) -> 
 
 
 def test_a_harbor_trial_that_was_rewarded_although_time_ran_out_counts(tmp_path: Path) -> None:
-    broke = {
-        "exception_type": "AgentTimeoutError",
-        "exception_message": "900 s",
-        "exception_traceback": "",
-        "occurred_at": "",
-    }
+    broke = {"exception_type": "AgentTimeoutError", "exception_message": "900 s", "exception_traceback": "", "occurred_at": ""}
     path = files.put(tmp_path / "t/result.json", files.harbor_trial("a", "a__1", 0.0, exception_info=broke))
     read = read_files(path)
     assert list(read.scores("verifier").values()) == [0.0]

@@ -16,13 +16,7 @@ DOCUMENT: JsonValue = {"out": [{"text": "first"}, {"text": "last", "a b": 1}], "
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        ("$", DOCUMENT),
-        ("$.out[0].text", "first"),
-        ("$['out'][-1]['a b']", 1),
-        ('$.out[1]["text"]', "last"),
-        ("$.n", None),
-    ],
+    [("$", DOCUMENT), ("$.out[0].text", "first"), ("$['out'][-1]['a b']", 1), ('$.out[1]["text"]', "last"), ("$.n", None)],
 )
 def test_a_path_names_one_value(path: str, value: JsonValue) -> None:
     assert value_at(DOCUMENT, path) == value

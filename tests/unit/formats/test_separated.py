@@ -11,10 +11,7 @@ from assay.formats.separated import separated_rows, sniff_delimiter
 
 def test_rows_carry_the_line_they_start_on() -> None:
     table = io.BytesIO(b'\xef\xbb\xbfid, text\na,"1\n\n2"\n\nb,caf\xc3\xa9\n')
-    assert list(separated_rows(table, delimiter=",")) == [
-        (2, {"id": "a", "text": "1\n\n2"}),
-        (6, {"id": "b", "text": "café"}),
-    ]
+    assert list(separated_rows(table, delimiter=",")) == [(2, {"id": "a", "text": "1\n\n2"}), (6, {"id": "b", "text": "café"})]
     assert not table.closed
 
 

@@ -105,6 +105,8 @@ def test_a_bad_address_and_an_unknown_provider_are_problems_too() -> None:
 
 
 def test_importing_the_directory_imports_neither_http_nor_prices() -> None:
-    program = "import sys, assay.providers.directory; print([m for m in ('aiohttp', 'genai_prices', 'yarl') if m in sys.modules])"
+    program = (
+        "import sys, assay.providers.directory; print([m for m in ('aiohttp', 'genai_prices', 'yarl') if m in sys.modules])"
+    )
     answered = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answered.stdout.strip() == "[]"

@@ -185,8 +185,7 @@ def test_an_error_inside_an_answer_has_a_status(error: object, status: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("status", "charged"),
-    [(400, False), (401, False), (429, False), (500, False), (503, False), (408, True), (504, True)],
+    ("status", "charged"), [(400, False), (401, False), (429, False), (500, False), (503, False), (408, True), (504, True)]
 )
 def test_only_a_proxy_that_gave_up_waiting_leaves_a_charge(status: int, charged: bool) -> None:
     assert complained(status, {"message": "no"}).charged is charged

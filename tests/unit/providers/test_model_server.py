@@ -60,9 +60,7 @@ def test_a_list_of_grades_has_one_for_every_label_and_criterion() -> None:
 def test_references_unions_and_constants_are_followed() -> None:
     schema = {
         **record(
-            a={"$ref": "#/$defs/score"},
-            b={"anyOf": [{"type": "null"}, {"const": "fixed"}]},
-            c={"type": ["string", "null"]},
+            a={"$ref": "#/$defs/score"}, b={"anyOf": [{"type": "null"}, {"const": "fixed"}]}, c={"type": ["string", "null"]}
         ),
         "$defs": {"score": SCORE},
     }

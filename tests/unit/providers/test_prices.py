@@ -14,9 +14,7 @@ def spec(provider: str, name: str, price: Price | None = None, context_tokens: i
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "openrouter"])
-@pytest.mark.parametrize(
-    "tokens", [(0, 0), (1000, 500), (150_000, 8000), (200_000, 1), (200_001, 1), (900_000, 70_000)]
-)
+@pytest.mark.parametrize("tokens", [(0, 0), (1000, 500), (150_000, 8000), (200_000, 1), (200_001, 1), (900_000, 70_000)])
 def test_every_listed_price_matches_the_price_library(provider: str, tokens: tuple[int, int]) -> None:
     import genai_prices
     from genai_prices.data_snapshot import get_snapshot

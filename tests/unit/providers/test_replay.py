@@ -31,9 +31,7 @@ def purpose(
     candidate: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Purpose:
-    return Purpose(
-        role=role, task=task, trial=trial, attempt=attempt, candidate=candidate, judge="j", labels=labels or {}
-    )
+    return Purpose(role=role, task=task, trial=trial, attempt=attempt, candidate=candidate, judge="j", labels=labels or {})
 
 
 def replay(*lines: object) -> Replay:

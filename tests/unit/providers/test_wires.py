@@ -23,9 +23,7 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["choices", "message", "content", "text", "usage", "type", "input", "delta", "finish_reason"]
-            ),
+            st.sampled_from(["choices", "message", "content", "text", "usage", "type", "input", "delta", "finish_reason"]),
             inner,
             max_size=4,
         )
@@ -81,11 +79,7 @@ class TestChatCompletions:
         ("payload", "kind", "fault"),
         [
             (chat(None), "empty", None),
-            (
-                chat({"content": None, "tool_calls": [{"function": {"arguments": "42"}}]}, finish="tool_calls"),
-                "empty",
-                None,
-            ),
+            (chat({"content": None, "tool_calls": [{"function": {"arguments": "42"}}]}, finish="tool_calls"), "empty", None),
             (chat(" \n"), "empty", None),
             (chat({"content": "", "reasoning_content": "long thoughts"}), "empty", None),
             (chat({"content": None, "refusal": "I will not."}), "refused", Fault.REFUSAL),
@@ -108,10 +102,7 @@ class TestChatCompletions:
         ("around", "usage"),
         [
             ({"usage": {"prompt_tokens": 3, "completion_tokens": 4}}, Usage(input_tokens=3, output_tokens=4)),
-            (
-                {"x_groq": {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}},
-                Usage(input_tokens=3, output_tokens=4),
-            ),
+            ({"x_groq": {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}}, Usage(input_tokens=3, output_tokens=4)),
             ({"usage": None}, Usage()),
             ({"usage": {"prompt_tokens": -1, "completion_tokens": True}}, Usage()),
             ({"usage": {"prompt_tokens": "3"}}, Usage()),
@@ -140,11 +131,7 @@ class TestMessages:
 
     def test_several_instructions_become_one(self) -> None:
         body = AnthropicMessages().body(
-            request(
-                Message(role="system", content="a"),
-                Message(role="user", content="q"),
-                Message(role="system", content="b"),
-            )
+            request(Message(role="system", content="a"), Message(role="user", content="q"), Message(role="system", content="b"))
         )
         assert body["system"] == "a\n\nb"
 
@@ -160,12 +147,7 @@ class TestMessages:
         assert outcome(AnthropicMessages(), payload, schema) == outcome_
 
     def test_cached_tokens_count_as_input(self) -> None:
-        usage = {
-            "input_tokens": 5,
-            "cache_read_input_tokens": 100,
-            "cache_creation_input_tokens": 20,
-            "output_tokens": 3,
-        }
+        usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 3}
         payload = {"content": [{"type": "text", "text": "42"}], "stop_reason": "end_turn", "usage": usage}
         completion = AnthropicMessages().read(payload, asked="m")
         assert completion.usage == Usage(input_tokens=125, output_tokens=3)

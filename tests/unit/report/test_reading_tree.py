@@ -95,9 +95,7 @@ def test_line_breaks_stay_unless_an_editor_wrapped_the_text() -> None:
     assert "br" not in tags_in(reading_tree(wrapped))
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 12_000, "*a " * 4_000, "$a" * 6_000, "![[]()" * 2_000, ">" * 12_000, "`" * 12_000]
-)
+@pytest.mark.parametrize("text", ["[" * 12_000, "*a " * 4_000, "$a" * 6_000, "![[]()" * 2_000, ">" * 12_000, "`" * 12_000])
 def test_hostile_repetition_takes_time_in_proportion(text: str) -> None:
     started = time.process_time()
     reading_tree(text[: len(text) // 4])
@@ -116,15 +114,7 @@ def test_marks_cover_code_in_units_of_the_browser() -> None:
 
 @pytest.mark.parametrize(
     ("language", "code"),
-    [
-        ("python", True),
-        ("C++", True),
-        ("sql", True),
-        ("", False),
-        ("markdown", False),
-        ("text", False),
-        ("german", False),
-    ],
+    [("python", True), ("C++", True), ("sql", True), ("", False), ("markdown", False), ("text", False), ("german", False)],
 )
 def test_languages_of_people_are_none_of_code(language: str, code: bool) -> None:
     assert is_code_language(language) is code

@@ -57,12 +57,9 @@ def a_table(cells: Cells, *, joint: bool = False, planned_tasks: int | None = No
     )
 
 
-def spread(
-    middle: float, tasks: int, *, by: float = 0.05, trials: int = 3, step: float = 0.01
-) -> dict[str, list[float]]:
+def spread(middle: float, tasks: int, *, by: float = 0.05, trials: int = 3, step: float = 0.01) -> dict[str, list[float]]:
     return {
-        f"t{t}": [min(max(middle + by * ((t % 3) - 1) + step * (k - 1), 0.0), 1.0) for k in range(trials)]
-        for t in range(tasks)
+        f"t{t}": [min(max(middle + by * ((t % 3) - 1) + step * (k - 1), 0.0), 1.0) for k in range(trials)] for t in range(tasks)
     }
 
 
@@ -125,9 +122,7 @@ def test_a_shown_difference_is_told_with_range_chance_and_tally() -> None:
     assert said.startswith("A is better than B by 6.0 points on tasks of this kind (95% range ")
     assert "If the two were equally good, a gap this large would appear in" in said
     assert said.endswith("A won 12, lost 0, tied 0 of 12 tasks.")
-    assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith(
-        "A is worse than B by 6.0 points"
-    )
+    assert wording.verdict(of(spread(0.78, 12), spread(0.84, 12, by=0.06))).startswith("A is worse than B by 6.0 points")
 
 
 def test_a_difference_on_few_tasks_is_not_carried_to_others() -> None:
@@ -150,9 +145,7 @@ def test_open_question_is_called_open_with_the_trials_needed() -> None:
 
 def test_equivalence_names_the_margin_that_was_set() -> None:
     said = wording.verdict(of(spread(0.8, 12), spread(0.8, 12, by=0.051), margin=0.03))
-    assert said == (
-        "A and B are practically equal on tasks of this kind: the difference lies within the margin of ±3 points."
-    )
+    assert said == ("A and B are practically equal on tasks of this kind: the difference lies within the margin of ±3 points.")
 
 
 def test_no_shared_task_is_no_comparison() -> None:
@@ -219,8 +212,7 @@ def test_a_plan_that_is_met_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usd", "words"),
-    [(0.0, "$0"), (0.00001, "less than $0.0001"), (0.0042, "$0.0042"), (12.3, "$12.30"), (1204.4, "$1,204")],
+    ("usd", "words"), [(0.0, "$0"), (0.00001, "less than $0.0001"), (0.0042, "$0.0042"), (12.3, "$12.30"), (1204.4, "$1,204")]
 )
 def test_money_is_told_as_it_is_spent(usd: float, words: str) -> None:
     assert wording.money(usd) == words
@@ -289,9 +281,7 @@ def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
         alpha=krippendorff_alpha(units, scores, tolerance=0.05, rng=np.random.default_rng(1)),
         icc=icc(units, raters, scores),
     )
-    assert re.match(
-        r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs", wording.agreement(found)
-    )
+    assert re.match(r"2 judges agree well \(alpha 1\.00, plausible range 0.99 to 1.00; 100% of pairs", wording.agreement(found))
 
 
 def test_coverage_gives_the_bracket() -> None:
@@ -313,9 +303,7 @@ def test_a_partial_review_gives_three_numbers_each_with_its_assumption() -> None
     task = np.repeat([f"t{i}" for i in range(8)], 3)
     judge = np.linspace(0.4, 0.9, 24)
     human = np.where(np.arange(24) % 2 == 0, judge - 0.05, np.nan)
-    found = PartlyReviewed(
-        vetted=alone(spread(0.6, 8)), review=partial_review(task, judge, human, random=False), n_waiting=12
-    )
+    found = PartlyReviewed(vetted=alone(spread(0.6, 8)), review=partial_review(task, judge, human, random=False), n_waiting=12)
     lines = wording.partly(found)
     assert lines[0] == "A: 12 trials await review"
     assert "the only result" in lines[1]
@@ -371,10 +359,7 @@ def test_whatever_the_scores_the_sentences_are_sound(
 
 def _every_task_alike(n_tasks: int, trials: int) -> ScoreTable:
     rows = [
-        (f"t{t}", name, k, score)
-        for name, score in (("ann", 0.9), ("bob", 0.4))
-        for t in range(n_tasks)
-        for k in range(trials)
+        (f"t{t}", name, k, score) for name, score in (("ann", 0.9), ("bob", 0.4)) for t in range(n_tasks) for k in range(trials)
     ]
     task, candidate, trial, score = (list(column) for column in zip(*rows, strict=True))
     return ScoreTable.from_columns(task=task, candidate=candidate, trial=trial, score=score)

@@ -104,9 +104,7 @@ def test_hostile_page_reaches_no_network_and_no_files(tmp_path: Path) -> None:
 @pytest.mark.slow
 @real
 @pytest.mark.parametrize(
-    "html",
-    ["<script>for(;;){}</script>", "<body><script>setTimeout(()=>{for(;;);},10)</script>"],
-    ids=["at once", "later"],
+    "html", ["<script>for(;;){}</script>", "<body><script>setTimeout(()=>{for(;;);},10)</script>"], ids=["at once", "later"]
 )
 def test_a_page_that_never_comes_to_rest_is_ended(html: str) -> None:
     answer = shot(html, limit_s=4.0)

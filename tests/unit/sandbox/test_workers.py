@@ -95,9 +95,7 @@ def test_a_child_has_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_worker_refuses_too_long_input() -> None:
-    too_long, fits = answers(
-        request("length", text="x" * (MAX_INPUT + 1)), request("length", text="é" * (MAX_INPUT // 2))
-    )
+    too_long, fits = answers(request("length", text="x" * (MAX_INPUT + 1)), request("length", text="é" * (MAX_INPUT // 2)))
     assert isinstance(too_long, Stopped)
     assert too_long.kind is StopKind.TOO_LONG
     assert fits == Returned(MAX_INPUT // 2)

@@ -21,9 +21,7 @@ CODE = {
 }
 LABELS = {"ada": "A", "bruno": "B"}
 RUBRIC = Rubric(criteria=(Criterion(name="integrity", weight=2.0), Criterion(name="fitness")))
-TASK = Task(
-    id="cache", thing="Cache", context="Keys expire; see `ttl_s`.", language="python", scoring=Scoring(method="judge")
-)
+TASK = Task(id="cache", thing="Cache", context="Keys expire; see `ttl_s`.", language="python", scoring=Scoring(method="judge"))
 JUDGE = JointJudge(JudgeSpec(name="judge", model=ModelSpec(provider="echo", name="")), RUBRIC)
 
 
@@ -45,9 +43,7 @@ def clean() -> dict[str, Any]:
 
 
 def assessed(reply: object, *, finish_reason: str = "stop") -> Assessment:
-    sitting = Sitting(
-        task=TASK, responses=tuple(Response(candidate=name, text=CODE[name]) for name in CODE), labels=LABELS
-    )
+    sitting = Sitting(task=TASK, responses=tuple(Response(candidate=name, text=CODE[name]) for name in CODE), labels=LABELS)
     text = reply if isinstance(reply, str) else json.dumps(reply)
     return JUDGE.read(sitting, (Reply(text=text, finish_reason=finish_reason),))
 

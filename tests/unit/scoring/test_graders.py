@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from assay.domain.isolation import IsolatedAnswer
 
 SCORING = Scoring(method="manners", options={"longest": 3}, plugin=True)
-TASK = Task(
-    id="a", thing="first", prompt=(Message(role="user", content="hi"),), expected="x", scoring=SCORING, tags=("t",)
-)
+TASK = Task(id="a", thing="first", prompt=(Message(role="user", content="hi"),), expected="x", scoring=SCORING, tags=("t",))
 SITTING = Sitting(task=TASK, responses=(Response(candidate="ann", text="hello"),))
 
 

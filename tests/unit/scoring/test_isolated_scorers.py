@@ -41,9 +41,7 @@ def sitting(response: str, expected: str = "5", method: str = "math", **scoring:
     return Sitting(task=task, responses=(Response(candidate="ada", text=response),)), how
 
 
-def assess(
-    pool: WorkerPool, response: str, expected: str = "5", method: str = "math", **scoring: object
-) -> float | None:
+def assess(pool: WorkerPool, response: str, expected: str = "5", method: str = "math", **scoring: object) -> float | None:
     """The score by way of the pool's children; raises Unscorable."""
     seat, _ = sitting(response, expected, method, **scoring)
     (evaluator,) = evaluators_for(seat.task, (), None)
@@ -126,9 +124,7 @@ def test_no_answer_holds_a_run_up(response: str) -> None:
     async def timed() -> tuple[float, tuple[Answer, ...]]:
         pool = WorkerPool(size=1)
         try:
-            await pool.call(
-                IsolatedRequest(function="same_answer", arguments={"given": "x", "wanted": "y+1"}, time_limit_s=60)
-            )
+            await pool.call(IsolatedRequest(function="same_answer", arguments={"given": "x", "wanted": "y+1"}, time_limit_s=60))
             began = time.perf_counter()
             asked = [request for request in evaluator.ask(seat) if isinstance(request, IsolatedRequest)]
             answers = tuple([await pool.call(request) for request in asked])

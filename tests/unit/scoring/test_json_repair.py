@@ -114,8 +114,7 @@ def test_several_documents_come_in_the_order_of_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['<think>maybe {"a": 1}</think>{"a": 2}', 'maybe {"a": 1}</think>\n{"a": 2}', '<Thinking>x {</Thinking>{"a": 2}'],
+    "text", ['<think>maybe {"a": 1}</think>{"a": 2}', 'maybe {"a": 1}</think>\n{"a": 2}', '<Thinking>x {</Thinking>{"a": 2}']
 )
 def test_thoughts_are_passed_over(text: str) -> None:
     assert [found.value for found in read_loosely(text).documents] == [{"a": 2}]

@@ -16,9 +16,7 @@ from assay.scoring.evaluators import evaluators_for
 from assay.scoring.pairwise import PairwiseJudge, meetings
 from assay.scoring.rubrics import QUALITY
 
-TASK = Task(
-    id="poem", thing="Poem", prompt=(Message(role="user", content="Write a poem."),), scoring=Scoring(method="judge")
-)
+TASK = Task(id="poem", thing="Poem", prompt=(Message(role="user", content="Write a poem."),), scoring=Scoring(method="judge"))
 SPEC = JudgeSpec(name="judge", model=ModelSpec(provider="openai", name="m"), mode=JudgeMode.PAIRWISE)
 LABELS = {"ada": "B", "bo": "A", "cy": "C"}
 

@@ -29,9 +29,7 @@ def an_assessment(*, ann: float = 0.9, bob: float = 0.3) -> Assessment:
         for name, score in (("ann", ann), ("bob", bob))
         for criterion in ("fit", "form")
     )
-    return Assessment(
-        grades=grades, scores={"ann": ann, "bob": bob}, weights={"fit": 1.0, "form": 1.0}, report="As said."
-    )
+    return Assessment(grades=grades, scores={"ann": ann, "bob": bob}, weights={"fit": 1.0, "form": 1.0}, report="As said.")
 
 
 CODE = "def ann(key):\n    self.lock.acquire()\n    return fetch_row(key)\n"
@@ -43,10 +41,7 @@ def a_source(**scores: float) -> DecidedAssessment:
     mine = an_assessment(**scores)
     reasons = {0.9: "It holds the lock.", 0.3: "It lets two in at once."}
     mine = replace(
-        mine,
-        grades=tuple(
-            replace(one, reason=reasons.get(one.score or 0, one.reason) + one.criterion) for one in mine.grades
-        ),
+        mine, grades=tuple(replace(one, reason=reasons.get(one.score or 0, one.reason) + one.criterion) for one in mine.grades)
     )
     return DecidedAssessment(assessment=mine, responses={"ann": CODE, "bob": CODE.replace("ann", "bob")}, other=other)
 

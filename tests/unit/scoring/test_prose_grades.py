@@ -45,9 +45,7 @@ def test_a_reply_that_is_cut_off_anywhere_says_nothing_that_was_not_meant(shape:
         except UnreadableReply:
             continue
         wrong = {
-            key: grade.score.raw
-            for key, grade in grades.items()
-            if grade.score and grade.score.raw not in (None, MEANT[key])
+            key: grade.score.raw for key, grade in grades.items() if grade.score and grade.score.raw not in (None, MEANT[key])
         }
         assert wrong == {}, ODD[shape][:end]
 
@@ -75,13 +73,7 @@ def test_a_lone_score_is_read_wherever_it_is_said(reply: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        "between 7 and 9",
-        "8-9",
-        "Style is 7/10 and depth is 9/10.",
-        "There are 3 bugs.",
-        "I cannot give a number from 0 to 10.",
-    ],
+    ["between 7 and 9", "8-9", "Style is 7/10 and depth is 9/10.", "There are 3 bugs.", "I cannot give a number from 0 to 10."],
 )
 def test_text_without_a_single_score_is_refused(reply: str) -> None:
     with pytest.raises(UnreadableReply):
@@ -114,9 +106,7 @@ def test_a_denied_word_is_refused() -> None:
 
 
 def test_a_number_that_counts_something_is_no_score() -> None:
-    reply = (
-        "Candidate A: 3 bugs found.\n- Integrity: 7\n- Clarity: 8.5\nCandidate B: 2 bugs.\n- Integrity: 3\n- Clarity: 4"
-    )
+    reply = "Candidate A: 3 bugs found.\n- Integrity: 7\n- Clarity: 8.5\nCandidate B: 2 bugs.\n- Integrity: 3\n- Clarity: 4"
     assert read(reply, RUBRIC, LABELS) == MEANT
 
 

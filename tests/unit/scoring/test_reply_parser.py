@@ -13,17 +13,13 @@ from assay.scoring.score_parsing import read_score
 
 RUBRIC = Rubric(criteria=(Criterion(name="integrity"), Criterion(name="data_flow")))
 LONE = Rubric(criteria=(Criterion(name="quality"),))
-YES_NO = Rubric(
-    criteria=(Criterion(name="complete", low=0, high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),)
-)
+YES_NO = Rubric(criteria=(Criterion(name="complete", low=0, high=1, labels=(("Yes", 1.0), ("Partial", 0.5), ("No", 0.0))),))
 LABELS = {"ada": "A", "bruno": "B"}
 
 FULL = {("ada", "integrity"): 8, ("ada", "data_flow"): 7, ("bruno", "integrity"): 5, ("bruno", "data_flow"): 4}
 
 
-def scores(
-    text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUBRIC
-) -> dict[tuple[str, str], float | None]:
+def scores(text: str, labels: dict[str, str] | None = None, rubric: Rubric = RUBRIC) -> dict[tuple[str, str], float | None]:
     grades = read_grading(text, labels=labels or LABELS, rubric=rubric).grades
     return {key: grade.score.raw if grade.score else None for key, grade in grades.items()}
 
@@ -31,12 +27,7 @@ def scores(
 @pytest.mark.parametrize(
     "document",
     [
-        {
-            "candidates": {
-                "A": {"integrity": {"score": 8}, "data_flow": {"score": 7}},
-                "B": {"integrity": 5, "data_flow": 4},
-            }
-        },
+        {"candidates": {"A": {"integrity": {"score": 8}, "data_flow": {"score": 7}}, "B": {"integrity": 5, "data_flow": 4}}},
         {"A": {"Integrity": 8, "Data Flow": "7"}, "B": {"INTEGRITY": "5/10", "data-flow": "40%"}},
         {"Candidate A": {"integrity": 8, "dataFlow": 7}, "candidate_b": {"integrity": 5, "data_flow": 4}},
         {"integrity": {"A": 8, "B": 5}, "data_flow": {"A": {"rating": 7}, "B": {"value": 4}}},
@@ -57,10 +48,7 @@ def scores(
         {"candidates": [{"id": "A", "integrity": 8, "data_flow": 7}, {"id": "B", "integrity": 5, "data_flow": 4}]},
         {
             "candidates": [
-                {
-                    "name": "Candidate A",
-                    "grades": [{"name": "integrity", "score": 8}, {"name": "data_flow", "points": 7}],
-                },
+                {"name": "Candidate A", "grades": [{"name": "integrity", "score": 8}, {"name": "data_flow", "points": 7}]},
                 {"name": "bruno", "grades": [{"name": "integrity", "score": 5}, {"name": "data_flow", "points": 4}]},
             ]
         },
@@ -87,9 +75,7 @@ def test_every_shape_is_the_same_grading(document: object) -> None:
 
 
 def test_documents_about_one_candidate_each_belong_together() -> None:
-    text = (
-        '### A\n```json\n{"A": {"integrity": 8, "data_flow": 7}}\n```\n### B\n{"B": {"integrity": 5, "data_flow": 4}}'
-    )
+    text = '### A\n```json\n{"A": {"integrity": 8, "data_flow": 7}}\n```\n### B\n{"B": {"integrity": 5, "data_flow": 4}}'
     assert scores(text) == FULL
 
 
@@ -100,7 +86,9 @@ def test_the_final_grading_outdoes_a_draft() -> None:
 
 
 def test_reason_evidence_and_confidence_come_along_under_any_name() -> None:
-    text = '{"A": {"integrity": {"Rating": 8, "Justification": " why ", "Quotes": ["x", {"text": "y = 2"}], "confidence": "80%"}}}'
+    text = (
+        '{"A": {"integrity": {"Rating": 8, "Justification": " why ", "Quotes": ["x", {"text": "y = 2"}], "confidence": "80%"}}}'
+    )
     grade = read_grading(text, labels=LABELS, rubric=RUBRIC).grades["ada", "integrity"]
     assert (grade.reason, grade.evidence, grade.confidence) == ("why", ("x", "y = 2"), 0.8)
 
@@ -143,9 +131,7 @@ def test_a_written_label_never_means_a_name_that_reads_like_it() -> None:
     assert scored == {"Candidate B": 8, "Candidate A": 3}
 
 
-@pytest.mark.parametrize(
-    "wrapper", ["candidates", "CANDIDATES", "Candidates", "responses", "OPTIONS", "models", "solutions"]
-)
+@pytest.mark.parametrize("wrapper", ["candidates", "CANDIDATES", "Candidates", "responses", "OPTIONS", "models", "solutions"])
 def test_a_plural_is_a_wrapper_and_no_candidate(wrapper: str) -> None:
     text = json.dumps({wrapper: {"A": {"integrity": 8, "data_flow": 7}, "B": {"integrity": 5, "data_flow": 4}}})
     reading = read_grading(text, labels=LABELS, rubric=RUBRIC)

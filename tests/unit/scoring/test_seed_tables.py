@@ -134,9 +134,7 @@ def test_a_verification_stands_beside_the_score(score: float | None, verified: b
 
 
 def test_a_structure_is_read_from_fences_and_other_spellings() -> None:
-    text = (
-        'Here it is:\n```json\n{"Steps": ["a", 2], "Final Answer": "\\\\(60\\\\)", "format_notes": null, "x": 1}\n```'
-    )
+    text = 'Here it is:\n```json\n{"Steps": ["a", 2], "Final Answer": "\\\\(60\\\\)", "format_notes": null, "x": 1}\n```'
     structure = read_structure(Reply(text=text))
     assert (structure.steps, structure.final_answer, structure.format_notes) == (("a", "2"), "\\(60\\)", "")
     with pytest.raises(UnreadableReply):

@@ -35,17 +35,11 @@ def test_weights_of_the_worked_example_give_its_score() -> None:
         EvaluatorSpec(name="lint", weight=0.3, options={"issues": r"Found (\d+)", "worst": 20}),
     )
     commands = tuple(CheckCommand(kind=each.name, command=f"run {each.name}") for each in evaluators)
-    report = WorkspaceReport(
-        outcomes=(outcome("build", 0), outcome("typecheck", 1, "2 errors"), outcome("lint", 1, "Found 5"))
-    )
+    report = WorkspaceReport(outcomes=(outcome("build", 0), outcome("typecheck", 1, "2 errors"), outcome("lint", 1, "Found 5")))
     task = Task(id="s/L0", thing="s", scoring=SCORING, scenario=scenario(*evaluators, commands=commands))
     response = Response(candidate="agent", text=report.to_text())
     assessment = WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(response,)), ())
-    assert {grade.criterion: grade.score for grade in assessment.grades} == {
-        "build": 1.0,
-        "typecheck": 0.8,
-        "lint": 0.75,
-    }
+    assert {grade.criterion: grade.score for grade in assessment.grades} == {"build": 1.0, "typecheck": 0.8, "lint": 0.75}
     assert assessment.scores["agent"] == pytest.approx(0.865)  # 0.85 would be the mean without weights
     assert task.scenario is not None
     assert succeeded(task.scenario, report, assessment.scores["agent"]) is True
@@ -57,12 +51,7 @@ def test_weights_of_the_worked_example_give_its_score() -> None:
 
 def test_response_without_a_report_is_unscorable() -> None:
     task = Task(id="s/L0", thing="s", scoring=SCORING, scenario=scenario(EvaluatorSpec(name="test")))
-    for text in (
-        "",
-        "Done!",
-        '{"format":"assay.workspace-report/1"',
-        '{"format":"assay.workspace-report/1","steps":7}',
-    ):
+    for text in ("", "Done!", '{"format":"assay.workspace-report/1"', '{"format":"assay.workspace-report/1","steps":7}'):
         with pytest.raises(Unscorable, match="not the report"):
             WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(Response(candidate="a", text=text),)), ())
 

@@ -17,13 +17,7 @@ from assay.statistics.superiority import superiority
 def table_of(means: Any, family: Any, *, n_trials: int = 2, **more: Any) -> st.ScoreTable:
     """Scores of candidates A, B, … (rows of `means`) on tasks with these families; trials scatter by ±0.01."""
     rows = [
-        (
-            f"t{task:02}",
-            "ABCDE"[who],
-            trial,
-            float(means[who][task]) + 0.01 * (trial - (n_trials - 1) / 2),
-            family[task],
-        )
+        (f"t{task:02}", "ABCDE"[who], trial, float(means[who][task]) + 0.01 * (trial - (n_trials - 1) / 2), family[task])
         for who in range(len(means))
         for task in range(len(family))
         for trial in range(n_trials)
@@ -216,9 +210,7 @@ def vars_of(design: st.DesignVariances) -> dict[str, Any]:
 
 def test_two_families_of_one_task_name_the_row() -> None:
     with pytest.raises(ValueError, match=r"row 1 .*family 'b' differs from 'a'"):
-        st.ScoreTable.from_columns(
-            task=["t", "t"], candidate=["A", "B"], trial=[1, 1], score=[0.1, 0.2], family=["a", "b"]
-        )
+        st.ScoreTable.from_columns(task=["t", "t"], candidate=["A", "B"], trial=[1, 1], score=[0.1, 0.2], family=["a", "b"])
 
 
 def test_kept_cells_carry_families() -> None:
@@ -226,12 +218,7 @@ def test_kept_cells_carry_families() -> None:
     table = table_of(means, family)
     assert repr(st.report(st.kept_cells(table))) == repr(st.report(table))
     cells = st.Cells.from_codes(
-        table.task_codes,
-        table.candidate_codes,
-        table.score,
-        n_tasks=24,
-        n_candidates=3,
-        family=np.repeat(np.arange(8), 3),
+        table.task_codes, table.candidate_codes, table.score, n_tasks=24, n_candidates=3, family=np.repeat(np.arange(8), 3)
     )
     assert st.compare(cells, 0, 1).p_value == pytest.approx(st.compare(table, "A", "B").p_value)
 

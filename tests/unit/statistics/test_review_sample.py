@@ -24,9 +24,7 @@ def one_trial_each(n_tasks: int = 60, *, seed: int = 5) -> tuple[np.ndarray, np.
 
 def parts_of(judge: np.ndarray, human: np.ndarray, sampled: np.ndarray, kept: np.ndarray | None = None) -> Influence:
     n = judge.shape[-1]
-    return influence(
-        judge, human, sampled, sampled if kept is None else kept & sampled, np.ones(n), np.arange(n), n_units=n
-    )
+    return influence(judge, human, sampled, sampled if kept is None else kept & sampled, np.ones(n), np.arange(n), n_units=n)
 
 
 def test_tasks_that_nobody_reviewed_narrow_the_range() -> None:
@@ -170,7 +168,5 @@ def test_strata_with_different_shares_do_not_bias() -> None:
     human = judge - np.where(stratum == 0, 0.2, 0.0)
     order = rng.random((500, 80))
     sampled = np.concatenate([order[:, :40].argsort(axis=1) < 20, order[:, 40:].argsort(axis=1) < 6], axis=1)
-    parts = influence(
-        judge, human, sampled, sampled, np.ones(80), np.arange(80), n_units=80, stratum=stratum.astype(np.int64)
-    )
+    parts = influence(judge, human, sampled, sampled, np.ones(80), np.arange(80), n_units=80, stratum=stratum.astype(np.int64))
     assert sampled_mean(parts).estimate.mean() == pytest.approx(0.5, abs=0.005)

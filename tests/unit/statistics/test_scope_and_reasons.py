@@ -114,9 +114,7 @@ def test_different_tasks_are_never_compared() -> None:
 
 
 def test_repeated_judge_calls_are_one_trial() -> None:
-    scores = ScoreTable.from_columns(
-        task=["t"] * 4, candidate=["A"] * 4, trial=[1, 1, 2, 2], score=[0.5, 0.7, 0.8, 0.8]
-    )
+    scores = ScoreTable.from_columns(task=["t"] * 4, candidate=["A"] * 4, trial=[1, 1, 2, 2], score=[0.5, 0.7, 0.8, 0.8])
     found = estimate(scores, "A")
     assert found.n_trials == 2
     assert found.mean == pytest.approx(0.7)

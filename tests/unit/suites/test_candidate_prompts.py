@@ -22,9 +22,7 @@ def over_table(folder: Path, prompt: str, table: str, tasks: str = "", name: str
     (folder / name).write_text(table, "utf-8")
     path = folder / "suite.yaml"
     tasks = tasks or f"{{file: {name}, map: {{id: id, expected: answer}}}}"
-    path.write_text(
-        f"{SUITE}candidates:\n  - {{name: own, model: echo, prompt: '{prompt}'}}\ntasks: {tasks}\n", "utf-8"
-    )
+    path.write_text(f"{SUITE}candidates:\n  - {{name: own, model: echo, prompt: '{prompt}'}}\ntasks: {tasks}\n", "utf-8")
     return path
 
 
@@ -60,18 +58,14 @@ def test_rows_that_are_tasks_may_have_columns_for_a_prompt(tmp_path: Path) -> No
 
 def test_nested_rows_and_other_values_are_shown_as_json(tmp_path: Path) -> None:
     rows = '{"id": "a", "answer": "x", "in": {"q": "why", "n": [1, true]}, "k": 0.10}\n'
-    path = over_table(
-        tmp_path, "{{in.q}} {{in.n}} {{k}}", rows, "{file: r.jsonl, map: {id: id, expected: answer}}", "r.jsonl"
-    )
+    path = over_table(tmp_path, "{{in.q}} {{in.n}} {{k}}", rows, "{file: r.jsonl, map: {id: id, expected: answer}}", "r.jsonl")
     assert [last(one) for one in sent(load_suite(path))] == ["why [1, true] 0.1"]
 
 
 def test_a_missing_column_is_named_with_its_row(tmp_path: Path) -> None:
     over_table(tmp_path, "{{qestion}}", "id,question,answer\na,1+1?,2\nb,2+2?,4\n")
     text = problems(tmp_path)
-    assert (
-        "rows.csv:2: has no column 'qestion', which a prompt of candidate 'own' names. Did you mean 'question'?" in text
-    )
+    assert "rows.csv:2: has no column 'qestion', which a prompt of candidate 'own' names. Did you mean 'question'?" in text
     assert "rows.csv:3" not in text, "all rows of a table have the same columns"
     rows = '{"id": "a", "q": "1", "answer": "1"}\n{"id": "b", "answer": "2"}\n'
     over_table(tmp_path, "{{q}}", rows, "{file: r.jsonl, map: {id: id, expected: answer}}", "r.jsonl")
@@ -80,9 +74,7 @@ def test_a_missing_column_is_named_with_its_row(tmp_path: Path) -> None:
 
 def test_a_row_that_asks_nothing_is_named(tmp_path: Path) -> None:
     over_table(tmp_path, "Q: {{question}}", "id,question,answer\na,1+1?,2\nb, ,4\n")
-    assert "rows.csv:3: has nothing in 'question', so the prompt of candidate 'own' would ask nothing." in problems(
-        tmp_path
-    )
+    assert "rows.csv:3: has nothing in 'question', so the prompt of candidate 'own' would ask nothing." in problems(tmp_path)
 
 
 def test_columns_of_a_written_task_and_its_own_keys(load: Load) -> None:

@@ -29,15 +29,12 @@ def test_a_reply_cannot_forge_a_turn() -> None:
 
 
 def test_a_text_without_headings_is_one_reply() -> None:
-    assert replies_of("Just an answer.\n\n## Turn 1 · user\n\nquoted") == (
-        "Just an answer.\n\n## Turn 1 · user\n\nquoted",
-    )
+    assert replies_of("Just an answer.\n\n## Turn 1 · user\n\nquoted") == ("Just an answer.\n\n## Turn 1 · user\n\nquoted",)
 
 
 def test_turns_follow_the_prompt_or_begin_the_task(load: Load) -> None:
     suite = load(
-        HEAD
-        + "tasks:\n  - {id: a, prompt: One?, expected: x, grade_by: turn, turns: [Two?, {content: Three?, expected: 3}]}\n"
+        HEAD + "tasks:\n  - {id: a, prompt: One?, expected: x, grade_by: turn, turns: [Two?, {content: Three?, expected: 3}]}\n"
         "  - {id: b, expected: x, turns: [One?, Two?]}\n  - {id: c, prompt: One?, expected: x}\n"
     )
     a, b, c = suite.tasks

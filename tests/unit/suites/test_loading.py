@@ -91,11 +91,7 @@ def test_candidates_are_models_with_their_settings(full: Suite) -> None:
 
 def test_the_judge_brings_its_prompt_and_mode(full: Suite) -> None:
     (judge,) = full.judges
-    assert (judge.name, judge.mode, judge.parameters.temperature) == (
-        "anthropic/claude-sonnet-4-5",
-        JudgeMode.EACH,
-        0.2,
-    )
+    assert (judge.name, judge.mode, judge.parameters.temperature) == ("anthropic/claude-sonnet-4-5", JudgeMode.EACH, 0.2)
     assert (judge.prompt, judge.prompt_path) == ("Judge {{candidates}}.", "prompts/judge.md")
 
 
@@ -274,10 +270,7 @@ def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
         ("tasks: [{id: a, score: exact, expected: x}]", "The suite names no model to answer it"),
         ("tasks: [{id: a, score: exact, expected: x, weight: true, snippets: {p: x}}]", "is true, expected a number"),
         ("trials: 0\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 0, expected a whole number"),
-        (
-            "trials: 2.5\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]",
-            "is 2.5, expected a whole number",
-        ),
+        ("trials: 2.5\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 2.5, expected a whole number"),
         ("name: true\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "Put it in quotes"),
         ("tasks: [{id: a, score: exact, expected: x, prompt: [], snippets: {p: x}}]", "is an empty list"),
         (
@@ -320,9 +313,7 @@ def test_names_that_mislead_are_refused(load: Load, name: str) -> None:
 
 
 def test_empty_words_are_absent_ones(load: Load) -> None:
-    (task,) = load(
-        "tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]"
-    ).tasks
+    (task,) = load("tasks: [{id: a, thing: '', language: '', context: '', expected: x, score: exact, snippets: {p: x}}]").tasks
     assert (task.thing, task.language, task.context) == ("a", "", "")
 
 
@@ -344,11 +335,7 @@ def test_an_unknown_rubric_gets_a_hint(load: Load) -> None:
 def test_a_judge_has_a_persona_and_a_prompt_in_the_suite(load: Load) -> None:
     judge = '{model: openai/gpt-4o, mode: each, persona: You are strict., prompt: "Grade {{candidates}} by {{rubric}}"}'
     (spec,) = load(f"{ASKED}judge: {judge}").judges
-    assert (spec.persona, spec.prompt, spec.prompt_path) == (
-        "You are strict.",
-        "Grade {{candidates}} by {{rubric}}",
-        None,
-    )
+    assert (spec.persona, spec.prompt, spec.prompt_path) == ("You are strict.", "Grade {{candidates}} by {{rubric}}", None)
 
 
 def test_a_prompt_in_the_suite_must_show_the_work(tmp_path: Path) -> None:

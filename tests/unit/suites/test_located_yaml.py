@@ -108,8 +108,7 @@ def test_hostile_yaml_is_unreadable_and_nothing_else(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[" * 100_000, "[" * 90 + "]" * 90, '{"a": ' * 100_000, "[1" + "0" * 5000 + "]", "{,}", '{"a"}', "[1] 2", ""],
+    "text", ["[" * 100_000, "[" * 90 + "]" * 90, '{"a": ' * 100_000, "[1" + "0" * 5000 + "]", "{,}", '{"a"}', "[1] 2", ""]
 )
 def test_hostile_json_is_unreadable_and_nothing_else(text: str) -> None:
     with pytest.raises(UnreadableText):

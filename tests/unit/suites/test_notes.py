@@ -29,9 +29,7 @@ def test_gaps_are_named(load: Load) -> None:
 
 def test_few_judged_trials_are_named_unless_the_command_asks_for_more(load: Load) -> None:
     suite = load(SUITE.replace("TRIALS", "2"))
-    assert "With fewer than 3 trials, nothing shows how much the judge's grades vary: auth, cache, queue." in notes_on(
-        suite
-    )
+    assert "With fewer than 3 trials, nothing shows how much the judge's grades vary: auth, cache, queue." in notes_on(suite)
     assert not any("fewer than 3" in note for note in notes_on(suite, trials=5))
 
 

@@ -91,10 +91,7 @@ def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_fa
         ({"name": "c", "command": ["{{prompt}}"]}, "expected the name of a program."),
         ({"name": "c", "command": {"run": ["cat"], "response": "$..a"}}, "is '$..a': '..a' is neither .name"),
         ({"name": "c", "command": {"run": ["cat"], "stdin": "xml"}}, "expected text, json or none."),
-        (
-            {"name": "c", "http": {"url": "ftp://x", "body": "{{prompt}}"}},
-            "expected an address that starts with http://",
-        ),
+        ({"name": "c", "http": {"url": "ftp://x", "body": "{{prompt}}"}}, "expected an address that starts with http://"),
         ({"name": "c", "http": {"url": "https://x.org/", "body": "hello"}}, 'body: {question: "{{prompt}}"}'),
         (
             {"name": "c", "http": {"url": "https://x.org/{{prompt}}", "headers": {"Authorization": "Bearer k"}}},
@@ -104,18 +101,9 @@ def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_fa
         ({"python": "app.py:answer"}, "Give the candidate a name."),
         ({"name": "c", "python": "app.py:answer", "command": ["cat"]}, "is given together with `python`"),
         ({"name": "c", "python": "app.py:answer", "model": "echo"}, "is given together with `python`"),
-        (
-            {"name": "c", "command": ["cat"], "base_url": "http://x"},
-            "describes a model, but the candidate is `command`",
-        ),
-        (
-            {"name": "c", "model": "echo", "timeout": 3},
-            "describes a program; add `python`, `agent`, `command` or `http`.",
-        ),
-        (
-            {"name": "c", "command": ["cat", "{{topic}}"]},
-            "has no column 'topic', which a prompt of candidate 'c' names.",
-        ),
+        ({"name": "c", "command": ["cat"], "base_url": "http://x"}, "describes a model, but the candidate is `command`"),
+        ({"name": "c", "model": "echo", "timeout": 3}, "describes a program; add `python`, `agent`, `command` or `http`."),
+        ({"name": "c", "command": ["cat", "{{topic}}"]}, "has no column 'topic', which a prompt of candidate 'c' names."),
         ({"name": "c", "command": ["cat", "{{expected}}"]}, "the right answer, which a candidate must not see."),
     ],
 )

@@ -105,8 +105,7 @@ def test_a_thousand_things_load_in_two_seconds(tmp_path: Path) -> None:
     code = "def f(x):\n    return 'é' + x\n" * 350
     path = tmp_path / "big.json"
     things = [
-        thing(f"Thing {n}", snippets=[{"name": "a", "content": code}, {"name": "b", "content": code}])
-        for n in range(1000)
+        thing(f"Thing {n}", snippets=[{"name": "a", "content": code}, {"name": "b", "content": code}]) for n in range(1000)
     ]
     path.write_text(json.dumps(things))
     started = time.process_time()

@@ -23,9 +23,7 @@ ROWS = [
 MAP = "{id: custom_id, prompt: body.messages, expected: answer, tags: tags, weight: weight}"
 
 
-def suite_over(
-    tmp_path: Path, name: str, content: str, tasks: str, head: str = "candidates: [echo]\nscore: exact"
-) -> Path:
+def suite_over(tmp_path: Path, name: str, content: str, tasks: str, head: str = "candidates: [echo]\nscore: exact") -> Path:
     (tmp_path / name).write_text(content, "utf-8")
     path = tmp_path / "suite.yaml"
     path.write_text(f"{head}\ntasks: {tasks}\n")
@@ -154,9 +152,7 @@ def test_tasks_of_a_large_file_do_not_pile_up(tmp_path: Path, monkeypatch: pytes
 
     def rows(count: int) -> Path:
         (tmp_path / "t.jsonl").write_text(
-            "".join(
-                f'{{"id": "task-{n}", "prompt": "{n:>250} plus {n}?", "expected": {2 * n}}}\n' for n in range(count)
-            )
+            "".join(f'{{"id": "task-{n}", "prompt": "{n:>250} plus {n}?", "expected": {2 * n}}}\n' for n in range(count))
         )
         path = tmp_path / "suite.yaml"
         path.write_text("candidates: [echo]\nscore: exact\ntasks: {file: t.jsonl}\n")

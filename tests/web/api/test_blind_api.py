@@ -84,16 +84,7 @@ def figures(document: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(document, dict):
         for key, value in document.items():
             small = not isinstance(value, float) or value <= 1  # more than that counts something
-            if small and key in {
-                "score",
-                "scores",
-                "grades",
-                "raw_score",
-                "aggregated_score",
-                "avgScore",
-                "mean",
-                "report",
-            }:
+            if small and key in {"score", "scores", "grades", "raw_score", "aggregated_score", "avgScore", "mean", "report"}:
                 yield key, value
             yield from figures(value)
 
@@ -158,14 +149,7 @@ def test_refusals_speak_of_candidates_as_the_page_does(client: TestClient, works
     criterion = client.get(f"/api/assessments/{item}").json()["criteria"][0]["name"]
 
     def refused(corrections: list[dict[str, Any]]) -> str:
-        said = {
-            "key": "k" * 10,
-            "id": item,
-            "verb": "correct",
-            "reviewer": "ann",
-            "reason": "why",
-            "corrections": corrections,
-        }
+        said = {"key": "k" * 10, "id": item, "verb": "correct", "reviewer": "ann", "reason": "why", "corrections": corrections}
         result = client.post("/api/decisions", json={"decisions": [said]}).json()["results"][0]
         assert result["ok"] is False
         assert not any(name in json.dumps(result) for name in NAMES)
@@ -176,9 +160,7 @@ def test_refusals_speak_of_candidates_as_the_page_does(client: TestClient, works
     assert both == f"Candidate A is corrected both as a whole and on {criterion}."
 
 
-def test_failing_judge_is_not_named_to_a_blind_reviewer(
-    client: TestClient, workspace: Workspace, server: ModelServer
-) -> None:
+def test_failing_judge_is_not_named_to_a_blind_reviewer(client: TestClient, workspace: Workspace, server: ModelServer) -> None:
     waiting(client)
     (key, _) = pending_keys(workspace)
     server.script([Mishap.HTTP_400])

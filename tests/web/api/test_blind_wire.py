@@ -111,14 +111,11 @@ def test_no_address_tells_a_reviewer_a_score_or_a_name_while_items_wait(waiting:
         assert {f"{kind}/{sealed[0]}" for kind in ("/assessments", "/api/assessments")} <= answered
         assert not any(path.endswith("/a1") for path in answered), "a reviewer opens only what the queue handed out"
         assert not any(
-            path.startswith(("/runs", "/results", "/statistics", "/registry", "/compare", "/arena"))
-            for path in answered
+            path.startswith(("/runs", "/results", "/statistics", "/registry", "/compare", "/arena")) for path in answered
         )
 
 
-@pytest.mark.parametrize(
-    "path", ["/review?judge=replay/judge", f"/review?task={NAMES[0]}", "/review.json?task=gate-11"]
-)
+@pytest.mark.parametrize("path", ["/review?judge=replay/judge", f"/review?task={NAMES[0]}", "/review.json?task=gate-11"])
 def test_no_error_suggests_a_name_to_a_reviewer(waiting: Path, tmp_path: Path, path: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(waiting, folder)

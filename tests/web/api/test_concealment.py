@@ -125,9 +125,7 @@ def test_second_reviewer_may_treat_a_check_like_a_real_item(served: Served) -> N
         shapes.append((sorted(seen), seen["state"], done["state"], undone["state"]))
     assert shapes[0] == shapes[1]
     with Workspace.open(served.folder, environment={}) as workspace:
-        assert not workspace.observations.read(kinds=(ObservationKind.CHECK,), reviewer="bob"), (
-            "it measures nobody else"
-        )
+        assert not workspace.observations.read(kinds=(ObservationKind.CHECK,), reviewer="bob"), "it measures nobody else"
 
 
 def test_a_check_lies_on_one_desk_at_a_time_like_any_item(served: Served) -> None:

@@ -90,13 +90,7 @@ class Desk:
         )
 
     def again(self, item: str, attempt: int = 1, n: object = 0) -> dict[str, Any]:
-        wish = {
-            "key": f"again-{item}-{attempt}-{n}",
-            "id": item,
-            "attempt": attempt,
-            "reason": "why",
-            "reviewer": "ann",
-        }
+        wish = {"key": f"again-{item}-{attempt}-{n}", "id": item, "attempt": attempt, "reason": "why", "reviewer": "ann"}
         last: dict[str, Any] = {}
 
         def ended() -> bool:

@@ -108,9 +108,7 @@ def test_plants_come_among_the_items_and_never_count(served: Served) -> None:
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     told = asked(served, "/reviewers/ann/checks.json")["checks"]
     assert ann["catch_rate"]["n"] + ann["false_alarms"]["n"] == len(told)
-    assert len(plants) - 1 <= len(told) <= len(plants), (
-        "one that was on the desk as nothing else waited measures nothing"
-    )
+    assert len(plants) - 1 <= len(told) <= len(plants), "one that was on the desk as nothing else waited measures nothing"
     assert ann["sensitivity"]["value"] is None
     assert ann["sensitivity"]["reason"] in ("fewer_than_20", "nothing_yet")
     assert {one["id"] for one in told} <= real
@@ -287,9 +285,7 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
         assert "disputed" in said["error"]["problem"]
         assert "/adjudication" in said["error"]["remedy"]
     switch(served.folder, second=0.0)
-    assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], (
-        "whatever the protocol is now"
-    )
+    assert "disputed" in decide(served, "a1", "approve", as_="cleo", n=3)["error"]["problem"], "whatever the protocol is now"
     with pytest.raises(urllib.error.HTTPError) as refused:
         asked(served, "/api/rerun", {"key": "r" * 10, "id": "a1", "attempt": 1, "reason": "why", "reviewer": "bob"})
     assert refused.value.code == 409
@@ -402,9 +398,7 @@ def test_first_of_two_opinions_changes_no_figure(served: Served) -> None:
     decide(served, "a1", "approve")
     assert asked(served, "/reviewers.json", as_="bob")["reviewers"] == []
     decide(served, "a1", "approve", as_="bob")
-    eventually(
-        lambda: [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1], within_s=20
-    )
+    eventually(lambda: [one["decisions"] for one in asked(served, "/reviewers.json")["reviewers"]] == [1, 1], within_s=20)
 
 
 def test_statistics_include_a_run_under_review_with_planted_checks(served: Served) -> None:

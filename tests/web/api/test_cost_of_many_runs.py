@@ -81,9 +81,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_summarises_no_more_runs_than_it_shows(
-    client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_summarises_no_more_runs_than_it_shows(client: TestClient, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     summaries = Counted(run_summaries.__dict__["RunSummary"])
     monkeypatch.setattr(run_summaries, "RunSummary", summaries)
     statements: list[str] = []
@@ -100,9 +98,7 @@ def test_a_page_summarises_no_more_runs_than_it_shows(
     assert len(statements) <= PAGES[path]
 
 
-def test_first_queue_visit_reads_no_plan_of_a_fixed_order_run(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_queue_visit_reads_no_plan_of_a_fixed_order_run(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = Counted(codec.plan_record)
     monkeypatch.setattr("assay.store.queries.plans.plan_record", plans)
     assert len(client.get("/api/review/next?limit=5&desk=desk-first").json()["items"]) == 5

@@ -108,9 +108,7 @@ def test_a_rubric_with_rules_gives_a_verdict_with_its_number(client: TestClient,
     grade = {"evidence": [], "reason": "The result is off by six.", "score": "Partial"}
     server.answer = lambda call: json.dumps(
         {
-            "candidates": {
-                label: {"rigor": grade} for label in (call.schema or {})["properties"]["candidates"]["properties"]
-            },
+            "candidates": {label: {"rigor": grade} for label in (call.schema or {})["properties"]["candidates"]["properties"]},
             "report": "",
         }
     )
@@ -122,19 +120,13 @@ def test_a_rubric_with_rules_gives_a_verdict_with_its_number(client: TestClient,
 
 
 def test_bare_judge_names_and_the_rubric_come_from_settings(tmp_path: Path, server: ModelServer) -> None:
-    settings = {
-        "judge_names": {"o1": "openai/judge"},
-        "rubric": {"criteria": ["rigor"], "scores": {"Right": 1, "Wrong": 0}},
-    }
+    settings = {"judge_names": {"o1": "openai/judge"}, "rubric": {"criteria": ["rigor"], "scores": {"Right": 1, "Wrong": 0}}}
     (tmp_path / "assay.yaml").write_text(json.dumps(settings), "utf-8")
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
     server.answer = lambda call: json.dumps(
         {"candidates": {"A": {"rigor": {"evidence": [], "reason": "It follows.", "score": "Right"}}}, "report": ""}
     )
-    with (
-        Workspace.open(tmp_path, environment=environment) as opened,
-        TestClient(create_app(opened), base_url=HOME) as client,
-    ):
+    with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
         done = ended(client, submitted(client, {**RESPONSE, "judge_llm_model": "o1", "review": "none"}))
     assert (done["aggregated_score"], done["judge_llm_model"]) == ("Pass", "openai/judge")
     assert [*done["parsed_rubric_scores"]] == ["rigor"]
@@ -218,8 +210,7 @@ def test_it_is_stored_before_it_is_answered_and_known_to_every_process(
 def test_idempotency_key_gives_one_evaluation_and_one_content(client: TestClient, workspace: Workspace) -> None:
     found: list[str] = []
     threads = [
-        threading.Thread(target=lambda: found.append(submitted(client, THING, **{"Idempotency-Key": "k-1"})))
-        for _ in range(6)
+        threading.Thread(target=lambda: found.append(submitted(client, THING, **{"Idempotency-Key": "k-1"}))) for _ in range(6)
     ]
     for one in threads:
         one.start()
@@ -316,10 +307,7 @@ def test_local_only_refuses_before_anything_is_asked(tmp_path: Path) -> None:
 def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: ModelServer) -> None:
     prices = "{openai/judge: {input: 1000, output: 1000}}"
     environment = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url, "ASSAY_PRICES": prices}
-    with (
-        Workspace.open(tmp_path, environment=environment) as opened,
-        TestClient(create_app(opened), base_url=HOME) as client,
-    ):
+    with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
         found = ended(client, submitted(client, {**THING, "budget": 0.000001}))
     assert found["state"] == "failed"
     assert {one["fault"] for one in found["failures"]} == {"budget"}
@@ -332,22 +320,16 @@ def test_more_than_the_server_carries_out_at_once_wait_their_turn(client: TestCl
 
 
 @pytest.mark.parametrize(("read_only", "calls"), [(True, 0), (False, 1)])
-def test_a_new_server_goes_on_unless_it_only_reads(
-    tmp_path: Path, server: ModelServer, read_only: bool, calls: int
-) -> None:
+def test_a_new_server_goes_on_unless_it_only_reads(tmp_path: Path, server: ModelServer, read_only: bool, calls: int) -> None:
     environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
-    submission = evaluations.Submission(
-        thing="t", snippets=(("ann", "code"),), judges=("openai/judge",), mode="each", trials=1
-    )
+    submission = evaluations.Submission(thing="t", snippets=(("ann", "code"),), judges=("openai/judge",), mode="each", trials=1)
     with Workspace.open(tmp_path, environment=environment) as opened:
         accepted = evaluations.submit(opened, submission)
     with (
         Workspace.open(tmp_path, environment=environment, read_only=read_only) as opened,
         TestClient(create_app(opened), base_url=HOME) as client,
     ):
-        state = (
-            ended(client, accepted.evaluation_id)["state"] if calls else result(client, accepted.evaluation_id)["state"]
-        )
+        state = ended(client, accepted.evaluation_id)["state"] if calls else result(client, accepted.evaluation_id)["state"]
     assert (state == "pending") is read_only
     assert (len(server.calls) > 0) is bool(calls)
 
@@ -366,9 +348,7 @@ def test_after_a_kill_the_evaluation_goes_on_by_itself(tmp_path: Path) -> None:
             served.kill()
             served.start()
             assert posted(served, body, key="restart") == evaluation
-            eventually(
-                lambda: served.get(f"/get_evaluation_result/{evaluation}")["state"] == "needs_review", within_s=30
-            )
+            eventually(lambda: served.get(f"/get_evaluation_result/{evaluation}")["state"] == "needs_review", within_s=30)
             done = served.get(f"/get_evaluation_result/{evaluation}")
             assert (done["waiting"], done["trials"]["total"]) == (6, 6)
         finally:

@@ -61,9 +61,7 @@ def test_every_operation_has_a_description(described: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), CONTRACT)
-def test_contract_operations_have_schemas_failures_and_examples(
-    described: dict[str, Any], method: str, path: str
-) -> None:
+def test_contract_operations_have_schemas_failures_and_examples(described: dict[str, Any], method: str, path: str) -> None:
     one = described["paths"][path][method]
     good = one["responses"][CONTRACT[method, path]]["content"]["application/json"]["schema"]
     assert "$ref" in good
@@ -105,9 +103,7 @@ def test_answers_have_the_shape_that_is_described(client: TestClient) -> None:
         TypeAdapter(RunWithEvaluationsDocument).validate_python(client.get(f"/api/runs/{one}").json())
     TypeAdapter(BatchDocument).validate_python(client.get(f"/api/batches/{RUN['batchId']}").json())
     TypeAdapter(RefusalDocument).validate_python(client.get("/api/batches/nothing").json())
-    TypeAdapter(RefusalDocument).validate_python(
-        client.post("/submit_evaluation", json={**THING, "review": "x"}).json()
-    )
+    TypeAdapter(RefusalDocument).validate_python(client.post("/submit_evaluation", json={**THING, "review": "x"}).json())
 
 
 def test_the_docs_page_lists_every_endpoint_of_the_description(client: TestClient) -> None:

@@ -97,9 +97,7 @@ def test_no_drawn_request_is_answered_with_a_500(workspace: Workspace, client: T
             if case.media_type is not None and not isinstance(case.body, NotSet):
                 body = json.dumps(with_known(case.body, names, odd), default=str).encode()  # as a client would, escaped
             query = urlencode(with_known(case.query, names, odd if not body else None), doseq=True, errors="replace")
-            answer = client.request(
-                case.method, f"{path}?{query}", content=body, headers={"content-type": "application/json"}
-            )
+            answer = client.request(case.method, f"{path}?{query}", content=body, headers={"content-type": "application/json"})
             statuses.append(answer.status_code)
             assert answer.status_code < 500, (case.method, path, query, body, answer.text)
 

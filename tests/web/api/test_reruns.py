@@ -63,9 +63,7 @@ def test_decision_is_refused_while_another_reviewer_s_rerun_runs(
     assert decided(client, said["new_id"], reviewer="Bo", key="bo-approves-3")["ok"], "the new attempt is anybody's"
 
 
-def test_decision_is_refused_while_one_s_own_rerun_runs(
-    client: TestClient, workspace: Workspace, server: ModelServer
-) -> None:
+def test_decision_is_refused_while_one_s_own_rerun_runs(client: TestClient, workspace: Workspace, server: ModelServer) -> None:
     waiting(client)
     key, _ = pending_keys(workspace)
     item = shown_assessment(key)

@@ -15,8 +15,7 @@ from assay.domain.selection import Selection
 from assay.web.server import create_app
 
 REFUND = (
-    "Your lamp was delivered 12 days ago, which is within our 30 days, so we refund the full price. Please send it back. "
-    * 2
+    "Your lamp was delivered 12 days ago, which is within our 30 days, so we refund the full price. Please send it back. " * 2
 )
 CODE = "def slug(title):\n    return title.lower().replace(' ', '-')\n"
 
@@ -69,11 +68,7 @@ def test_a_wrong_criterion_of_pasted_texts_is_told_at_its_field(client: TestClie
 
 @pytest.mark.parametrize(
     ("text", "more", "default", "fitting"),
-    [
-        (REFUND, {}, "quality", "helpfulness"),
-        (CODE, {}, "quality", "code"),
-        (CODE, {"language": "python"}, "code", "code"),
-    ],
+    [(REFUND, {}, "quality", "helpfulness"), (CODE, {}, "quality", "code"), (CODE, {"language": "python"}, "code", "code")],
 )
 def test_a_set_without_a_rubric_gets_a_fitting_one(
     client: TestClient, tmp_path: Path, text: str, more: dict[str, str], default: str, fitting: str

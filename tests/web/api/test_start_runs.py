@@ -149,9 +149,7 @@ def test_invalid_start_shows_the_validate_message_at_its_field(
 
 
 def test_a_review_sample_of_the_form_is_drawn_and_kept(client: TestClient, workspace: Workspace) -> None:
-    run = post(client, "/api/start", 201, suite="services.json", judges=[JUDGE], review="sample:0.5", trials=4)[
-        "run_id"
-    ]
+    run = post(client, "/api/start", 201, suite="services.json", judges=[JUDGE], review="sample:0.5", trials=4)["run_id"]
     finished(client, run)
     plan = workspace.journal.plan_of(run)
     assert plan.protocol["sample"] == {"share": 0.5, "by": "task"}
@@ -162,9 +160,7 @@ def test_a_review_sample_of_the_form_is_drawn_and_kept(client: TestClient, works
     assert '<option value="sample:0.2">one trial in five, chosen at random</option>' in choices
 
 
-def test_form_values_override_the_suite_file_and_are_kept(
-    client: TestClient, workspace: Workspace, folder: Path
-) -> None:
+def test_form_values_override_the_suite_file_and_are_kept(client: TestClient, workspace: Workspace, folder: Path) -> None:
     rubric = [{"name": "calm", "weight": 1, "scale": [0, 5]}, {"name": "clear", "weight": 3, "scale": [0, 5]}]
     for suite in ("suites/two.yaml", "services.json"):
         before = (folder / suite).read_text("utf-8")
@@ -179,9 +175,7 @@ def test_form_values_override_the_suite_file_and_are_kept(
         assert (folder / suite).read_text("utf-8") == before
 
 
-@pytest.mark.parametrize(
-    "path", ["../outside.json", "/etc/hosts", ".assay/x.json", "suites", "no.yaml", "a\0b.json", "."]
-)
+@pytest.mark.parametrize("path", ["../outside.json", "/etc/hosts", ".assay/x.json", "suites", "no.yaml", "a\0b.json", "."])
 def test_no_file_outside_the_folder_is_read(client: TestClient, folder: Path, path: str) -> None:
     (folder.parent / "outside.json").write_text("[]", "utf-8")
     assert client.get("/api/suites/read", params={"path": path}).status_code == 404
@@ -376,9 +370,7 @@ class TestAddressesOfABrowser:
 
     def suite(self, **changes: Any) -> str:
         tasks = [{"id": "t", "prompt": "hello", "expected": "x", "score": "exact"}]
-        return json.dumps(
-            {"name": "s", "candidates": [{"model": "openai/m", "base_url": self.URL}], "tasks": tasks} | changes
-        )
+        return json.dumps({"name": "s", "candidates": [{"model": "openai/m", "base_url": self.URL}], "tasks": tasks} | changes)
 
     def test_a_suite_with_an_address_is_not_saved(self, client: TestClient, folder: Path) -> None:
         refused = post(client, "/api/suites", 422, name="evil.json", text=self.suite())
@@ -453,10 +445,7 @@ def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, fold
     failures = client.get(f"/runs/{run}.json").json()
     assert {failure["fault"] for failure in failures["failures"]} == {"budget"}
     enough = failures["facts"]["enough_usd"]
-    assert (
-        f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"'
-        in client.get(f"/runs/{run}").text
-    )
+    assert f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"' in client.get(f"/runs/{run}").text
     refused = post(client, f"/api/runs/{run}/steer", 422, wish="resume", budget=-1)
     assert refused["error"]["where"] == "budget"
     post(client, f"/api/runs/{run}/steer", wish="resume", budget=enough)

@@ -63,9 +63,7 @@ def sent(client: TestClient, code: int = 201, **changes: Any) -> Any:
     return answer.json()
 
 
-def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(
-    client: TestClient, workspace: Workspace
-) -> None:
+def test_a_finished_run_keeps_its_id_and_reads_as_agent_harnesses_expect(client: TestClient, workspace: Workspace) -> None:
     assert sent(client)["run_id"] == "run_1234567890_abc"
     found = client.get("/api/runs/run_1234567890_abc").json()
     run = found["run"]
@@ -182,19 +180,13 @@ def test_the_other_spelling_is_read_alike(client: TestClient) -> None:
     found = client.get("/api/runs/run_2").json()
     assert found["run"]["specialistEnabled"] is True
     assert found["run"]["candidates"] == ["echo with @org/nx"]
-    assert (found["telemetry"]["tokensIn"], found["telemetry"]["durationMs"], found["telemetry"]["toolCalls"]) == (
-        5,
-        9,
-        3,
-    )
+    assert (found["telemetry"]["tokensIn"], found["telemetry"]["durationMs"], found["telemetry"]["toolCalls"]) == (5, 9, 3)
     assert found["telemetry"]["costUsd"] in {None, 0.0}
     assert client.get("/api/batches/b2").json()["avgScore"] == 0.75
 
 
 def test_a_run_that_broke_is_a_failure_and_not_a_zero(client: TestClient, workspace: Workspace) -> None:
-    run = sent(client, evaluations=[], totalScore=None, weightedScore=None, status="timeout", error="Too slow.")[
-        "run_id"
-    ]
+    run = sent(client, evaluations=[], totalScore=None, weightedScore=None, status="timeout", error="Too slow.")["run_id"]
     row = client.get(f"/api/runs/{run}").json()["run"]
     assert (row["failed"], row["judged"]) == (1, 0)
     (trial,) = workspace.archive.trials.matching(Selection(), failed_only=True)
@@ -232,17 +224,13 @@ def test_a_bad_field_is_named_and_nothing_is_stored(
     assert workspace.archive.runs.matching() == ()
 
 
-def test_agent_runs_from_a_file_are_imported_like_requests(
-    client: TestClient, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_agent_runs_from_a_file_are_imported_like_requests(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
     rows = [{**RUN, "runId": f"run_{n}", "iteration": 1} for n in range(3)] + [{**RUN, "runId": "x", "agent": None}]
     path = tmp_path / "runs.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
     result = import_paths(workspace, [path])
     assert (dict(result.formats), result.run_ids) == ({"agent_run": 1}, ["run_0", "run_1", "run_2"])
-    assert [(one.where.rpartition("/")[2], one.why[:10]) for one in result.skipped] == [
-        ("runs.jsonl:4 agent", "is missing")
-    ]
+    assert [(one.where.rpartition("/")[2], one.why[:10]) for one in result.skipped] == [("runs.jsonl:4 agent", "is missing")]
     assert sent(client, 200, runId="run_1", iteration=1)["run_id"] == "run_1"
     batch = client.get("/api/batches/batch_1234567890").json()
     assert (batch["totalRuns"], batch["trials"]["approved"], batch["telemetry"]["tokensIn"]) == (3, 3, 45000)

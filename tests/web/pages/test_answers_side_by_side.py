@@ -125,9 +125,7 @@ def test_panes_of_a_row_scroll_together_until_told_not_to(page: Page, served: Se
     page.set_viewport_size({"width": 1360, "height": 700})
     page.goto(served.url + address(served, *NAMES[:2]))
     panes = page.locator(".abreast").first.locator("pre.text")
-    page.evaluate(
-        "document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))"
-    )
+    page.evaluate("document.querySelectorAll('pre.text').forEach((pane) => pane.style.setProperty('max-height', '60px'))")
     panes.nth(0).evaluate("pane => { pane.scrollTop = 40; }")
     eventually(lambda: panes.nth(1).evaluate("pane => pane.scrollTop") > 10)
     page.get_by_text("Advanced").click()
@@ -174,9 +172,7 @@ def test_unusable_mapping_is_explained_at_its_field(page: Page, served: Served) 
         field.fill("(unclosed")
         page.get_by_role("button", name="Apply").click()
         page.locator(f"#wrong-{name}").wait_for()
-        expect(page.locator(f"#wrong-{name}")).to_contain_text(
-            f"{label}: '(unclosed' cannot be read by", use_inner_text=True
-        )
+        expect(page.locator(f"#wrong-{name}")).to_contain_text(f"{label}: '(unclosed' cannot be read by", use_inner_text=True)
         expect(field).to_have_value("(unclosed")
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(page.locator("article.answer"), "all the rest is there").to_have_count(1)

@@ -179,9 +179,7 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
     assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
     page.keyboard.press("Enter")
     page.wait_for_selector("#side-1 iframe")
-    assert page.evaluate("document.activeElement.dataset.stop") == "1", (
-        "what was pressed is gone; its opposite has the focus"
-    )
+    assert page.evaluate("document.activeElement.dataset.stop") == "1", "what was pressed is gone; its opposite has the focus"
     page.keyboard.press("Enter")
     expect(page.locator("iframe")).to_have_count(0)
     assert page.evaluate("document.activeElement.textContent").startswith("Start the page")
@@ -207,13 +205,9 @@ def test_arena_keeps_the_focus_during_keyboard_voting(page: Page, served: Served
 def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     huge = "```html\n<!doctype html><title>x</title>" + "<p>line</p>\n" * 420_000 + "<p id=end></p>\n```"
     given = {(writer, "counter"): huge for writer in WRITERS[:2]}
-    with serving(
-        pages_store(tmp_path / "store", tasks=("counter",), trials=1, writers=WRITERS[:2], given=given)
-    ) as server:
+    with serving(pages_store(tmp_path / "store", tasks=("counter",), trials=1, writers=WRITERS[:2], given=given)) as server:
         item = next_pair(server)
-        assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [
-            (200_000, True, True)
-        ] * 2
+        assert [(len(pane["text"]), pane["cut"], pane["page_cut"]) for pane in item["panes"]] == [(200_000, True, True)] * 2
         status, said = ask(server, f"/api/arena/{server.run_id}/previews", {**pair_of(item), "side": 0})
         assert status == 201
         request = urllib.request.Request(server.url + said["address"], headers={"sec-fetch-dest": "iframe"})
@@ -222,13 +216,9 @@ def test_arena_shows_the_beginning_of_a_huge_response(page_at: Callable[[Served]
         page = page_at(server)
         page.goto(f"{server.url}/arena/{server.run_id}")
         shown(page)
-        expect(page.locator("#side-0")).to_contain_text(
-            "only its first 2,000,000 characters are run", use_inner_text=True
-        )
+        expect(page.locator("#side-0")).to_contain_text("only its first 2,000,000 characters are run", use_inner_text=True)
         page.keyboard.press("v")
-        expect(page.locator("#side-0")).to_contain_text(
-            "Only the beginning of the response is shown", use_inner_text=True
-        )
+        expect(page.locator("#side-0")).to_contain_text("Only the beginning of the response is shown", use_inner_text=True)
         assert "You found A better" in voted(page, "a")
         page.goto("about:blank")
 
@@ -336,9 +326,7 @@ def test_arena_keys_buttons_and_help_match_the_key_registry(page: Page, served: 
     told = page.locator("#help").inner_text()
     assert all(entry.about in told for entry in keyboard.COMPARISON)
     script = (folder("static") / "arena" / "arena_pair.js").read_text("utf-8")
-    actions = set(
-        re.findall(r"^  (\w+)(?::|,)", script[script.index("const actions = {") : script.index("bindKeys(")], re.M)
-    )
+    actions = set(re.findall(r"^  (\w+)(?::|,)", script[script.index("const actions = {") : script.index("bindKeys(")], re.M))
     assert actions == {entry.action for entry in keyboard.COMPARISON}
 
 
@@ -375,9 +363,7 @@ def test_pages_that_run_go_on_through_the_vote(page: Page, served: Served) -> No
     expect(page.locator(".who-wrote"), "the heads are drawn anew").to_have_count(2)
     assert page.evaluate("frameElements.every((one, side) => one === document.querySelectorAll('iframe')[side])")
     for side in (0, 1):
-        expect(page.locator(f"#side-{side} iframe").content_frame.locator("button")).to_have_text(
-            "1", use_inner_text=True
-        )
+        expect(page.locator(f"#side-{side} iframe").content_frame.locator("button")).to_have_text("1", use_inner_text=True)
     assert len(asked) == before, "no page is asked for again"
     page.locator("#side-0").get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator("iframe")).to_have_count(1)
@@ -417,10 +403,7 @@ def test_voter_who_saw_the_authors_no_longer_reviews_blind(tmp_path: Path) -> No
             protocol.switch(workspace, run.id, {"blind": 1.0}, reviewer="operator")
         (known, *_), (new, *_) = sorted(told["ann"]), sorted(set(task) - told["ann"])
         unseen = "carl"
-        assert [ask(server, f"/assessments/{known}.json", reviewer=who)[1]["blind"] for who in ("ann", unseen)] == [
-            False,
-            True,
-        ]
+        assert [ask(server, f"/assessments/{known}.json", reviewer=who)[1]["blind"] for who in ("ann", unseen)] == [False, True]
         decision = {"key": "approved by ann", "id": known, "verb": "approve", "reviewer": "ann"}
         assert ask(server, "/api/decisions", {"decisions": [decision]})[1]["results"][0]["ok"]
         with Workspace.open(there, environment={}) as workspace:
@@ -441,8 +424,7 @@ def test_texts_that_came_with_the_suite_are_known_in_every_trial(tmp_path: Path)
 
 def test_names_inside_responses_are_hidden_until_the_vote(page_at: Callable[[Served], Page], tmp_path: Path) -> None:
     given = {
-        (writer, "counter"): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}."
-        for writer in WRITERS
+        (writer, "counter"): f"```html\n<!doctype html><h1>By {writer.title()}</h1>\n```\nI am {writer}." for writer in WRITERS
     }
     with serving(pages_store(tmp_path / "store", tasks=("counter",), trials=1, given=given)) as server:
         item = next_pair(server)
@@ -573,9 +555,7 @@ def test_arena_pages_are_accessible_at_every_width(chromium: Browser, watch: Wat
                 assert serious(page) == [], path
                 for width, height in WIDTHS:
                     page.set_viewport_size({"width": width, "height": height})
-                    over = page.evaluate(
-                        "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-                    )
+                    over = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
                     assert over <= 0, f"{path} is {over} px too wide at {width}"
                 page.keyboard.press("?")
                 page.wait_for_timeout(60)

@@ -100,13 +100,7 @@ def test_filters_keep_the_matching_rows(decided: Served) -> None:
     assert numbers(decided, f"?day={day}") == [6, 5, 4, 3, 2, 1]
     assert numbers(decided, "?day=2001-01-01") == []
     assert numbers(decided, f"?run={decided.run_id}&before=3") == [2, 1]
-    for query, status in (
-        ("verb=like", 422),
-        ("via=mail", 422),
-        ("day=today", 422),
-        ("item=b", 404),
-        ("run=none", 404),
-    ):
+    for query, status in (("verb=like", 422), ("via=mail", 422), ("day=today", 422), ("item=b", 404), ("run=none", 404)):
         assert status_of(decided, f"/audit?{query}") == status, query
         assert status_of(decided, f"/audit/events.csv?{query}") == status, query
 

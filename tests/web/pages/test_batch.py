@@ -67,10 +67,7 @@ def tasks_of(answer: Any) -> dict[str, list[Any]]:
 def test_batch_shows_each_task_s_trials_with_state_and_score(client: TestClient) -> None:
     found = tasks_of(client.get("/batches/b%2F1.json").json())
     assert list(found) == ["pay", "auth", "mail"], "the newest run's tasks first, each once"
-    assert found["auth"] == [
-        (OLD, 1, "approved", pytest.approx(0.5)),
-        (OLD, 2, "approved", pytest.approx(0.525, abs=0.03)),
-    ]
+    assert found["auth"] == [(OLD, 1, "approved", pytest.approx(0.5)), (OLD, 2, "approved", pytest.approx(0.525, abs=0.03))]
     assert [row[2] for row in found["mail"]] == ["approved", "failed"]
     assert found["mail"][1][3] is None, "what failed has no score, and none is 0"
     page = client.get("/batches/b%2F1", headers={"accept": "text/html"}).text

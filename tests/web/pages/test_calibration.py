@@ -90,9 +90,7 @@ def test_a_judge_is_measured_from_the_page(page: Page, served: Served, server: M
     page.get_by_label("Samples file").fill("mine.json")
     page.get_by_role("button", name="Estimate cost").click()
     page.get_by_text("10 calls, about $").wait_for()
-    assert (
-        page.locator("#estimate").inner_text().splitlines()[-1] == f"{JUDGE}, graded as in the defaults: 10 references"
-    )
+    assert page.locator("#estimate").inner_text().splitlines()[-1] == f"{JUDGE}, graded as in the defaults: 10 references"
     assert not server.calls, "the cost is said before anything is asked"
     server.delay_s = 0.1
     page.get_by_role("button", name="Calibrate", exact=True).click()
@@ -227,9 +225,7 @@ def test_the_same_key_is_the_same_start(served: Served, server: ModelServer) -> 
 
 def test_a_newer_record_takes_the_place_of_an_older_one(page: Page, served: Served) -> None:
     old, new = measured(served), measured(served)
-    states = {
-        one["number"]: (one["state"], one["replaced_by"]) for one in served.get("/calibration.json")["calibrations"]
-    }
+    states = {one["number"]: (one["state"], one["replaced_by"]) for one in served.get("/calibration.json")["calibrations"]}
     assert states == {new: ("current", None), old: ("replaced", new)}
     page.goto(f"{served.url}/calibration/{old}")
     page.get_by_role("link", name="replaced by a newer measurement").click()

@@ -77,9 +77,7 @@ def test_invalid_address_is_explained_and_corrected(page: Page, served: Served, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path", ["/runs/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AEevil", "/runs/x?from=</script><b>"]
-)
+@pytest.mark.parametrize("path", ["/runs/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%E2%80%AEevil", "/runs/x?from=</script><b>"])
 def test_hostile_addresses_stay_text_and_the_page_is_whole(page: Page, served: Served, watch: Watch, path: str) -> None:
     watch.expected = ("404", "422")
     for width, height in WIDTHS:

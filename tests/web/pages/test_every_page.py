@@ -123,9 +123,7 @@ def test_each_page_has_an_address_here() -> None:
         for route in router.routes
         if isinstance(route, APIRoute) and "GET" in (route.methods or ())
     }
-    addresses = {
-        path for path in paths - NO_PAGES if not path.startswith("/api/") and "." not in path.rsplit("/", 1)[-1]
-    }
+    addresses = {path for path in paths - NO_PAGES if not path.startswith("/api/") and "." not in path.rsplit("/", 1)[-1]}
     assert {"/runs", "/review", "/results"} <= addresses, "the pages are found at all"
     given = [path.partition("?")[0] for path in PAGES.values()]
     assert {path for path in addresses if not any(_fits(path, one) for one in given)} == set()
@@ -152,15 +150,11 @@ def test_a_page_prints_times_for_the_script_and_counts_in_english(
 ) -> None:
     with urllib.request.urlopen(furnished.url + addresses[name], timeout=60) as answer:
         html = answer.read().decode()
-    words = re.sub(
-        r"(?s)<(time|script|pre|code|blockquote|title)\b.*?</\1>|<option[^>]* data-at=.*?</option>", " ", html
-    )
+    words = re.sub(r"(?s)<(time|script|pre|code|blockquote|title)\b.*?</\1>|<option[^>]* data-at=.*?</option>", " ", html)
     words = html_module.unescape(re.sub(r"<[^>]*>", " ", words))
     assert re.findall(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{20}|.{20}\bNone\b.{20}", words) == []
     assert (
-        re.findall(
-            r"(?<![\d.,])1 (?:[a-z]+ed )?(?:runs|tasks|trials|assessments|grades|scores|decisions|calls|items)\b", words
-        )
+        re.findall(r"(?<![\d.,])1 (?:[a-z]+ed )?(?:runs|tasks|trials|assessments|grades|scores|decisions|calls|items)\b", words)
         == []
     )
 
@@ -204,13 +198,7 @@ def _keep(page: Page, name: str) -> None:
         if not bar and page.locator(".save-row").count():  # in a window as high as the page, it stands at the end
             page.set_viewport_size({**size, "height": page.evaluate("() => document.documentElement.scrollHeight")})
         whole = page.evaluate("() => Math.min(document.documentElement.scrollHeight, 1600)")
-        clip = {
-            "x": 0,
-            "y": 0,
-            "width": size["width"],
-            "height": size["height"] if bar else max(whole, 500),
-            "scale": 1,
-        }
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"] if bar else max(whole, 500), "scale": 1}
         session = page.context.new_cdp_session(page)
         taken = session.send(
             "Page.captureScreenshot", {"format": "webp", "quality": 45, "clip": clip, "captureBeyondViewport": True}

@@ -76,9 +76,7 @@ def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestC
     assert lines[0] == "6 trials count; 6 not graded"
 
 
-def test_a_caveat_stands_only_where_something_of_the_two_waits(
-    store: Workspace, client: TestClient, folder: Path
-) -> None:
+def test_a_caveat_stands_only_where_something_of_the_two_waits(store: Workspace, client: TestClient, folder: Path) -> None:
     assert "overstate certainty" not in page(client, "/results?a=bob&b=ann")
     assert client.get("/statistics.json?a=bob&b=ann").json()["compare"]["anytime"] is None
     assert results.compare(store, Selection(), "bob", "ann").anytime is None
@@ -156,16 +154,12 @@ def test_comparison_counts_no_run_in_which_the_two_never_met(tmp_path: Path) -> 
 
 def test_pooled_settings_are_named_by_judge_and_run(tmp_path: Path) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:
-        for number, (judges, temperature) in enumerate(
-            ((("judge",), 0.1), (("judge",), 0.5), ((), 0.1), (("idle",), 0.1))
-        ):
+        for number, (judges, temperature) in enumerate(((("judge",), 0.1), (("judge",), 0.5), ((), 0.1), (("idle",), 0.1))):
             plan = a_plan(f"2025010{number + 1}-000000-alpha-aaaa", judges=judges, judge_temperature=temperature)
             workspace.journal.open_run(plan, planned(a_task("auth")))
             state = AssessmentState.PENDING if judges == ("idle",) else AssessmentState.NOT_REQUIRED
             wait(workspace.journal.record(judged(workspace.journal.claim(plan.id, limit=1)[0], state=state)))
-        (mixed,) = (
-            each.text for each in results.stats(workspace, Selection()).basis.cautions if each.code == "mixed_settings"
-        )
+        (mixed,) = (each.text for each in results.stats(workspace, Selection()).basis.cautions if each.code == "mixed_settings")
     assert mixed == (
         "3 different judges, rubrics, prompts or parameters are pooled: judge judge in 20250101-000000-alpha-aaaa; "
         "judge judge in 20250102-000000-alpha-aaaa; no judge in 20250103-000000-alpha-aaaa. Select one judge or one run."
@@ -216,18 +210,11 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
     with Workspace.open(tmp_path, environment={}) as workspace:
         plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha")
         workspace.journal.open_run(plan, planned(*(a_task(task) for task in TASKS)))
-        states = (
-            AssessmentState.NOT_REQUIRED,
-            AssessmentState.NOT_REQUIRED,
-            AssessmentState.EXEMPT,
-            AssessmentState.PENDING,
-        )
+        states = (AssessmentState.NOT_REQUIRED, AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT, AssessmentState.PENDING)
         for trial, state in zip(workspace.journal.claim(plan.id, limit=4), states, strict=True):
             wait(workspace.journal.record(judged(trial, state=state)))
         waiting = [
-            row.key
-            for row in workspace.archive.assessments.matching(Selection())
-            if row.state is AssessmentState.PENDING
+            row.key for row in workspace.archive.assessments.matching(Selection()) if row.state is AssessmentState.PENDING
         ]
         workspace.decisions.decide([a_decision(Verb.APPROVE, key) for key in waiting])
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
@@ -238,7 +225,5 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
         tallies = re.sub("<[^>]*>", "", said.partition('class="tally"')[2].partition("</p>")[0])
         assert "2 scored by rule" in tallies
         assert "1 not reviewed" in tallies
-        cells = [
-            cell["state"] for task in client.get(f"/runs/{plan.id}.json").json()["tasks"] for cell in task["cells"]
-        ]
+        cells = [cell["state"] for task in client.get(f"/runs/{plan.id}.json").json()["tasks"] for cell in task["cells"]]
         assert cells == ["not_required", "not_required", "exempt", "approved", "pending", "pending"]

@@ -71,8 +71,7 @@ def test_judge_and_person_stand_beside_each_other_widest_gap_first(page: Page, d
 def test_scores_by_people_have_panes_and_only_blind_ones_agreement(page: Page, decided: Served) -> None:
     with Workspace.open(decided.folder, environment={}) as workspace:
         approved = [
-            one.key
-            for one in workspace.archive.assessments.matching(Selection(), states=frozenset({AssessmentState.APPROVED}))
+            one.key for one in workspace.archive.assessments.matching(Selection(), states=frozenset({AssessmentState.APPROVED}))
         ]
         run, first, second = RunId(decided.run_id), approved[0], approved[1]
 
@@ -83,9 +82,7 @@ def test_scores_by_people_have_panes_and_only_blind_ones_agreement(page: Page, d
             ])  # fmt: skip
 
         overall = dict.fromkeys(NAMES, 0.25)
-        scores: dict[tuple[str, str | None], float] = {
-            (name, criterion): 0.25 for name in NAMES for criterion in CRITERIA
-        }
+        scores: dict[tuple[str, str | None], float] = {(name, criterion): 0.25 for name in NAMES for criterion in CRITERIA}
         verdict = BlindVerdict(scores=scores, overall=overall)
         for key in (first, second):
             note(key, "<b>Ada</b>", verdict)
@@ -133,9 +130,7 @@ def test_a_criterion_is_chosen_in_the_address_on_the_page_and_in_its_twin(page: 
     page.get_by_role("button", name="Show").click()
     page.wait_for_url(f"**criterion={CRITERIA[1]}**")
     row = page.locator("article.answer").first
-    expect(row.locator("tbody th"), "neither others nor the weighted score").to_have_text(
-        [CRITERIA[1]], use_inner_text=True
-    )
+    expect(row.locator("tbody th"), "neither others nor the weighted score").to_have_text([CRITERIA[1]], use_inner_text=True)
     found = decided.get(f"{address.replace('grades?', 'grades.json?')}&criterion={CRITERIA[1]}")
     assert (found["criterion"], tuple(found["criteria"])) == (CRITERIA[1], CRITERIA)
     first = found["rows"][0]["panes"][0]

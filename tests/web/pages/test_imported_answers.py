@@ -72,9 +72,7 @@ def test_imported_run_cannot_be_resumed(served: Served) -> None:
 def test_ungraded_cells_open_the_whole_answer(page: Page, served: Served) -> None:
     run = run_of(served, "google/gemma-2-9b-it")
     page.goto(f"{served.url}/runs/{run}")
-    expect(page.locator("table.matrix .box .word")).to_have_text(
-        ["not graded"] * 4 + ["failed"] * 2, use_inner_text=True
-    )
+    expect(page.locator("table.matrix .box .word")).to_have_text(["not graded"] * 4 + ["failed"] * 2, use_inner_text=True)
     assert page.locator(".summary .tally").inner_text().count("not graded") == 1
     page.get_by_role("link", name="r00, Trial 1: not graded").click()
     expect(page.locator("h1")).to_have_text("r00", use_inner_text=True)
@@ -97,9 +95,7 @@ def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: S
     assert len(served.get("/runs.json")["runs"]) == 3, "looking starts nothing"
     watch.expected = ("422",)
     page.goto(f"{served.url}/runs/{run}")
-    expect(page.locator(".ungraded")).to_contain_text(
-        f"assay regrade {run} --judge PROVIDER/MODEL", use_inner_text=True
-    )
+    expect(page.locator(".ungraded")).to_contain_text(f"assay regrade {run} --judge PROVIDER/MODEL", use_inner_text=True)
     page.get_by_role("button", name="Estimate cost").click()
     expect(page.get_by_text("Enter the judge's model")).to_be_visible()
     (served.folder / "judge.jsonl").write_text('{"match": {"role": "judge"}, "reply": {"text": "{}"}}', "utf-8")
@@ -114,9 +110,7 @@ def test_people_can_grade_ungraded_answers_from_their_page(page: Page, served: S
     page.get_by_role("link", name="Review 4").wait_for()
     again = served.get(f"/runs/{run}.json")
     assert again["run"]["not_graded"] == 4
-    assert [one["kind"] for one in served.get(f"{page.url.removeprefix(served.url)}.json")["failures"]] == [
-        "missing"
-    ] * 2
+    assert [one["kind"] for one in served.get(f"{page.url.removeprefix(served.url)}.json")["failures"]] == ["missing"] * 2
     assert page.url.endswith(again["facts"]["regrades"][0])
 
 

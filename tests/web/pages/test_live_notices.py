@@ -116,17 +116,13 @@ def tell_by_script(page: Page, served: Served, news: list[list[dict[str, Any]]])
 def test_reviews_that_begin_to_wait_while_a_run_goes_on_are_told(recording: Page, standing: Served) -> None:
     known = standing.get("/runs.json")["runs"][0]
     steps = [(0, "running"), (3, "running"), (5, "running"), (5, "finished")]
-    told = tell_by_script(
-        recording, standing, [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps]
-    )
+    told = tell_by_script(recording, standing, [[{**known, "waiting": waiting, "state": state}] for waiting, state in steps])
     assert len(told) == 2
     assert "3 assessments now await review" in told[0]
     assert "finished" in told[1]
 
 
-@pytest.mark.parametrize(
-    "states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")]
-)
+@pytest.mark.parametrize("states", [("planned", "running", "finished"), ("planned", "finished"), ("paused", "finished")])
 def test_a_run_that_is_planned_has_not_ended_and_its_end_is_told_once(
     recording: Page, standing: Served, states: tuple[str, ...]
 ) -> None:

@@ -120,9 +120,7 @@ def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty:
     expect(first.get_by_role("heading", name="Add files")).to_be_in_viewport()
     first.set_input_files("#files", [tmp_path / "short.md", tmp_path / "long.md"])
     first.wait_for_url("**/start#editor")
-    expect(first.locator("#brought")).to_have_text(
-        "10 tasks now have texts by short, long. Check them below, then save."
-    )
+    expect(first.locator("#brought")).to_have_text("10 tasks now have texts by short, long. Check them below, then save.")
     expect(first.locator('[data-name="1"]')).to_have_value("long")
     expect(first.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("2. How does a bread work?")
     expect(first.locator("#t-1-s0")).to_have_value("It is **light**.")

@@ -119,9 +119,7 @@ def test_locals_of_scripts_say_what_they_hold() -> None:
     riddles = re.compile(r"\b(?:const|let) (?:said|found)\b|[(,] ?(?:said|found)(?: = [^,)]*)?[,)](?: =>| \{)")
     scripts = folder("static").rglob("*.js")
     assert {
-        file.name: riddles.findall(file.read_text("utf-8"))
-        for file in scripts
-        if riddles.search(file.read_text("utf-8"))
+        file.name: riddles.findall(file.read_text("utf-8")) for file in scripts if riddles.search(file.read_text("utf-8"))
     } == {}
 
 

@@ -18,9 +18,7 @@ def test_print_shows_text_and_no_controls(page: Page, served: Served, watch: Wat
     ready(page)
     assert not page.locator("header.top").evaluate(SHOWN)
     assert not page.locator("footer.actions").evaluate(SHOWN)
-    assert (
-        page.locator("main").evaluate("node => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    )
+    assert page.locator("main").evaluate("node => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     clipped = page.evaluate(
         """() => [...document.querySelectorAll('main *')]
              .filter((node) => ['auto', 'scroll', 'hidden'].includes(getComputedStyle(node).overflowY))
@@ -40,12 +38,7 @@ def test_selection_is_visible_in_forced_colours(page: Page, served: Served, watc
     assert page.locator(".choice-pill input:checked").evaluate(outline) == "solid"
     assert page.locator(".choice-pill input:not(:checked)").first.evaluate(outline) == "none"
     here = "node => getComputedStyle(node).borderBottomWidth"
-    for address, place in (
-        ("/start", ".who .go"),
-        ("/runs", ".top nav a"),
-        ("/models", ".who .set"),
-        ("/models", ".within a"),
-    ):
+    for address, place in (("/start", ".who .go"), ("/runs", ".top nav a"), ("/models", ".who .set"), ("/models", ".within a")):
         page.goto(f"{served.url}{address}")
         assert page.locator(f"{place}[aria-current]").evaluate(here) == "3px"
 

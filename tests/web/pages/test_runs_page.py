@@ -267,9 +267,7 @@ def test_a_question_is_asked_in_the_page_and_can_be_declined(page: Page, served:
     page.wait_for_function("window.sure === false")
     expect(page.get_by_role("dialog")).to_have_count(0)
     scripts = folder("static").rglob("*.js")
-    assert [
-        one.name for one in scripts if re.search(r"(?<![\w.])(confirm|alert|prompt)\(t\(", one.read_text("utf-8"))
-    ] == []
+    assert [one.name for one in scripts if re.search(r"(?<![\w.])(confirm|alert|prompt)\(t\(", one.read_text("utf-8"))] == []
 
 
 @pytest.mark.slow

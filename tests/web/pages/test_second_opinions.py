@@ -48,9 +48,7 @@ def test_items_for_another_reviewer_are_counted_and_not_offered(page: Page, serv
     page.keyboard.press("x")
     page.keyboard.press("1")
     eventually(lambda: "10 items need another reviewer" in (page.locator("#empty-lines").text_content() or ""))
-    eventually(
-        lambda: "0 of 10 decided · 0 waiting · 10 for other reviewers" in page.locator("#progress-text").inner_text()
-    )
+    eventually(lambda: "0 of 10 decided · 0 waiting · 10 for other reviewers" in page.locator("#progress-text").inner_text())
     page.goto(served.url)
     expect(page.locator("#for-others")).to_contain_text("All of them need another reviewer", use_inner_text=True)
     expect(page.get_by_role("link", name="Start reviewing")).to_have_count(0)

@@ -24,9 +24,7 @@ def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: S
 
     page.get_by_role("textbox", name="Task 1", exact=True).fill("Gate 1")
     page.reload()
-    expect(page.get_by_role("textbox", name="Task 1", exact=True), "the draft outlives a reload").to_have_value(
-        "Gate 1"
-    )
+    expect(page.get_by_role("textbox", name="Task 1", exact=True), "the draft outlives a reload").to_have_value("Gate 1")
     page.get_by_role("button", name="Duplicate").click()
     expect(page.get_by_role("textbox", name="Task 2", exact=True)).to_have_value("Gate 1 copy")
     page.get_by_role("button", name="Save and continue").click()
@@ -82,9 +80,7 @@ def test_run_cost_stays_in_view_and_wrong_numbers_are_explained(page: Page, serv
     page.get_by_text("Advanced", exact=True).click()
     page.fill("#f-limit", "-2")
     page.wait_for_selector('#f-limit[aria-invalid="true"]')
-    expect(page.locator('[data-error="limit"]')).to_have_text(
-        "This field is -2, and must be at least 1.", use_inner_text=True
-    )
+    expect(page.locator('[data-error="limit"]')).to_have_text("This field is -2, and must be at least 1.", use_inner_text=True)
     page.fill("#f-limit", "many")
     page.get_by_text("This field is many, and must be a whole number.").wait_for()
     page.fill("#f-limit", "1")

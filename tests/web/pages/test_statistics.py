@@ -174,20 +174,11 @@ def test_a_number_leads_to_the_assessment_it_came_from(tmp_path: Path) -> None:
                 with urllib.request.urlopen(f"{server.url}{link}&judge=mild", timeout=30) as answer:
                     found = server.get(answer.url.removeprefix(server.url) + ".json")
                 (pane,) = found["panes"]
-                assert (pane["name"], found["judge"], found["task"], found["k"]) == (
-                    name,
-                    "mild",
-                    row["task"],
-                    row["k"],
-                )
+                assert (pane["name"], found["judge"], found["task"], found["k"]) == (name, "mild", row["task"], row["k"])
                 assert abs(100 * pane["score"] - 100 * row["scores"][name]) < 0.01
         chart = urllib.request.urlopen(f"{server.url}/statistics/behind", timeout=20).read().decode()
         links = set(re.findall(r'href="(/statistics/trials/t[^"]*)" aria-label', chart))
-        assert {parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links} == {
-            "ann",
-            "bob",
-            "cas",
-        }
+        assert {parse_qs(urlsplit(html.unescape(link)).query)["candidate"][0] for link in links} == {"ann", "bob", "cas"}
         page = urllib.request.urlopen(f"{server.url}/assessments/{ids[0]}", timeout=10).read().decode()
         assert "bob · mild" in page, "the other assessments of the trial are named"
 

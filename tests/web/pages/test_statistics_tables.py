@@ -27,12 +27,8 @@ FORMULA = "=1+1"
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Three tasks of two trials; ann gets .2 in every first trial and .6 in every second, bob always .5; by two judges."""
     with Workspace.open(tmp_path_factory.mktemp("tables"), environment={}) as workspace:
-        plan = a_plan(
-            "20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", FORMULA), judges=("mild", "strict")
-        )
-        workspace.journal.open_run(
-            plan, planned(a_task("auth"), a_task("pay", thing=FORMULA), a_task("mail"), trials=2)
-        )
+        plan = a_plan("20250101-000000-alpha-aaaa", suite="alpha", candidates=("ann", FORMULA), judges=("mild", "strict"))
+        workspace.journal.open_run(plan, planned(a_task("auth"), a_task("pay", thing=FORMULA), a_task("mail"), trials=2))
         for trial in workspace.journal.claim(plan.id, limit=10):
             ann = 0.2 if trial.k == 1 else 0.6
             whole = grades({"ann": {"integrity": ann, "fitness": ann}, FORMULA: {"integrity": 0.5, "fitness": 0.5}})
@@ -57,10 +53,7 @@ def test_scores_by_trial_tell_the_first_from_the_second(client: TestClient) -> N
     ann = [next(score["mean"] for score in one["scores"] if score["candidate"] == "ann") for one in by_trial]
     assert ann == pytest.approx([0.2, 0.6])
     rows = [row for row in table(client, "trials") if row["candidate"] == "ann"]
-    assert [(row["trial"], round(float(row["mean"]), 6), row["trials"]) for row in rows] == [
-        ("1", 0.2, "3"),
-        ("2", 0.6, "3"),
-    ]
+    assert [(row["trial"], round(float(row["mean"]), 6), row["trials"]) for row in rows] == [("1", 0.2, "3"), ("2", 0.6, "3")]
 
 
 def test_a_number_by_trial_leads_to_exactly_its_trials(client: TestClient) -> None:
@@ -192,8 +185,7 @@ def test_whole_trials_are_not_called_incomplete(client: TestClient, lacking: Tes
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"),
-    [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")],
+    ("ending", "begins"), [("html", b"<!doctype html"), ("md", b"# "), ("csv", b"task,candidate,"), ("parquet", b"PAR1")]
 )
 def test_results_are_downloaded_as_a_report_and_as_scores(client: TestClient, ending: str, begins: bytes) -> None:
     page = client.get("/results").text

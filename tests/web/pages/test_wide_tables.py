@@ -63,9 +63,7 @@ def test_every_table_that_may_be_wide_stands_in_such_a_place() -> None:
         text = template.read_text("utf-8")
         if any(not _PLACE.search(text[: found.start()]) for found in re.finditer(r"<table", text)):
             bare.add(template.name)
-    assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, (
-        "tables of two short columns, and one that always fits"
-    )
+    assert bare <= {"rubric.html", "reviewer.html", "runs.html"}, "tables of two short columns, and one that always fits"
 
 
 def test_the_list_of_runs_fits_at_every_width(page: Page, served: Served, watch: Watch) -> None:

@@ -48,9 +48,7 @@ def post(served: Served, path: str, body: dict[str, Any]) -> Any:
 
 
 def scores_for(item: dict[str, Any], score: float = 0.5) -> list[dict[str, Any]]:
-    return [
-        {"pane": pane, "criterion": name, "score": score} for pane in range(len(item["panes"])) for name in CRITERIA
-    ]
+    return [{"pane": pane, "criterion": name, "score": score} for pane in range(len(item["panes"])) for name in CRITERIA]
 
 
 @pytest.fixture(scope="module")

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import (
-    Served,
-    Watch,
-    complete_item,
-    decided,
-    eventually,
-    first_cell,
-    item_of,
-    pressed,
-    ready,
-    unsent,
-)
+from tests.web.conftest import Served, Watch, complete_item, decided, eventually, first_cell, item_of, pressed, ready, unsent
 
 from assay.app.review import decisions
 from assay.app.workspace import Workspace
@@ -265,9 +254,7 @@ def test_two_tabs_never_show_the_same_item(review: Page, served: Served) -> None
     other.close()
 
 
-def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(
-    review: Page, served: Served, watch: Watch
-) -> None:
+def test_a_decision_taken_elsewhere_meanwhile_is_told_and_not_overwritten(review: Page, served: Served, watch: Watch) -> None:
     first = complete_item(review)
     with Workspace.open(served.folder, environment={}) as workspace:
         decisions.reject(workspace, [decisions.assessment_key(first)], reason="by hand", reviewer="ben")
@@ -290,6 +277,5 @@ def test_the_whole_queue_ends_in_a_page_that_says_so(review: Page, served: Serve
     eventually(lambda: served.states() == {"rejected": 10})
     with Workspace.open(served.folder, environment={}) as workspace:
         assert all(
-            not row.assessment.scores or row.state == "rejected"
-            for row in workspace.archive.assessments.matching(Selection())
+            not row.assessment.scores or row.state == "rejected" for row in workspace.archive.assessments.matching(Selection())
         )

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 from tests.web.accessibility import serious
-from tests.web.conftest import (
-    CRITERIA,
-    NAMES,
-    PAINTED,
-    Served,
-    eventually,
-    item_of,
-    judged_store,
-    pressed,
-    ready,
-    serving,
-)
+from tests.web.conftest import CRITERIA, NAMES, PAINTED, Served, eventually, item_of, judged_store, pressed, ready, serving
 from tests.web.review.test_blind_verdict import switch
 from tests.web.review.test_late_answers import held, late, let_go
 

@@ -105,9 +105,7 @@ def test_nor_does_a_decision(asked: tuple[TestClient, Heard]) -> None:
 
 
 def check_plans(heard: Heard) -> None:
-    read = [
-        one for one in heard.statements if one[1].lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))
-    ]
+    read = [one for one in heard.statements if one[1].lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))]
     assert len(read) >= 3
     for connection, statement, parameters in read:
         if COUNTS.search(statement):
@@ -124,9 +122,7 @@ def check_plans(heard: Heard) -> None:
 def test_a_filter_by_task_finds_its_items_and_only_them(asked: tuple[TestClient, Heard]) -> None:
     client, _ = asked
     for named in ("task-1-3", "TASK-1-3", "Sum 1.3"):
-        items = client.get("/api/review/next", params={"limit": 20, "desk": f"desk-{named}", "task": named}).json()[
-            "items"
-        ]
+        items = client.get("/api/review/next", params={"limit": 20, "desk": f"desk-{named}", "task": named}).json()["items"]
         client.post("/api/review/leave", json={"desk": f"desk-{named}"})
         assert [(item["task"], item["k"]) for item in sorted(items, key=lambda item: item["k"])] == [
             ("task-1-3", k) for k in range(1, 6)

@@ -387,9 +387,7 @@ def test_item_prepared_in_a_narrow_window_fits_a_wide_one(page: Page, served: Se
     assert page.evaluate(in_view)
 
 
-def test_script_that_cannot_be_fetched_is_reported_in_plain_words(
-    context: BrowserContext, review: Page, watch: Watch
-) -> None:
+def test_script_that_cannot_be_fetched_is_reported_in_plain_words(context: BrowserContext, review: Page, watch: Watch) -> None:
     watch.expected = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED")
     complete_item(review)
     words = review.locator("body").get_attribute("data-offline") or ""

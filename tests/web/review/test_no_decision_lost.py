@@ -81,9 +81,7 @@ def events(served: Served) -> list[tuple[int, str]]:
     """(assessment, verb) of every event in the store of a server made by `many`."""
     options = {"store": f"sqlite:///{served.folder}/assay.db"}
     with Workspace.open(served.folder, options=options, environment={}) as workspace:
-        return [
-            (int(row.key), str(event.decision.verb)) for row, event in workspace.archive.exports.events(Selection())
-        ]
+        return [(int(row.key), str(event.decision.verb)) for row, event in workspace.archive.exports.events(Selection())]
 
 
 def check_once(served: Served, decided: list[str], *, waiting: int) -> None:
@@ -120,9 +118,7 @@ def test_a_server_killed_amid_decisions_and_answers_at_random(
     check_once(served, [*decided], waiting=60)
 
 
-def test_a_tab_closed_offline_sends_when_another_is_opened(
-    context: BrowserContext, many: Callable[..., Served]
-) -> None:
+def test_a_tab_closed_offline_sends_when_another_is_opened(context: BrowserContext, many: Callable[..., Served]) -> None:
     served = many(30)
     page = opened(context, served)
     context.set_offline(True)
@@ -138,9 +134,7 @@ def test_a_tab_closed_offline_sends_when_another_is_opened(
     check_once(served, decided, waiting=30)
 
 
-def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(
-    context: BrowserContext, many: Callable[..., Served]
-) -> None:
+def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(context: BrowserContext, many: Callable[..., Served]) -> None:
     served = many(30)
     tabs = [opened(context, served), opened(context, served)]
     context.set_offline(True)
@@ -159,9 +153,7 @@ def test_two_tabs_of_one_reviewer_share_an_outbox_and_no_item(
     check_once(served, decided, waiting=30)
 
 
-def test_eight_reviewers_in_eight_browsers_decide_each_item_once(
-    chromium: Browser, many: Callable[..., Served]
-) -> None:
+def test_eight_reviewers_in_eight_browsers_decide_each_item_once(chromium: Browser, many: Callable[..., Served]) -> None:
     waiting = 80
     served = many(waiting)
     contexts = [chromium.new_context() for _ in range(8)]
@@ -209,17 +201,13 @@ def test_a_browser_that_keeps_nothing_says_so_and_sends_all_the_same(
     decided.append(pressed(page, "a"))
     pressed(page, "a")
     eventually(lambda: "This browser cannot store data" in page.locator("#unsent").inner_text())
-    assert page.evaluate("() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"), (
-        "leaving is asked about"
-    )
+    assert page.evaluate("() => !dispatchEvent(new Event('beforeunload', { cancelable: true }))"), "leaving is asked about"
     context.set_offline(False)
     eventually(lambda: served.states().get("approved") == 2)
     check_once(served, decided, waiting=10)
 
 
-def test_a_session_that_ended_keeps_the_outbox_and_says_so(
-    context: BrowserContext, many: Callable[..., Served]
-) -> None:
+def test_a_session_that_ended_keeps_the_outbox_and_says_so(context: BrowserContext, many: Callable[..., Served]) -> None:
     served = many(10, "--token", "a-rather-long-secret")
     enter = f"{served.url}/review?token=a-rather-long-secret"
     page = context.new_page()
@@ -248,9 +236,7 @@ def test_a_slow_answer_holds_up_nothing_and_is_said(context: BrowserContext, man
     check_once(served, decided, waiting=20)
 
 
-def test_a_store_that_another_process_has_locked_is_waited_for(
-    context: BrowserContext, many: Callable[..., Served]
-) -> None:
+def test_a_store_that_another_process_has_locked_is_waited_for(context: BrowserContext, many: Callable[..., Served]) -> None:
     served = many(20)
     page = opened(context, served)
     decided = [item_of(page)]

@@ -35,10 +35,7 @@ def test_decisions_outlive_the_server_and_a_reload_and_arrive_once(review: Page,
     review.reload()
     ready(review)
     eventually(lambda: unsent(review) == 0)
-    assert [(key, verb) for key, verb, _ in served.events()] == [
-        (int(first[1:]), "reject"),
-        (int(second[1:]), "reject"),
-    ]
+    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject"), (int(second[1:]), "reject")]
 
 
 def test_an_answer_lost_on_its_way_counts_once(review: Page, served: Served, watch: Watch) -> None:
@@ -80,9 +77,7 @@ def test_an_answer_that_breaks_off_counts_once(review: Page, served: Served, wat
     assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "reject")]
 
 
-def test_a_rerun_that_hangs_lets_decisions_go(
-    context: BrowserContext, review: Page, served: Served, watch: Watch
-) -> None:
+def test_a_rerun_that_hangs_lets_decisions_go(context: BrowserContext, review: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("Failed to load resource",)
     context.add_init_script(
         "const whole = AbortSignal.timeout.bind(AbortSignal); AbortSignal.timeout = (ms) => whole(ms / 30);"
@@ -194,14 +189,11 @@ def test_decision_sent_by_another_tab_during_undo_is_undone(review: Page, served
     first = item_of(review)
     reject(review)
     eventually(lambda: unsent(review) == 1)
-    ((name, value),) = review.evaluate(
-        "() => Object.entries(localStorage).filter(([key]) => key.startsWith('assay.outbox.'))"
-    )
+    ((name, value),) = review.evaluate("() => Object.entries(localStorage).filter(([key]) => key.startsWith('assay.outbox.'))")
     review.keyboard.press("u")
     eventually(lambda: unsent(review) == 0)
     other.evaluate(
-        "([name, value]) => localStorage.setItem(name, JSON.stringify({ ...JSON.parse(value), tried: true }))",
-        [name, value],
+        "([name, value]) => localStorage.setItem(name, JSON.stringify({ ...JSON.parse(value), tried: true }))", [name, value]
     )
     eventually(lambda: unsent(review) == 2)
     other.evaluate("() => window.letGo()")

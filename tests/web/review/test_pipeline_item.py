@@ -29,9 +29,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     with ModelServer() as models:
         models.answer = answer
         reached = {"OPENAI_BASE_URL": models.url, "OPENAI_API_KEY": "sk-none"}
-        done = forked.run(
-            "run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", folder=tmp_path, **reached
-        )
+        done = forked.run("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", folder=tmp_path, **reached)
     assert done.returncode in (0, 1), done.stderr
     with serving(tmp_path) as server:
         yield server

@@ -106,6 +106,4 @@ def test_of_a_long_text_only_what_is_near_its_evidence_is_painted(chromium: Brow
         article.evaluate("text => text.scrollTo(0, 0)")
         expect(first).to_be_in_viewport()
         page.wait_for_function(painted, arg=first.element_handle())
-        assert article.evaluate("text => text.scrollHeight") == pytest.approx(height, abs=2), (
-            "text jumps while it scrolls"
-        )
+        assert article.evaluate("text => text.scrollHeight") == pytest.approx(height, abs=2), "text jumps while it scrolls"

@@ -60,9 +60,7 @@ def said(page: Page) -> str:
     return page.locator("#said").text_content() or ""
 
 
-def test_decisions_wait_for_the_store_they_were_taken_in(
-    review: Page, served: Served, other: Served, watch: Watch
-) -> None:
+def test_decisions_wait_for_the_store_they_were_taken_in(review: Page, served: Served, other: Served, watch: Watch) -> None:
     watch.expected = FAULTS
     served.kill()
     first = complete_item(review)
@@ -83,10 +81,7 @@ def test_decisions_wait_for_the_store_they_were_taken_in(
     switch(other, served)
     opened(review, served)
     eventually(lambda: unsent(review) == 0)
-    assert [(key, verb) for key, verb, _ in served.events()] == [
-        (int(first[1:]), "approve"),
-        (int(second[1:]), "reject"),
-    ]
+    assert [(key, verb) for key, verb, _ in served.events()] == [(int(first[1:]), "approve"), (int(second[1:]), "reject")]
 
 
 def test_undo_and_drafts_stay_with_their_store(review: Page, served: Served, other: Served, watch: Watch) -> None:
@@ -174,9 +169,7 @@ def written(item: str, run: str | None, number: int) -> dict[str, Any]:
             "what": f"Gate 1 · Trial {number} of 5", "reason": "why", "active_ms": 5, "tried": True}  # fmt: skip
 
 
-def test_old_outbox_releases_only_this_store_s_decisions(
-    page: Page, served: Served, other: Served, watch: Watch
-) -> None:
+def test_old_outbox_releases_only_this_store_s_decisions(page: Page, served: Served, other: Served, watch: Watch) -> None:
     watch.expected = FAULTS
     page.goto(f"{served.url}/signin")
     kept = [written("a1", served.run_id, 1), written("a2", "20200101-000000-gates-beef", 2), written("a3", None, 3)]

@@ -192,9 +192,7 @@ def test_a_note_that_is_too_long_is_said_and_stays(review: Page, served: Served)
     review.keyboard.press("x")
     review.locator("#panel-note").fill("long " * 4001)
     review.locator("dialog[open] .choice").first.click()
-    assert (
-        review.locator("#panel-note").evaluate("field => field.validationMessage").startswith("A note can have at most")
-    )
+    assert review.locator("#panel-note").evaluate("field => field.validationMessage").startswith("A note can have at most")
     assert len(review.locator("#panel-note").input_value()) == 20_005
     review.locator("#panel-note").fill("long " * 4000)
     review.locator("dialog[open] .choice").first.click()

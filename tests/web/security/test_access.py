@@ -84,9 +84,7 @@ def test_a_write_from_our_page_or_a_script_is_taken(client: TestClient, headers:
     assert client.post("/api/reviewer", json={"name": "anna"}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
-)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
 def test_a_body_that_a_foreign_form_could_send_is_refused(client: TestClient, kind: str) -> None:
     answer = client.post("/api/reviewer", content='{"name": "x"}', headers={"content-type": kind})
     assert answer.status_code == 415
@@ -110,9 +108,7 @@ def test_documentation_pages_that_would_load_from_elsewhere_are_off(client: Test
     assert client.get("/openapi.json").json()["info"]["title"] == "Assay"
 
 
-@pytest.mark.parametrize(
-    "path", ["/static/x/../../server.py", "/static/x/frame/dom.js", "/static/%2e%2e/%2e%2e/server.py"]
-)
+@pytest.mark.parametrize("path", ["/static/x/../../server.py", "/static/x/frame/dom.js", "/static/%2e%2e/%2e%2e/server.py"])
 def test_only_our_static_files_are_given(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 

@@ -129,9 +129,7 @@ def freed(stage: list[Around], outside: Outside) -> dict[str, bool]:
     def heard(name: str) -> bool:
         return any(one != "a connection" or "connect" in name for one in outside.of(name).heard)
 
-    outward = [
-        free for group in grouped(NETWORK) if (free := tuple(name for name in group if name not in NOT_EVEN_FREE))
-    ]
+    outward = [free for group in grouped(NETWORK) if (free := tuple(name for name in group if name not in NOT_EVEN_FREE))]
     for start in range(0, len(outward), 12):
         groups = outward[start : start + 12]
         names = tuple(name for group in groups for name in group)
@@ -212,9 +210,7 @@ def test_in_its_frame_a_page_reaches_nothing(held: dict[str, list[str]], name: s
     assert held[name] == []
 
 
-def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(
-    hostile: Served, pairs: dict[str, dict[str, Any]]
-) -> None:
+def test_the_policies_stand_in_the_answer_and_it_is_for_a_frame_only(hostile: Served, pairs: dict[str, dict[str, Any]]) -> None:
     item = pairs["busy"]
     body = {key: item[key] for key in ("task", "trial", "pair", "reviewer")}
     status, said = ask(hostile, f"/api/arena/{hostile.run_id}/previews", {**body, "side": 0})

@@ -56,25 +56,15 @@ def hostile(tmp_path: Path) -> Iterator[Served]:
     (folder / "hostile.json").write_text(json.dumps(things), "utf-8")
     graded = {
         f"{{{{label:{name}}}}}": {
-            criterion: {
-                "score": 5,
-                "reason": f"`{CORPUS[0]}` {EVERYTHING} {place} {criterion}",
-                "evidence": list(CORPUS),
-            }
+            criterion: {"score": 5, "reason": f"`{CORPUS[0]}` {EVERYTHING} {place} {criterion}", "evidence": list(CORPUS)}
             for criterion in ("integrity", "data_flow", "maintainability", "fitness")
         }
         for place, name in enumerate(names)
     }
-    said = {
-        "candidates": graded,
-        "report": f"# {EVERYTHING}\n\n" + "\n\n".join(f"- {one}\n\n`{one}`" for one in CORPUS),
-    }
+    said = {"candidates": graded, "report": f"# {EVERYTHING}\n\n" + "\n\n".join(f"- {one}\n\n`{one}`" for one in CORPUS)}
     lines = [
         {"match": {"role": "judge"}, "reply": {"text": json.dumps(said)}},
-        {
-            "match": {"role": "judge", "task": "broken"},
-            "error": {"kind": "refused", "detail": EVERYTHING, "transient": False},
-        },
+        {"match": {"role": "judge", "task": "broken"}, "error": {"kind": "refused", "detail": EVERYTHING, "transient": False}},
     ]
     (folder / "judge.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     done = forked.run("run", "hostile.json", "--judge", f"replay/{folder / 'judge.jsonl'}", folder=folder)

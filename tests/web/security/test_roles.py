@@ -36,9 +36,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 
 @contextmanager
-def client_of(
-    workspace: Workspace, *, token: str | None = SECRET, signed_in: str | None = None
-) -> Iterator[TestClient]:
+def client_of(workspace: Workspace, *, token: str | None = SECRET, signed_in: str | None = None) -> Iterator[TestClient]:
     with TestClient(create_app(workspace, token=token), base_url=HOME, follow_redirects=False) as client:
         if signed_in:
             assert client.post("/api/signin", json={"token": signed_in}).status_code == 200
@@ -160,9 +158,7 @@ def test_revoked_invitation_opens_nothing_on_any_server(workspace: Workspace, mo
             people.revoke(workspace, "ann")
             monkeypatch.setattr(workspace, "clock", Later(workspace))
             assert client.get("/review.json", headers={"cookie": f"{COOKIE}={cookie}"}).status_code == 401
-            assert (
-                client.get(invitation.link, headers={"accept": "text/html"}).headers["location"].startswith("/signin")
-            )
+            assert client.get(invitation.link, headers={"accept": "text/html"}).headers["location"].startswith("/signin")
             assert client.post("/api/signin", json={"token": invitation.token}).status_code == 401
         invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
 

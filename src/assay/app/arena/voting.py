@@ -163,9 +163,7 @@ class ArenaVoting:
             raise UnknownName("pair", run, remedy="The arena needs a run with at least two candidates.")
         return summary
 
-    def next(
-        self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None
-    ) -> Bout | None:
+    def next(self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None) -> Bout | None:
         """Return the next pair for this person; None if nothing is left for them.
 
         Args:
@@ -215,9 +213,7 @@ class ArenaVoting:
     def take_back(self, run: str, reviewer: str, *, idempotency_key: str, vote: int | None = None) -> Bout:
         """Withdraw a person's vote, by default their newest, and return its pair so that they can vote again."""
         summary = self.summary(run)
-        taken = self._workspace.arena.take_back(
-            summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote
-        )
+        taken = self._workspace.arena.take_back(summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote)
         contest = self._workspace.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
         if contest is None:
             raise UnknownName("trial", f"{taken.task} {taken.pairing.k}")
@@ -237,9 +233,7 @@ class ArenaVoting:
         brought = sum(candidate.model is None for candidate in plan.candidates)
         if brought == n:  # the responses are the same in every trial, so one vote per task is enough
             trials = min(trials, self._extent(summary)[0])
-        return VotableRun(
-            summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary)
-        )
+        return VotableRun(summary=summary, votes=votes, pairs=pairs, items=pairs * trials, has_pages=self._has_pages(summary))
 
     def _has_pages(self, summary: RunSummary) -> bool | None:
         known = self._pages.get(summary.id)
@@ -324,9 +318,7 @@ class ArenaVoting:
 
     def _reveal(self, summary: RunSummary, plan: RunPlan, contest: Contest, vote: Vote) -> Reveal:
         names = summary.candidates
-        left, right = (
-            telling_words(contest.responses[place].text, names) for place in (vote.pairing.left, vote.pairing.right)
-        )
+        left, right = (telling_words(contest.responses[place].text, names) for place in (vote.pairing.left, vote.pairing.right))
         brought = any(plan.candidates[place].model is None for place in vote.pairing.pair)
         self._note_disclosed(summary.id, contest.task.id, None if brought else contest.k, vote.reviewer)
         return Reveal(

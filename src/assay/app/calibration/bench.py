@@ -49,9 +49,7 @@ class _Bench:
     done: int = 0
     grades: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
 
-    async def judge(
-        self, samples: Sequence[ReferenceSample], *, repeat: int
-    ) -> tuple[list[JudgedReference], list[Swap]]:
+    async def judge(self, samples: Sequence[ReferenceSample], *, repeat: int) -> tuple[list[JudgedReference], list[Swap]]:
         """Judge every sample alone, then pairs of samples with the same prompt in both orders."""
         self._take_over()
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
@@ -205,11 +203,7 @@ def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedRe
 
 def _grades(assessment: Assessment) -> dict[str, float]:
     """Return the grades of a single candidate by criterion, between 0 and 1."""
-    return {
-        grade.criterion: grade.score
-        for grade in assessment.grades
-        if grade.candidate == FIRST and grade.score is not None
-    }
+    return {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == FIRST and grade.score is not None}
 
 
 def _lead(assessment: Assessment | Failure) -> float | None:

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assay.analysis.calibration import JudgedReference, bias_by_criterion, by_kind, trust
 from assay.app.calibration.answer_cache import FOLDER, PaidAnswers
 from assay.app.calibration.bench import _Bench
-from assay.app.calibration.documents import (
-    CorrectionsDocument,
-    JudgedReferenceDocument,
-    MeasuredDocument,
-    PassedDocument,
-)
+from assay.app.calibration.documents import CorrectionsDocument, JudgedReferenceDocument, MeasuredDocument, PassedDocument
 from assay.app.calibration.setup import (
     MOST_OF_A_TEXT,
     MOST_REPEATS,
@@ -92,9 +87,7 @@ def foreseen(
     return Foreseen(setting=setting, references=references, estimate=estimate, taken_over=len(paid.replies))
 
 
-def _paid(
-    workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int
-) -> PaidAnswers:
+def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int) -> PaidAnswers:
     """Load the answers that an interrupted calibration of the same judge and references has already paid for."""
     identity = identity_of(setting.judge, setting.rubric)
     name = digest(
@@ -172,9 +165,7 @@ def calibrate(
         samples_digest=_samples_digest(references),
         repeat=repeat,
         model_versions=tuple(sorted(bench.versions)),
-        by_kind={
-            kind: PassedDocument(passed=passed, asked=asked) for kind, (passed, asked) in by_kind(everything).items()
-        },
+        by_kind={kind: PassedDocument(passed=passed, asked=asked) for kind, (passed, asked) in by_kind(everything).items()},
         corrections=CorrectionsDocument(n=len(corrected), from_other_settings=elsewhere, approved_as_judged=approved),
         by_criterion=bias_by_criterion(bench.by_criterion(references)),
         samples=tuple(_sample_document(reference, texts.get(reference.id)) for reference in everything),
@@ -206,9 +197,7 @@ def _unanswered(
 ) -> Unanswered:
     asked = sum(not sample.bypassed for sample in references)
     first = f" The first failure: {failures[0][1].kind}: {failures[0][1].detail}" if failures else ""
-    return Unanswered(
-        setting.judge.model.ref, f"scored none of {asked} references, so nothing was measured or stored.{first}"
-    )
+    return Unanswered(setting.judge.model.ref, f"scored none of {asked} references, so nothing was measured or stored.{first}")
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:

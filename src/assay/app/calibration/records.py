@@ -129,9 +129,7 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
     elif wanted.samples:
         samples = _placed(workspace, wanted.samples)
     if wanted.with_built_in and samples is None:
-        raise InputError(
-            "built_in", "can only be added to your own samples; without them, the built-in ones are used anyway."
-        )
+        raise InputError("built_in", "can only be added to your own samples; without them, the built-in ones are used anyway.")
     return {
         "samples": samples,
         "with_built_in": wanted.with_built_in,
@@ -231,9 +229,7 @@ def _pasted_place(workspace: Workspace, text: str) -> Path:
 
 def _kept(workspace: Workspace, text: str) -> Path:
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
-        raise InputError(
-            "samples", f"are larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder."
-        )
+        raise InputError("samples", f"are larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
     place = _pasted_place(workspace, text)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -261,9 +257,7 @@ def _named(wanted: Wanted) -> Iterator[None]:
     except SuiteErrors as error:
         if wanted.pasted is None:
             raise
-        parts = (
-            (each.where.rpartition(".json")[2].strip(": "), each.problem, each.remedy) for each in error.errors[:5]
-        )
+        parts = ((each.where.rpartition(".json")[2].strip(": "), each.problem, each.remedy) for each in error.errors[:5])
         raise InputError(PASTED, "; ".join(" ".join(filter(None, texts)) for texts in parts)) from error
 
 

@@ -88,9 +88,7 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
     if spec is None:
         raise InputError("MODEL", f"{model!r} is not a model.", remedy="Write provider/name.")
     if spec.provider == PERSON:
-        raise InputError(
-            "MODEL", f"{model!r} is a person; only models can be calibrated.", remedy="Write provider/name."
-        )
+        raise InputError("MODEL", f"{model!r} is a person; only models can be calibrated.", remedy="Write provider/name.")
     if suite is not None:
         loaded = _loaded(workspace, suite, model, spec.ref)
         plan = planned_run(loaded, RunOptions(), started=workspace.clock.now(), seed=0, nonce="")
@@ -102,9 +100,7 @@ def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -
                 # A budget cannot be enforced without a price, which an older run may lack.
                 used = replace(judge.model, price=judge.model.price or spec.price)
                 return JudgeSetting(judge=replace(judge, model=used), rubric=plan.rubric, source=f"run {plan.id}")
-    return JudgeSetting(
-        judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH), rubric=QUALITY, source="the defaults"
-    )
+    return JudgeSetting(judge=JudgeSpec(name=spec.ref, model=spec, mode=JudgeMode.EACH), rubric=QUALITY, source="the defaults")
 
 
 def _question(setting: JudgeSetting, sitting: Sitting) -> ModelRequest:

@@ -119,9 +119,7 @@ def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
         for answer in row.answers
     )
     known = {digest for digest in row.digests if digest is not None}
-    return ShownAnswers(
-        row=row, title=_title(row, wanted), cells=cells, says=summarise_row(cells), changed=len(known) > 1
-    )
+    return ShownAnswers(row=row, title=_title(row, wanted), cells=cells, says=summarise_row(cells), changed=len(known) > 1)
 
 
 def input_of(row: AnswerRow) -> str:
@@ -139,12 +137,7 @@ def _title(row: AnswerRow, wanted: AnswerQuery) -> str:
 def _is_wanted(shown: ShownAnswers, wanted: AnswerQuery) -> bool:
     if wanted.search:
         needle = wanted.search.casefold()
-        texts = (
-            shown.title,
-            shown.row.task.id,
-            input_of(shown.row),
-            *(answer.text or "" for answer in shown.row.answers),
-        )
+        texts = (shown.title, shown.row.task.id, input_of(shown.row), *(answer.text or "" for answer in shown.row.answers))
         if not any(needle in text.casefold() for text in texts):
             return False
     if wanted.only is AnswerFilter.ALL:

@@ -231,9 +231,7 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
     """Return panes for single reviewers, as many as fit; reviewers with the most own scores come first."""
     if not resolved.observed:
         return ()
-    seen = resolved.workspace.observations.read(
-        kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run
-    )
+    seen = resolved.workspace.observations.read(kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run)
     keys = list(dict.fromkeys(int(observation.assessment) for observation in seen))
     counts: Counter[str] = Counter()
     for start in range(0, len(keys), 500):
@@ -264,9 +262,7 @@ def own_scores(workspace: Workspace, *, assessments: Iterable[int]) -> dict[tupl
         for name, opinion in standing.items():
             given = opinion.given
             words = " ".join(part for part in (given.reason, given.note) if part)
-            by_pane[f"{name}{OPINION}", int(key)] = OwnScores(
-                whole=given.result, scores=given.corrections, reason=words
-            )
+            by_pane[f"{name}{OPINION}", int(key)] = OwnScores(whole=given.result, scores=given.corrections, reason=words)
     return by_pane
 
 

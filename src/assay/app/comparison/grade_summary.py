@@ -329,9 +329,7 @@ class _Widest:
         self._candidate = np.concatenate([self._candidate, rows.candidate])[best]
 
     def listed(self) -> tuple[tuple[TrialKey, str], ...]:
-        return tuple(
-            (TrialKey(int(key)), self._names[code]) for key, code in zip(self._trial, self._candidate, strict=True)
-        )
+        return tuple((TrialKey(int(key)), self._names[code]) for key, code in zip(self._trial, self._candidate, strict=True))
 
 
 class _Sample:

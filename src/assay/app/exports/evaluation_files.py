@@ -267,9 +267,7 @@ def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ..
 def _score(detail: AssessmentDetail, candidate: str, score: float, names: Anonymiser) -> LogScore:
     row = detail.row
     grades = [grade for grade in row.assessment.grades if grade.candidate == candidate]
-    reasons = [
-        f"{grade.criterion}: {grade.reason}" if grade.criterion else grade.reason for grade in grades if grade.reason
-    ]
+    reasons = [f"{grade.criterion}: {grade.reason}" if grade.criterion else grade.reason for grade in grades if grade.reason]
     criteria: dict[str, JsonValue] = {grade.criterion: grade.score for grade in grades if grade.criterion}
     reply = detail.judged.raw or detail.judged.report
     return LogScore(

@@ -132,9 +132,7 @@ def export_results(request: ExportRequest) -> Exported:
         )
     folder = request.output or workspace.results.folder
     if folder is None:
-        raise InputError(
-            "results", "the setting `results` is off.", remedy="Add --output FOLDER, or change the setting."
-        )
+        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or change the setting.")
     runs = workspace.archive.runs.matching(request.selection)
     try:
         for summary in reversed(runs):
@@ -143,9 +141,7 @@ def export_results(request: ExportRequest) -> Exported:
     except OSError as error:
         raise InputError(str(folder), f"cannot be written: {error.strerror}.") from error
     except results_folder.FolderBusy as error:
-        raise Refused(
-            str(folder), "is being written by another process.", remedy="Try again when it is done."
-        ) from error
+        raise Refused(str(folder), "is being written by another process.", remedy="Try again when it is done.") from error
     return Exported(format="results", output=folder, rows=len(runs), unseen=None)
 
 
@@ -274,9 +270,7 @@ def assessment_record(
 ) -> ExportedAssessmentDocument | dict[str, Any]:
     """Return one assessment with its grades, reasons, responses and reviews, under pseudonyms if there are any."""
     shown = review_documents.assessment_detail(detail)
-    exported = fill(
-        ExportedAssessmentDocument, shown, counts=why is None, not_counted=None if why is None else str(why)
-    )
+    exported = fill(ExportedAssessmentDocument, shown, counts=why is None, not_counted=None if why is None else str(why))
     if not names.active:
         return exported
     record = plain(exported)

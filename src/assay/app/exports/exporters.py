@@ -71,9 +71,7 @@ class ExportRequest:
     def need_file(self, why: str) -> None:
         """Raise `InputError` if the user named no file to write."""
         if self.output is None:
-            raise InputError(
-                "--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}."
-            )
+            raise InputError("--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}.")
 
     @contextmanager
     def open_output(self, path: Path | None = None) -> Iterator[OpenOutput]:

@@ -32,11 +32,7 @@ class Anonymiser:
     """
 
     def __init__(
-        self,
-        plans: Iterable[RunPlan] = (),
-        *,
-        called: Mapping[str, str] | None = None,
-        rng: random.Random | None = None,
+        self, plans: Iterable[RunPlan] = (), *, called: Mapping[str, str] | None = None, rng: random.Random | None = None
     ) -> None:
         # Without a seed, because anybody who knew it could draw the same numbers again.
         chance = rng or random.SystemRandom()
@@ -62,9 +58,7 @@ class Anonymiser:
         self._in_text = {**{text: self._candidates[name] for text, name in models.items()}, **self._candidates}
         # Longest first, so that `ann-marie` is replaced before `ann`.
         words = sorted((word for word in self._in_text if len(word) >= _SHORTEST_IN_TEXT), key=len, reverse=True)
-        self._words = (
-            re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE) if words else None
-        )
+        self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE) if words else None
 
     def candidate(self, name: str) -> str:
         """Return the pseudonym of a candidate, or the name itself if nothing is hidden."""
@@ -100,9 +94,7 @@ class Anonymiser:
             case list() | tuple():
                 return [self.texts(item) for item in value]
             case dict():
-                return {
-                    self.text(key) if isinstance(key, str) else key: self.texts(item) for key, item in value.items()
-                }
+                return {self.text(key) if isinstance(key, str) else key: self.texts(item) for key, item in value.items()}
             case _:
                 return value
 

@@ -147,12 +147,9 @@ def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _criteria(
-    plans: list[RunPlan], estimates: tuple[Estimate, ...], beside: ScoreDiagnostics
-) -> tuple[CriterionPart, ...]:
+def _criteria(plans: list[RunPlan], estimates: tuple[Estimate, ...], beside: ScoreDiagnostics) -> tuple[CriterionPart, ...]:
     means = {
-        split.name: {str(estimate.candidate): estimate.mean for estimate in split.estimates}
-        for split in beside.by_criterion
+        split.name: {str(estimate.candidate): estimate.mean for estimate in split.estimates} for split in beside.by_criterion
     }
     parts: dict[tuple[str, str], CriterionPart] = {}
     for plan in plans:
@@ -181,8 +178,7 @@ def _run(workspace: Workspace, summary: RunSummary, names: Anonymiser) -> RunPar
         facts = tuple((name, value if name == "suite" else names.text(value)) for name, value in facts)
         hidden = {"model": "", "answered": ""}
         models = tuple(
-            {**row, "name": names.candidate(row["name"]), **hidden} if row["role"] == "candidate" else row
-            for row in models
+            {**row, "name": names.candidate(row["name"]), **hidden} if row["role"] == "candidate" else row for row in models
         )
     return RunPart(id=summary.id, facts=facts, models=models)
 
@@ -216,13 +212,7 @@ def _review(row: AssessmentRow, event: ReviewEvent, names: Anonymiser) -> Review
 
 
 def _junit(
-    workspace: Workspace,
-    basis: Basis,
-    *,
-    threshold: float | None,
-    against: str | None,
-    margin: float | None,
-    names: Anonymiser,
+    workspace: Workspace, basis: Basis, *, threshold: float | None, against: str | None, margin: float | None, names: Anonymiser
 ) -> str:
     if (threshold is None) == (against is None):
         remedy = "Use --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts."

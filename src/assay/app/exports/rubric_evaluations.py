@@ -141,8 +141,7 @@ def _graded_runs(request: ExportRequest) -> Iterator[_GradedRun]:
             plan=plan,
             source=source,
             calls={
-                (calls.trial, calls.role, calls.candidate, calls.grader): calls
-                for calls in archive.calls.by_trial(summary.id)
+                (calls.trial, calls.role, calls.candidate, calls.grader): calls for calls in archive.calls.by_trial(summary.id)
             },
             people=people if origin == summary.id else frozenset(),
             references=dict(references),
@@ -246,12 +245,7 @@ def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anony
 
 
 def _structured(
-    request: ExportRequest,
-    run: _GradedRun,
-    detail: AssessmentDetail,
-    text: str,
-    candidate: str | None,
-    names: Anonymiser,
+    request: ExportRequest, run: _GradedRun, detail: AssessmentDetail, text: str, candidate: str | None, names: Anonymiser
 ) -> Line | None:
     """Return the stored structure of a response, or of the model solution if `candidate` is None; None if there is none."""
     structuring = run.plan.rubric.structuring
@@ -295,9 +289,7 @@ class _FinalResults:
             self.structurers[run.plan.rubric.structuring.model.ref] = None
         self.started.append(run.summary.started)
 
-    def _add_task(
-        self, run: _GradedRun, detail: AssessmentDetail, candidate: str, line: Line, names: Anonymiser
-    ) -> None:
+    def _add_task(self, run: _GradedRun, detail: AssessmentDetail, candidate: str, line: Line, names: Anonymiser) -> None:
         row, task = detail.row, detail.task
         key = f"{row.suite}\x1f{row.task}\x1f{task.digest}"
         system = "\n\n".join(message.content for message in task.prompt if message.role == "system")
@@ -354,17 +346,14 @@ class _FinalResults:
                 "average_time_per_task_seconds": _mean(total["grading"]["seconds"], tasks),
                 "average_time_per_evaluation_seconds": _mean(total["grading"]["seconds"], len(lines)),
                 "average_time_per_model_seconds": {
-                    model: _mean(_sums(of_model)["grading"]["seconds"], len(of_model))
-                    for model, of_model in by_model.items()
+                    model: _mean(_sums(of_model)["grading"]["seconds"], len(of_model)) for model, of_model in by_model.items()
                 },
                 "models_evaluated": [*by_model],
                 "structuring_model": ", ".join(self.structurers) or None,
                 "judging_model": ", ".join(dict.fromkeys(str(line["judge_llm_model"]) for line in lines)) or None,
                 "by_stage": cast("JsonValue", {stage: total[stage] for stage in _STAGES.values()}),
                 "by_model": cast("JsonValue", {name: _sums(of_model) for name, of_model in by_model.items()}),
-                "by_task": cast(
-                    "JsonValue", {name: _sums(of_task) for name, of_task in _grouped(lines, "task_id").items()}
-                ),
+                "by_task": cast("JsonValue", {name: _sums(of_task) for name, of_task in _grouped(lines, "task_id").items()}),
             },
             "results": [*self.tasks.values()],
         }
@@ -398,9 +387,7 @@ def _in_plan_order(evaluation: tuple[_GradedRun, AssessmentDetail, str, Line]) -
     return run.summary.started, int(detail.row.trial), place
 
 
-_OF_EVALUATION: Final = frozenset(
-    {"task_id", "model_id", "trial", "structured_model_response", "structured_ideal_response"}
-)
+_OF_EVALUATION: Final = frozenset({"task_id", "model_id", "trial", "structured_model_response", "structured_ideal_response"})
 """Keys that the final results keep outside `judge_evaluation`."""
 
 

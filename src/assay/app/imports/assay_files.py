@@ -49,9 +49,7 @@ def without_own_files(
         elif source.member:
             remedy = "Unpack it; `assay import FOLDER --rebuild` adds its runs to a store that lacks them."
         else:
-            remedy = (
-                "It holds no records of runs; `assay export results` writes them, in the project that has the runs."
-            )
+            remedy = "It holds no records of runs; `assay export results` writes them, in the project that has the runs."
         # Other results in such a folder are imported. It is only an error if all paths name its own files.
         if not others and len(named) == len(paths):
             what = f"was written by Assay and belongs to the results folder {folder}, so it is not another program's result."

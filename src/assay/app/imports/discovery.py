@@ -39,11 +39,7 @@ def find_sources(
     for given in paths:
         if "\0" in str(given) or not given.exists():
             raise InputError(str(given), "there is no such file or folder.")
-        files = (
-            [(path, str(path)) for path in files_in(given)]
-            if given.is_dir()
-            else [(given, called.get(given, str(given)))]
-        )
+        files = [(path, str(path)) for path in files_in(given)] if given.is_dir() else [(given, called.get(given, str(given)))]
         if not files:
             result.skipped.append(Skipped(where=str(given), why="is an empty folder."))
         for path, name in files:

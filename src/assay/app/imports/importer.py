@@ -76,9 +76,7 @@ def import_paths(
     importer = None if options.format == "auto" else importer_named(options.format)
     if options.mapping is not None:
         importer = importer_named("map")
-    sources = without_own_files(
-        list(find_sources(paths, result, importer, called or {})), paths, importer, result.notes
-    )
+    sources = without_own_files(list(find_sources(paths, result, importer, called or {})), paths, importer, result.notes)
     files = list(recognise_all(sources, importer, result, named, progress))
     # A killed import leaves invisible rows in the state `importing`, which the next import removes.
     workspace.store.imports.sweep()
@@ -199,9 +197,7 @@ def _import_group(
     originals = keeping.originals
     content = originals[0].sha256
     if companions := group.options.beside.get("companions"):  # another file in the folder changes the content
-        content = "\x1f".join(
-            sorted(original.sha256 for original in originals) + sorted(file.member for file in companions)
-        )
+        content = "\x1f".join(sorted(original.sha256 for original in originals) + sorted(file.member for file in companions))
     digest = result.digests[source.name] = _digest(group, content, options)
     known = imports.known(digest)
     if known is not None:

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 def is_raw(path: Path) -> bool:
     """True if a file contains tasks with answers to judge but is not a suite."""
     try:
-        return (
-            path.is_file()
-            and path.suffix in (".json", ".jsonl")
-            and rlhf.recognise(input_file(path).sample) is not None
-        )
+        return path.is_file() and path.suffix in (".json", ".jsonl") and rlhf.recognise(input_file(path).sample) is not None
     except (OSError, UnreadableFile):
         return False
 

@@ -69,9 +69,7 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
             skipped.append(Skipped(where=str(path), why=str(error)))
     # Sorted by their numbers in the store: sorted by time, a regrade could come before its origin.
     order = sorted(heads)
-    restored = workspace.store.restoring.restore(
-        (run, partial(results_folder.record_lines, path)) for _, run, path in order
-    )
+    restored = workspace.store.restoring.restore((run, partial(results_folder.record_lines, path)) for _, run, path in order)
     home = workspace.results.folder
     if home is not None and (restored.renumbered or home.resolve() != folder.resolve()):
         for run in restored.runs:  # the records get the numbers that they have in the store

@@ -248,9 +248,7 @@ class RunWriter:
             result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         return False
 
-    def _leave_out(
-        self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]
-    ) -> None:
+    def _leave_out(self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]) -> None:
         """Leave out the responses that stored runs already hold, with their grades."""
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
@@ -261,9 +259,7 @@ class RunWriter:
         kept = []
         for assessment in assessments:
             place = (assessment.task, assessment.trial)
-            grades = tuple(
-                grade for grade in assessment.grades if (place[0], grade.candidate, place[1]) not in self._left_out
-            )
+            grades = tuple(grade for grade in assessment.grades if (place[0], grade.candidate, place[1]) not in self._left_out)
             if grades:
                 kept.append(replace(assessment, grades=grades))
         assessments[:] = kept

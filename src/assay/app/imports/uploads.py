@@ -140,9 +140,7 @@ def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict
                 path.write_bytes(content)
                 results[path] = str(named)
             formats = {path: _format(path) for path in results}
-            suites = {
-                path: name for path, name in results.items() if formats[path] in _SUITE_FORMATS and _is_suite(path)
-            }
+            suites = {path: name for path, name in results.items() if formats[path] in _SUITE_FORMATS and _is_suite(path)}
             if len(suites) < len(results):  # requests of a batch belong to its results
                 suites = {path: name for path, name in suites.items() if formats[path] != "openai_batch_input"}
             yield Path(place), {path: name for path, name in results.items() if path not in suites}, suites

@@ -110,9 +110,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
     """
     summary = run_of_evaluation(workspace, evaluation_id)
     if summary is None:
-        raise UnknownName(
-            "evaluation", evaluation_id, remedy="The response to POST /submit_evaluation contains the id."
-        )
+        raise UnknownName("evaluation", evaluation_id, remedy="The response to POST /submit_evaluation contains the id.")
     plan = workspace.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
     start = assessment_key(after) if after else None

@@ -193,17 +193,13 @@ def _document(submission: Submission) -> dict[str, JsonValue]:
         "id": slug(submission.thing) if submission.task_id is None else submission.task_id,
         "thing": submission.thing,
         **{name: getattr(submission, name) or None for name in ("context", "language", "family")},
-        **{
-            name: getattr(submission, name)
-            for name in ("prompt", "expected", "ideal", "final_answer", "score", "trials")
-        },
+        **{name: getattr(submission, name) for name in ("prompt", "expected", "ideal", "final_answer", "score", "trials")},
         "snippets": dict(submission.snippets),
     }
     rubric = submission.rubric
     if rubric is None and submission.of_answers:
         rubric = [
-            {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance}
-            for c in QUALITY.criteria
+            {"name": c.name, "weight": c.weight, "scale": [c.low, c.high], "guidance": c.guidance} for c in QUALITY.criteria
         ]
     document: dict[str, JsonValue] = {
         "name": submission.suite or SUITE,

@@ -83,9 +83,7 @@ def _from_another_process(workspace: Workspace, agent_run: AgentRun) -> RunId:
         if (existing := _there(workspace, agent_run)) is not None:
             return existing
         time.sleep(0.05)
-    raise Refused(
-        agent_run.run.id or "body", "is being imported by another process.", remedy="Send it again in a moment."
-    )
+    raise Refused(agent_run.run.id or "body", "is being imported by another process.", remedy="Send it again in a moment.")
 
 
 def _checked(content: bytes) -> AgentRun:

@@ -49,9 +49,7 @@ class CompletedRun(RunResult):
         with self._open() as workspace:
             return results.stats(workspace, self._selection)
 
-    def compare(
-        self, a: str, b: str, *, scope: str | None = None, margin: float | None = None
-    ) -> results.ComparisonResult:
+    def compare(self, a: str, b: str, *, scope: str | None = None, margin: float | None = None) -> results.ComparisonResult:
         """Compare A with B in this run."""
         with self._open() as workspace:
             return results.compare(workspace, self._selection, a, b, scope=scope, margin=margin)
@@ -89,9 +87,7 @@ class CompletedRun(RunResult):
             names = [str(place.candidate) for place in ranking.ranking.candidates]
             verdict = results.compare(workspace, self._selection, *names).verdict if len(names) == 2 else ""
         marks = shown.estimate_marks([place.estimate for place in ranking.ranking.candidates])
-        failures = [
-            f"{row.task} trial {row.k} failed: {row.failure.detail}" for row in self.failures[:_SHOWN] if row.failure
-        ]
+        failures = [f"{row.task} trial {row.k} failed: {row.failure.detail}" for row in self.failures[:_SHOWN] if row.failure]
         more = len(self.failures) - len(failures)
         return shown.html_of(
             [f"{self.summary.suite}: {self._in_words()}", *([verdict] if verdict else [])],

@@ -63,9 +63,7 @@ def run_and_check(
         suite = beside / suite
     with Workspace.open(root, options={"store": store}) as workspace:
         values = workspace.settings.values
-    options = RunOptions(
-        trials=trials, batch_id=batch_id, concurrency=values["concurrency"], budget_usd=values["budget"]
-    )
+    options = RunOptions(trials=trials, batch_id=batch_id, concurrency=values["concurrency"], budget_usd=values["budget"])
     completed = run(suite, options=options, folder=root, store=store)
     return completed, verdict_on(completed, demands)
 

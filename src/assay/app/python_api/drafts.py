@@ -179,8 +179,7 @@ def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object]
     reading.templates = (*_named_columns(candidates, workspace.folder), *columns_named(persona))
     document = {
         **draft,
-        "tasks": _file_of_tasks(draft.get("tasks"), columns)
-        or [reading.task(task) for task in _rows(draft.get("tasks"))],
+        "tasks": _file_of_tasks(draft.get("tasks"), columns) or [reading.task(task) for task in _rows(draft.get("tasks"))],
         "candidates": candidates,
         "score": reading.score(draft.get("score")),
     }
@@ -291,9 +290,7 @@ def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...
     for candidate in candidates:
         row = _mapping(candidate)
         messages = row.get("messages")
-        told = [
-            _mapping(message).get("content") for message in (messages if isinstance(messages, list | tuple) else ())
-        ]
+        told = [_mapping(message).get("content") for message in (messages if isinstance(messages, list | tuple) else ())]
         for text in (row.get("prompt"), row.get("system_prompt"), *told):
             text = _mapping(text).get("file", text)
             if isinstance(text, str | Path):

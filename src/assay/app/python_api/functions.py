@@ -78,9 +78,7 @@ def _run(
     return CompletedRun.of(result, folder=folder, store=store)
 
 
-def _checked(
-    workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None
-) -> tuple[Suite, RunOptions]:
+def _checked(workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None) -> tuple[Suite, RunOptions]:
     values = workspace.settings.values
     options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
     match suite:
@@ -118,9 +116,7 @@ def submit_batch(
     return outside_loop(work)
 
 
-def collect_batch(
-    run_id: str, *, watch: bool = False, store: str | None = None, folder: Path | None = None
-) -> CompletedRun:
+def collect_batch(run_id: str, *, watch: bool = False, store: str | None = None, folder: Path | None = None) -> CompletedRun:
     """Store the answers of a run's finished batches and send what comes next; with `watch`, until the run is done.
 
     `.summary.state` is `submitted` as long as the run waits.

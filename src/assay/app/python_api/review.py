@@ -92,9 +92,7 @@ def rerun(
     return outside_loop(work)
 
 
-def undo(
-    assessment: str, *, reviewer: str | None = None, store: str | None = None, folder: Path | None = None
-) -> ReviewEvent:
+def undo(assessment: str, *, reviewer: str | None = None, store: str | None = None, folder: Path | None = None) -> ReviewEvent:
     """Undo the last decision on an assessment."""
     with _open(folder, store) as workspace:
         return decisions.undo(workspace, decisions.assessment_key(assessment), reviewer=reviewer)

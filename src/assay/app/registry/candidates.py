@@ -71,23 +71,17 @@ def events(workspace: Workspace) -> tuple[NameEvent, ...]:
     return workspace.store.renaming.events()
 
 
-def rename(
-    workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
-) -> NameEvent:
+def rename(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
     """Change a candidate's name in statistics and exports; its runs' records keep the old name."""
     if not target.strip():
         raise InputError("", "a candidate needs a name.")
     if problem := name_problem(target.strip()):
         raise InputError("", f"the new name is {target.strip()!r}, {problem}")
-    renamed = workspace.store.renaming.rename(
-        source, target.strip(), reviewer=reviewer or workspace.reviewer, reason=reason
-    )
+    renamed = workspace.store.renaming.rename(source, target.strip(), reviewer=reviewer or workspace.reviewer, reason=reason)
     return _projected(workspace, renamed)
 
 
-def merge(
-    workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None
-) -> NameEvent:
+def merge(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
     """Merge two names into one candidate with the second name; refused if both took part in the same run."""
     merged = workspace.store.renaming.merge(source, target, reviewer=reviewer or workspace.reviewer, reason=reason)
     return _projected(workspace, merged)

@@ -251,9 +251,7 @@ class Models:
                 for role in mine
                 for (kind, fault), (n, last) in self._sum(role, ref).failures.items()
             ]
-            failures += [
-                (role, "missing", Fault.PROVIDER.value, n, 0) for role in mine if (n := self._unanswered(role, ref))
-            ]
+            failures += [(role, "missing", Fault.PROVIDER.value, n, 0) for role in mine if (n := self._unanswered(role, ref))]
             facts = self._facts([last for *_, last in failures])
             latencies = tuple(latency for role in mine if (latency := self._latency(role, ref)) is not None)
         return ModelInFull(
@@ -383,9 +381,7 @@ class Models:
         spec = specs.get((role, ref)) or self._bare(ref)
         asked = self._sum(role, ref)
         # The list shows no failure texts, because in a run under review they may contain a judge's scores.
-        facts = {
-            call: replace(fact, detail=None) for call, fact in self._facts([asked.last, asked.last_failed]).items()
-        }
+        facts = {call: replace(fact, detail=None) for call, fact in self._facts([asked.last, asked.last_failed]).items()}
         checked = self._checks.get(ref)
         estimate = _estimate(self._workspace, spec)
         access = directory.access(spec)

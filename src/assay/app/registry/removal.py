@@ -63,9 +63,7 @@ def restore(
 
     Raises `UnknownName` or `Refused`.
     """
-    event = workspace.store.run_removal.restore(
-        run, reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
-    )
+    event = workspace.store.run_removal.restore(run, reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived)
     workspace.results.bring_back(event.run_id)
     return event
 

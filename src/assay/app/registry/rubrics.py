@@ -37,9 +37,7 @@ RUBRICS_KEPT: Final = 12
 LEAST_OF_A_DIGEST: Final = 6
 # Fixed, so that the same grades always give the same intervals.
 _DRAWS_SEED: Final = 20240607
-_NOTHING: Final = CriterionFacts(
-    counted=(), decided=(), corrected=(), blind=(), blind_assessments=frozenset(), graded={}
-)
+_NOTHING: Final = CriterionFacts(counted=(), decided=(), corrected=(), blind=(), blind_assessments=frozenset(), graded={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +149,7 @@ class Criteria:
             for rubric in known.values():
                 if any(v.suite == suite and v.number == int(number) for v in rubric.versions):
                     return rubric
-        matching = [
-            rubric for digest, rubric in known.items() if len(name) >= LEAST_OF_A_DIGEST and digest.startswith(name)
-        ]
+        matching = [rubric for digest, rubric in known.items() if len(name) >= LEAST_OF_A_DIGEST and digest.startswith(name)]
         if len(matching) == 1:
             return matching[0]
         raise UnknownName(
@@ -200,12 +196,7 @@ class Criteria:
             for number, (digest, own) in enumerate(in_suite.items(), start=1):
                 versions[digest].append(
                     RubricVersion(
-                        suite=suite,
-                        number=number,
-                        digest=digest,
-                        first=own[0].started,
-                        last=own[-1].started,
-                        runs=len(own),
+                        suite=suite, number=number, digest=digest, first=own[0].started, last=own[-1].started, runs=len(own)
                     )
                 )
         return {
@@ -238,9 +229,7 @@ class Criteria:
                 for criterion in use.rubric.criteria
             )
             ended = clock.monotonic()
-            read = _Read(
-                version=version, event=event, criteria=reports, took=ended - began, ended=ended, at=clock.now()
-            )
+            read = _Read(version=version, event=event, criteria=reports, took=ended - began, ended=ended, at=clock.now())
             self._read[use.digest] = read
             return read
 

@@ -79,15 +79,11 @@ def duration(seconds: float) -> str:
 def _calls(provenance: Provenance) -> str:
     if not provenance.calls:
         return "none"
-    return f"{provenance.calls:,}" + (
-        "" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} per second"
-    )
+    return f"{provenance.calls:,}" + ("" if provenance.calls_per_s is None else f", {provenance.calls_per_s:.2f} per second")
 
 
 def _unpriced(summary: RunSummary) -> str:
-    return (
-        f" and {wording.count(summary.unpriced_calls, 'call')} without a known price" if summary.unpriced_calls else ""
-    )
+    return f" and {wording.count(summary.unpriced_calls, 'call')} without a known price" if summary.unpriced_calls else ""
 
 
 def _commit(git: JsonValue) -> str | None:

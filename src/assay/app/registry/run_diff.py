@@ -110,13 +110,9 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
     if before_run.id == other.id:
         raise InputError("", f"{before_run.id!r} is compared with itself.", remedy="Name two runs.")
     sides = (provenance(workspace, before_run), provenance(workspace, other))
-    tasks = tuple(
-        {p.task.id: (p.task, n) for p, n in workspace.journal.tasks_of(run.id)} for run in (before_run, other)
-    )
+    tasks = tuple({p.task.id: (p.task, n) for p, n in workspace.journal.tasks_of(run.id)} for run in (before_run, other))
     set_up = (*_set_up(*sides), *_tasks(*tasks), *_versions(*sides))
-    shared = [
-        name for name, (task, _) in tasks[0].items() if name in tasks[1] and tasks[1][name][0].digest == task.digest
-    ]
+    shared = [name for name, (task, _) in tasks[0].items() if name in tasks[1] and tasks[1][name][0].digest == task.digest]
     return RunDiff(
         before=before_run.id,
         after=other.id,
@@ -137,9 +133,7 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     plain = ("seed", "policy", "margin", "benchmark", "concurrency", "budget_usd")
     yield from _differing("run", {name: getattr(a, name) for name in plain}, {name: getattr(b, name) for name in plain})
     yield from _differing("protocol", dict(a.protocol), dict(b.protocol))
-    rubrics = [
-        {c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in plan.rubric.criteria} for plan in (a, b)
-    ]
+    rubrics = [{c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in plan.rubric.criteria} for plan in (a, b)]
     yield from _differing("criterion", *rubrics)
     for criterion in a.rubric.criteria:
         same = next((c for c in b.rubric.criteria if c.name == criterion.name), None)

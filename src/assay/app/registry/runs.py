@@ -33,16 +33,12 @@ class RunInFull:
     jobs: tuple[BatchJob, ...]
 
 
-def runs(
-    workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None
-) -> tuple[RunSummary, ...]:
+def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
     """Return matching runs, newest first, at most `limit`."""
     return workspace.archive.runs.matching(selection or Selection(), limit=limit)
 
 
-def runs_in_state(
-    workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int
-) -> tuple[RunSummary, ...]:
+def runs_in_state(workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int) -> tuple[RunSummary, ...]:
     """Return the newest matching runs in a state, at most `limit`."""
     if state is None:
         return runs(workspace, selection, limit=limit)
@@ -80,9 +76,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
     )
 
 
-def passed_unseen(
-    workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]
-) -> dict[TrialKey, AssessmentState]:
+def passed_unseen(workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]) -> dict[TrialKey, AssessmentState]:
     """Return the state of each trial that counts without approval: `exempt` if any grade is, otherwise graded by rule."""
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):

@@ -88,9 +88,7 @@ def settle(
             return str(known_event.after)
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
     if reviewer in {opinion.reviewer for opinion in dispute.opinions} and not together:
-        raise Refused(
-            where, "is your own dispute.", remedy="A third person must settle it, or the two of you together."
-        )
+        raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")
     place = {"first": 0, "second": 1}.get(choice)
     chosen = OpinionGiven(verb=Verb.REJECT) if place is None else dispute.opinions[place].given
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"

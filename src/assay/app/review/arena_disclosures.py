@@ -45,9 +45,7 @@ def disclosed(workspace: Workspace, rows: Iterable[AssessmentRow], *, reviewer: 
     keys_of = {row.key: {_idempotency_key(row.run_id, row.task, k, reviewer) for k in (row.k, None)} for row in rows}
     if not keys_of:
         return frozenset()
-    stored = workspace.observations.read(
-        kinds=(ObservationKind.DISCLOSED,), idempotency_keys=set().union(*keys_of.values())
-    )
+    stored = workspace.observations.read(kinds=(ObservationKind.DISCLOSED,), idempotency_keys=set().union(*keys_of.values()))
     known = {observation.idempotency_key for observation in stored}
     return frozenset(key for key, either in keys_of.items() if either & known)
 

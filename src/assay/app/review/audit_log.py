@@ -188,9 +188,7 @@ def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
         yield json.dumps(logged_event(logged), ensure_ascii=False, default=to_json) + "\n"
 
 
-def check(
-    workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, clock: Callable[[], float] = monotonic
-) -> Chain:
+def check(workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, clock: Callable[[], float] = monotonic) -> Chain:
     """Check the hashes of the events after a number, oldest first.
 
     The check stops at the newest event, at a wrong hash, or after `most_s` seconds.
@@ -202,13 +200,7 @@ def check(
         if look.ended or clock() - began > most_s:
             newest, digest = workspace.event_log.newest()
             return Chain(
-                after=after,
-                checked=checked,
-                up_to=place,
-                broken=look.broken,
-                ended=look.ended,
-                newest=newest,
-                hash=digest,
+                after=after, checked=checked, up_to=place, broken=look.broken, ended=look.ended, newest=newest, hash=digest
             )
 
 

@@ -102,9 +102,7 @@ class ControlItemFactory:
         problems = sum(verb is not Verb.APPROVE for verb in verbs) / len(verbs)
         return min(max(share, RARE - problems), MOST["plants"] / 2)
 
-    def _taken(
-        self, run: RunId, *, reviewer: str | None = None, newest: int
-    ) -> list[tuple[Observation, DecisionTaken]]:
+    def _taken(self, run: RunId, *, reviewer: str | None = None, newest: int) -> list[tuple[Observation, DecisionTaken]]:
         observations = self._workspace.observations.read(
             kinds=(ObservationKind.DECISION,), purpose=AssessmentPurpose.WORK, run=run, reviewer=reviewer, newest=newest
         )

@@ -29,13 +29,7 @@ class ControlItemPlacement:
         self._skipped: LRUCache[str, set[int]] = LRUCache(_DESKS)
 
     def chosen(
-        self,
-        waiting: Sequence[AssessmentKey],
-        *,
-        held: Collection[AssessmentKey],
-        desk: str,
-        limit: int,
-        any_left: bool,
+        self, waiting: Sequence[AssessmentKey], *, held: Collection[AssessmentKey], desk: str, limit: int, any_left: bool
     ) -> list[AssessmentKey]:
         """Return control items that may come next on this desk, best first, without those it has or just skipped.
 

@@ -39,9 +39,7 @@ _WAITING = frozenset({AssessmentState.PENDING})
 class ControlItems:
     """Access to real assessments and control items by key, and to new control items."""
 
-    def __init__(
-        self, workspace: Workspace, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions
-    ) -> None:
+    def __init__(self, workspace: Workspace, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions) -> None:
         self._workspace = workspace
         self._concealment = concealment
         self._plans = plans
@@ -183,9 +181,7 @@ class ControlItems:
         """True if a response measures this reviewer: the item was made for them and was shown among pending items."""
         return item.reviewer == reviewer and self._concealment.covers(item.run_id)
 
-    def _as_detail(
-        self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]
-    ) -> AssessmentDetail:
+    def _as_detail(self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]) -> AssessmentDetail:
         """Return a control item in the form of a real assessment, with its state, its history and the scores that would count."""
         attempts = self._attempts(item)
         counted = item.judged

@@ -44,9 +44,7 @@ def assessment_key(text: str) -> AssessmentKey:
     return AssessmentKey(number)
 
 
-def decide(
-    workspace: Workspace, decisions: Sequence[Decision], *, check_disputes: bool = True
-) -> tuple[ReviewEvent, ...]:
+def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_disputes: bool = True) -> tuple[ReviewEvent, ...]:
     """Apply decisions, all of them or none, and return their events. All decisions are made by this function.
 
     Args:
@@ -112,9 +110,7 @@ def correct(
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
 
 
-def undo(
-    workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT
-) -> ReviewEvent:
+def undo(workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT) -> ReviewEvent:
     """Undo the last decision, so that the unchanged assessment is pending again."""
     return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, via, False), assessment=key)])[0]
 

@@ -155,9 +155,7 @@ class Showcase:
         messages = () if candidate is None else sent_to(plan.system_prompt, candidate, detail.task)
         return tuple((message.role, message.content if whole else _head(message.content)) for message in messages)
 
-    def _structured(
-        self, plan: RunPlan, detail: AssessmentDetail, name: str, mask: Mask | None
-    ) -> StructuredAnswer | None:
+    def _structured(self, plan: RunPlan, detail: AssessmentDetail, name: str, mask: Mask | None) -> StructuredAnswer | None:
         text = next((response.text for response in detail.responses if response.candidate == name), None)
         if text is None or plan.rubric.structuring is None:
             return None
@@ -231,9 +229,7 @@ def _labels_of(row: AssessmentRow, names: Iterable[str]) -> dict[str, str]:
     return {name: f"Candidate {drawn[name]}" if len(drawn[name]) <= 2 else drawn[name] for name in panes_of(row)}
 
 
-def named(
-    row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]
-) -> dict[tuple[str, str | None], float]:
+def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]) -> dict[tuple[str, str | None], float]:
     """Convert corrections by pane to corrections by candidate; raises `UnknownName` for a pane that does not exist."""
     order = panes_of(row)
     scores: dict[tuple[str, str | None], float] = {}
@@ -263,13 +259,9 @@ def _beginning(task: Task) -> Task:
     return task if beginning == task else beginning
 
 
-def _pane(
-    detail: AssessmentDetail, name: str, label: str, page: Page, mask: Mask | None, *, hidden: bool, whole: bool
-) -> Pane:
+def _pane(detail: AssessmentDetail, name: str, label: str, page: Page, mask: Mask | None, *, hidden: bool, whole: bool) -> Pane:
     response = next((response for response in detail.responses if response.candidate == name), None)
-    text = masked(
-        response.text if response else "", mask
-    )  # before lengths are measured, because lengths can reveal names too
+    text = masked(response.text if response else "", mask)  # before lengths are measured, because lengths can reveal names too
     cut = not whole and len(text) > MOST_TEXT
     return Pane(
         label=label,

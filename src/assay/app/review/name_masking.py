@@ -28,8 +28,7 @@ HIDDEN_NAME: Final = "▒▒▒"
 _SHORT: Final = 3  # letters and digits; shorter names are not hidden in texts: they are often ordinary words
 _BETWEEN: Final = 3
 _INVISIBLE: Final = (
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]*"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]*"
 )
 _PARTS: Final = re.compile(r"\d+|[^\W\d_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z\d])(?=[A-Z])")

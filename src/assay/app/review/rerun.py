@@ -161,13 +161,7 @@ async def rerun_trial(
 
 
 def rerun_now(
-    workspace: Workspace,
-    key: AssessmentKey,
-    *,
-    reason: str,
-    note: str = "",
-    force: bool = False,
-    reviewer: str | None = None,
+    workspace: Workspace, key: AssessmentKey, *, reason: str, note: str = "", force: bool = False, reviewer: str | None = None
 ) -> tuple[AssessmentKey | None, Failure | None]:
     """Run `rerun` for callers without an event loop."""
     return asyncio.run(rerun(workspace, key, reason=reason, note=note, force=force, reviewer=reviewer))

@@ -41,9 +41,7 @@ SESSION_S: Final = 1800.0
 """Seconds without activity after which a reviewer's session is over."""
 
 
-def reviewers(
-    workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()
-) -> dict[str, Reviewer]:
+def reviewers(workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()) -> dict[str, Reviewer]:
     """Return the metrics of each reviewer who decided an item in the web app, by name.
 
     The control items of `covered` runs are concealed, so a session with them is included only as a whole, once it is over. A
@@ -60,8 +58,7 @@ def reviewers(
     real = [taken for _, taken in _real_decisions(observations) if taken.verb is not Verb.UNDO]
     limit = quickest([pace for taken in real if (pace := _reviewer_decision(taken, None).pace) is not None])
     return {
-        name: reviewer_of(replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng)
-        for name in names
+        name: reviewer_of(replace(_evidence(workspace, name, observations, pairs), quickest=limit), rng=rng) for name in names
     }
 
 
@@ -227,9 +224,7 @@ def shown_answers(
     }
     until = _over_until(own, now=workspace.clock.now())
     return [
-        (observation, result)
-        for observation, result in last.values()
-        if observation.id <= until or observation.run_id in over
+        (observation, result) for observation, result in last.values() if observation.id <= until or observation.run_id in over
     ]
 
 
@@ -301,9 +296,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
     if not own and not control:
         raise UnknownName("reviewer", name, remedy="/reviewers lists those who decided on a page.")
     shown = sorted(shown_answers(workspace, own, control), key=lambda answer: -answer[0].id)[:limit]
-    sources = workspace.archive.assessments.details(
-        [control[observation.assessment].source for observation, _ in shown]
-    )
+    sources = workspace.archive.assessments.details([control[observation.assessment].source for observation, _ in shown])
     details = {detail.row.key: detail for detail in sources}
     answers = []
     for observation, result in shown:
@@ -327,9 +320,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
                 changed=tuple(
                     (a.candidate, a.criterion, a.raw_score, b.raw_score) for a, b in pairs if a.raw_score != b.raw_score
                 ),
-                words=tuple(
-                    (a.candidate, a.criterion, *texts) for a, b in pairs if (texts := _words(a, b)) is not None
-                ),
+                words=tuple((a.candidate, a.criterion, *texts) for a, b in pairs if (texts := _words(a, b)) is not None),
             )
         )
     return tuple(answers)

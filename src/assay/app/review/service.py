@@ -33,15 +33,7 @@ from assay.domain import decisions as rules
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import UNDOABLE, AssessmentPurpose, AssessmentState, Verb
-from assay.domain.observations import (
-    Arm,
-    BlindVerdict,
-    DecisionTaken,
-    GradesShown,
-    ObservationKind,
-    SecondRequested,
-    with_body,
-)
+from assay.domain.observations import Arm, BlindVerdict, DecisionTaken, GradesShown, ObservationKind, SecondRequested, with_body
 from assay.domain.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -266,9 +258,7 @@ class ReviewService:
             raise Refused(shown_assessment(key), problem, remedy="Score it to see the judge's scores.")
         resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row))
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row], reviewer=submitted.reviewer)
-        taken = decision_taken(
-            detail, submitted, resolved, arm=arm or Arm.BLIND, protocol=protocol, disclosed=bool(disclosed)
-        )
+        taken = decision_taken(detail, submitted, resolved, arm=arm or Arm.BLIND, protocol=protocol, disclosed=bool(disclosed))
         try:
             state = self._carry_out(detail, submitted, resolved, protocol)
         except Refused as error:
@@ -304,9 +294,7 @@ class ReviewService:
             self.opinions.refuse_disputed(detail)
         return self._apply(resolved)
 
-    def _undo(
-        self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision
-    ) -> AssessmentState:
+    def _undo(self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision) -> AssessmentState:
         _check_own(detail, submitted)
         gave_opinion = submitted.reviewer in self.opinions.of(detail.row.key)
         waits = detail.row.state is AssessmentState.PENDING
@@ -365,12 +353,7 @@ class ReviewService:
         detail = self.control_items.detail(key)
         taken = self._rerun_taken(detail, reviewer)
         return self.control_items.rerun(
-            detail,
-            reviewer=reviewer,
-            idempotency_key=idempotency_key,
-            reason=reason,
-            rerun_note=rerun_note,
-            taken=taken,
+            detail, reviewer=reviewer, idempotency_key=idempotency_key, reason=reason, rerun_note=rerun_note, taken=taken
         )
 
     def is_taken(self, key: AssessmentKey, *, idempotency_key: str) -> bool:

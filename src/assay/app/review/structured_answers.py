@@ -18,7 +18,5 @@ def structured_answer(
     journal: StoreJournal, structuring: Structuring, task: Task, text: str, *, candidate: str | None
 ) -> StructuredAnswer | None:
     """Return the stored structure of a response, or of the model solution if `candidate` is None; None if there is none."""
-    kept = journal.structured(
-        structuring_request(structuring, Sitting(task=task, responses=()), text, candidate=candidate)
-    )
+    kept = journal.structured(structuring_request(structuring, Sitting(task=task, responses=()), text, candidate=candidate))
     return None if kept is None else read_structure(Reply(text=kept))

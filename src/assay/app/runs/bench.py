@@ -65,8 +65,7 @@ def scenario_suite(
     """
     base = workspace.folder
     loaded = [
-        load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers))
-        for name in dict.fromkeys(scenarios)
+        load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers)) for name in dict.fromkeys(scenarios)
     ]
     copies = [each.copy for each in loaded]
     whole = (

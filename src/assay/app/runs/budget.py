@@ -31,12 +31,8 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
         return plan
     models = [candidate.model for candidate in plan.candidates] if plan.regrade_of is None else []
     asked = [model for model in (*models, *(judge.model for judge in plan.judges)) if model is not None]
-    unpriced = [
-        model.ref for model in asked if workspace.directory.cost_usd(model, input_tokens=1, output_tokens=1) is None
-    ]
-    check_cap(
-        CostEstimate(calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))), budget_usd
-    )
+    unpriced = [model.ref for model in asked if workspace.directory.cost_usd(model, input_tokens=1, output_tokens=1) is None]
+    check_cap(CostEstimate(calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))), budget_usd)
     spent = max(summary.booked_usd, summary.cost_usd or 0.0)
     if spent >= budget_usd:
         problem = f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}."

@@ -60,14 +60,10 @@ def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
     taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
     for decision in json.loads(content("review.json").read_text("utf-8")):
         # Read again for each decision, because a rerun replaces the assessment.
-        current = {
-            (row.task, row.k): row for row in decisions.assessments(workspace, Selection(runs=(run,))) if row.current
-        }
+        current = {(row.task, row.k): row for row in decisions.assessments(workspace, Selection(runs=(run,))) if row.current}
         _apply(workspace, current[decision["task"], decision["trial"]], decision)
         taken[decision["decision"]] += 1
-    return Reviewed(
-        approved=taken["approve"], corrected=taken["correct"], rejected=taken["reject"], rerun=taken["rerun"]
-    )
+    return Reviewed(approved=taken["approve"], corrected=taken["correct"], rejected=taken["reject"], rerun=taken["rerun"])
 
 
 def content(name: str) -> Path:

@@ -328,8 +328,7 @@ def run_result(result: RunResult) -> RunResultDocument:
         unpriced_calls=result.summary.unpriced_calls,
         budget=_budget(result),
         judges=tuple(
-            fill(JudgeStampDocument, record, judge=name, calibration=record)
-            for name, record in result.calibrations.items()
+            fill(JudgeStampDocument, record, judge=name, calibration=record) for name, record in result.calibrations.items()
         ),
         seconds=round(result.seconds, 3),
     )
@@ -340,9 +339,7 @@ def _budget(result: RunResult) -> BudgetDocument | None:
     if summary.budget_usd is None:
         return None
     over = max(0.0, round(summary.booked_usd - summary.budget_usd, 9))
-    return BudgetDocument(
-        usd=summary.budget_usd, booked_usd=summary.booked_usd, over_usd=over, enough_usd=result.enough_usd
-    )
+    return BudgetDocument(usd=summary.budget_usd, booked_usd=summary.booked_usd, over_usd=over, enough_usd=result.enough_usd)
 
 
 def regrade_result(regraded: Regraded) -> RegradeDocument:
@@ -352,9 +349,7 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
         run_result(regraded.result),
         regrade_of=regraded.origin,
         grades=fill(GradeChangesDocument, regraded, changed=len(regraded.changed)),
-        changed=tuple(
-            fill(GradeChangeDocument, change, id=shown_assessment(change.assessment)) for change in regraded.changed
-        ),
+        changed=tuple(fill(GradeChangeDocument, change, id=shown_assessment(change.assessment)) for change in regraded.changed),
         conclusions=tuple(_conclusion(conclusion) for conclusion in regraded.conclusions),
         agreement=tuple(map(reference_agreement, regraded.agreement)),
         notes=regraded.notes,

@@ -65,9 +65,7 @@ def run(
 ) -> RunResult:
     """Plan, store and execute a run. Running the same suite again creates a new run with the same tasks."""
     plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
-    return carry_out(
-        workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure
-    )
+    return carry_out(workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure)
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:

@@ -87,9 +87,7 @@ def add_to(
         remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"
         raise Refused(plan.id, f"only regrades run {plan.regrade_of}, so its candidates are not called.", remedy=remedy)
     if plan.imported:
-        raise Refused(
-            plan.id, "was imported, so no more trials of it can be run.", remedy="Import a file that has more."
-        )
+        raise Refused(plan.id, "was imported, so no more trials of it can be run.", remedy="Import a file that has more.")
     present = {folded(candidate.name) for candidate in plan.candidates}
     for candidate in candidates:
         if folded(candidate.name) in present:
@@ -130,9 +128,7 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
     """Return a run's review sample, enlarged to a larger share."""
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
-        problem = (
-            f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
-        )
+        problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
         raise Refused(plan.id, problem, remedy="Start a new run with --review sample:0.2, and then extend it.")
     if workspace.journal.is_carried_out(plan.id):
         problem = "is being executed, so its review sample cannot grow now."
@@ -154,7 +150,9 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
             problem = f"names {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
-            remedy = "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
+            remedy = (
+                "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
+            )
             raise InputError(f"candidate {candidate.name}", problem, remedy=remedy)
 
 
@@ -175,9 +173,7 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
     )
 
 
-def _estimate_of_more(
-    workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]
-) -> CostEstimate:
+def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]) -> CostEstimate:
     """Estimate the calls for new trials and new candidates.
 
     A new candidate also answers the existing trials, which the judge grades again.

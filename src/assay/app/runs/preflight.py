@@ -75,9 +75,7 @@ def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite
     return read_suite(workspace, path, judge=judge)
 
 
-def options_for(
-    workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()
-) -> RunOptions:
+def options_for(workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()) -> RunOptions:
     """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini` adds that model."""
     if not candidates:
         return options
@@ -141,14 +139,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         *(browser_notes(workspace.settings) if "code_arena" in methods else ()),
     )
     return LookAhead(
-        plan=plan,
-        trials=trials,
-        tasks=tasks,
-        estimate=estimate,
-        notes=notes,
-        prompts=prompts,
-        exact=exact,
-        reviews=reviews,
+        plan=plan, trials=trials, tasks=tasks, estimate=estimate, notes=notes, prompts=prompts, exact=exact, reviews=reviews
     )
 
 

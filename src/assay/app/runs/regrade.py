@@ -196,15 +196,11 @@ def regrade(
     """
     ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
-    result = execution.carry_out(
-        workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener
-    )
+    result = execution.carry_out(workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener)
     return outcome(workspace, ahead.plan, result, notes=ahead.notes)
 
 
-def outcome(
-    workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()
-) -> Regraded:
+def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
     """Carry over the reviews of unchanged grades, and list all other changes."""
     origin = plan.regrade_of
     if origin is None:
@@ -212,10 +208,7 @@ def outcome(
     kept = keep_reviews(workspace, plan)
     people = workspace.archive.scores.reference_graders(origin)
     before = {
-        place: (row, judged)
-        for row, judged in gradings(workspace, origin)
-        if row.grader not in people
-        for place in places(row)
+        place: (row, judged) for row, judged in gradings(workspace, origin) if row.grader not in people for place in places(row)
     }
     pairs_with_people = workspace.archive.scores.reference_pairs(Selection(runs=(origin, plan.id)))
     changed: list[GradeChange] = []
@@ -273,9 +266,7 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
     return tuple(conclusions)
 
 
-def _judges(
-    workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None
-) -> tuple[JudgeSpec, ...]:
+def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None) -> tuple[JudgeSpec, ...]:
     if judge is None and not old.judges and any(task.task.scoring.judged for task in tasks):
         problem = f"is missing: run {old.id} has no judge."
         raise InputError("--judge", problem, remedy="Name a model as PROVIDER/MODEL, or `human` for people.")
@@ -332,11 +323,7 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
     """Return a plan with the old run's candidates and prompts, and the suite's grading."""
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
-        asked,
-        RunOptions(concurrency=old.concurrency, batch_id=old.batch_id),
-        started=old.started,
-        seed=old.seed,
-        nonce="",
+        asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
     )
     return replace(
         new,

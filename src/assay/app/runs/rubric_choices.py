@@ -47,11 +47,7 @@ def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
     """Return the criteria of a rubric as forms show them; empty without a rubric."""
     return [
         CriterionRow(
-            name=c.name,
-            weight=c.weight,
-            scale=[c.low, c.high],
-            guidance=c.guidance,
-            labels=[word for word, _ in c.labels],
+            name=c.name, weight=c.weight, scale=[c.low, c.high], guidance=c.guidance, labels=[word for word, _ in c.labels]
         )
         for c in (rubric.criteria if rubric else ())
     ]

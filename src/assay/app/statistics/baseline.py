@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 _LATEST: Final = "latest:"
-_BETWEEN_SIDES: Final = frozenset(
-    {"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"}
-)
+_BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"})
 """Warnings that concern both sides together; others, such as `same_name`, only arise from comparing a candidate with itself."""
 
 
@@ -95,9 +93,7 @@ def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseli
     return (newest,)
 
 
-def _baseline_runs(
-    workspace: Workspace, baseline: str, new: Sequence[RunSummary], candidate: str
-) -> Sequence[RunSummary]:
+def _baseline_runs(workspace: Workspace, baseline: str, new: Sequence[RunSummary], candidate: str) -> Sequence[RunSummary]:
     if not baseline.startswith(_LATEST):
         return _named(workspace, baseline)
     batch = baseline.removeprefix(_LATEST)
@@ -142,7 +138,5 @@ def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], si
     cautions = {(caution.code, caution.text): caution for caution in (*between, *own)}
     before, after = sides
     return replace(
-        together,
-        table=paired_table(before, after).including((after.mark, before.mark)),
-        cautions=tuple(cautions.values()),
+        together, table=paired_table(before, after).including((after.mark, before.mark)), cautions=tuple(cautions.values())
     )

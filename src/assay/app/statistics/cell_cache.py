@@ -109,8 +109,7 @@ class KeptCells:
         self._cells = _all_planned(columns, names)
         place = {name: code for code, name in enumerate(self._cells.tasks)}
         self._tasks = {
-            (label.suite, label.task, label.digest): place[name]
-            for label, name in zip(columns.tasks, names, strict=True)
+            (label.suite, label.task, label.digest): place[name] for label, name in zip(columns.tasks, names, strict=True)
         }
         self._candidates = {str(name): code for code, name in enumerate(self._cells.candidates)}
         self._remember(columns, np.array([place[name] for name in names], dtype=np.int64))

@@ -38,8 +38,7 @@ def tasks_csv(overview: StatisticsOverview) -> str:
     """Return each task's mean and number of trials by candidate as CSV; without trials, the mean is empty."""
     rows: list[Row] = []
     by_name = {
-        str(estimate.candidate): {str(task.task): task for task in estimate.by_task}
-        for estimate in overview.report.estimates
+        str(estimate.candidate): {str(task.task): task for task in estimate.by_task} for estimate in overview.report.estimates
     }
     for name, label in overview.tasks.items():
         for candidate in (str(ranked.candidate) for ranked in overview.report.ranking.candidates):
@@ -63,9 +62,7 @@ def details_csv(name: str, details: StatisticsDetails) -> str:
         case "fairness":
             header = ("candidate", *_DECISIONS)
             rates = diagnostics.fair_play.rates
-            return _csv(
-                header, [(each.candidate, *(getattr(each, name) for name in _DECISIONS.values())) for each in rates]
-            )
+            return _csv(header, [(each.candidate, *(getattr(each, name) for name in _DECISIONS.values())) for each in rates])
         case _:
             return _attempts(diagnostics)
 
@@ -89,9 +86,7 @@ def _splits(kind: str, splits: Sequence[Split]) -> str:
     for split in splits:
         for estimate in split.estimates:
             low, high = estimate.ci95 or (None, None)
-            rows.append(
-                (split.name, str(estimate.candidate), estimate.mean, low, high, estimate.n_trials, estimate.n_tasks)
-            )
+            rows.append((split.name, str(estimate.candidate), estimate.mean, low, high, estimate.n_trials, estimate.n_tasks))
     return _csv((kind, *_SPLIT), rows)
 
 

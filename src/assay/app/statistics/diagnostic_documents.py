@@ -416,17 +416,13 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
         ScoreDiagnosticsDocument,
         diagnostics,
         fair_play=_fair_play(diagnostics.fair_play),
-        with_rejected=fill(
-            PutBackDocument, diagnostics, put_back=diagnostics.n_put_back, scores=diagnostics.with_rejected
-        ),
+        with_rejected=fill(PutBackDocument, diagnostics, put_back=diagnostics.n_put_back, scores=diagnostics.with_rejected),
         rejected_bounds=tuple(
             BoundsDocument(candidate=str(low.candidate), lowest=low.mean, highest=high.mean) for low, high in bounds
         ),
         first_attempts=FirstAttemptsDocument(
             rerun=diagnostics.n_rerun,
-            scores=tuple(
-                fill(FirstAttemptDocument, first, first=first.mean, final=final.mean) for first, final in attempts
-            ),
+            scores=tuple(fill(FirstAttemptDocument, first, first=first.mean, final=final.mean) for first, final in attempts),
         ),
         judge_as_it_is=fill(ScoreListDocument, diagnostics, scores=diagnostics.as_judged),
         by_trial=tuple(fill(TrialScoresDocument, split, trial=int(split.name)) for split in diagnostics.by_trial),
@@ -490,8 +486,7 @@ def _rates(rates: ReviewRates) -> ReviewRatesDocument:
 
 def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocument, ...]:
     return tuple(
-        fill(JudgeAccuracyDocument, judge.calibration, judge=judge.judge, n_corrected=judge.n_corrected)
-        for judge in judges
+        fill(JudgeAccuracyDocument, judge.calibration, judge=judge.judge, n_corrected=judge.n_corrected) for judge in judges
     )
 
 
@@ -507,8 +502,7 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
         kappa=judge.kappa.kappa,
         kappa_ci95=judge.kappa.ci95,
         confusion={
-            str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict}
-            for people in Verdict
+            str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict} for people in Verdict
         },
         by_candidate={str(each.candidate): each.mean for each in judge.by_candidate},
     )

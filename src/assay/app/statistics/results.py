@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
 
 
-GOING_ON: Final = frozenset(
-    {RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED}
-)
+GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED})
 _MOST_SHOWN: Final = 8
 """Maximum number of candidates that the text of a result lists."""
 DRAWS_SEED: Final = 20240607

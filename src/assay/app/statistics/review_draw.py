@@ -21,9 +21,7 @@ def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")
-    by_chance = all(
-        plan.protocol.get("order") == ReviewOrder.RANDOM and plan.policy is not Policy.NONE for plan in plans
-    )
+    by_chance = all(plan.protocol.get("order") == ReviewOrder.RANDOM and plan.policy is not Policy.NONE for plan in plans)
     if not plans or not by_chance:
         return ReviewDraw(refused="not_random_review")
     strata: dict[tuple[str, str], str] = {}

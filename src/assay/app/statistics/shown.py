@@ -87,16 +87,16 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
             f'<text x="{_LABELS - 8}" y="{y + 4}" text-anchor="end"><title>{safe(mark.label)}</title>{safe(label)}</text>'
         )
         if mark.ci95 is not None:
-            lines.append(
-                f'<line x1="{x(mark.ci95[0])}" x2="{x(mark.ci95[1])}" y1="{y}" y2="{y}" {ink} stroke-width="2"/>'
-            )
+            lines.append(f'<line x1="{x(mark.ci95[0])}" x2="{x(mark.ci95[1])}" y1="{y}" y2="{y}" {ink} stroke-width="2"/>')
         if mark.value is not None:
             lines.append(f'<circle cx="{x(mark.value)}" cy="{y}" r="4"/>')
         lines.append(f'<text x="{_WIDTH - _VALUES + 10}" y="{y + 4}">{safe(mark.words)}</text>')
     if left_out := len(marks) - len(shown):
         lines.append(f'<text x="{_LABELS - 8}" y="{bottom + 14}" text-anchor="end">and {left_out} more</text>')
     size = f'width="{_WIDTH}" height="{bottom + 20}" viewBox="0 0 {_WIDTH} {bottom + 20}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} fill="currentColor" font-size="12">{"".join(lines)}</svg>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} fill="currentColor" font-size="12">{"".join(lines)}</svg>'
+    )
 
 
 def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:

@@ -78,9 +78,7 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
     `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has a different scale, so
     that none of its values is a score.
     """
-    grades = MetricGrades(
-        outside_their_scale(value for row in rows() if isinstance(row, GradedRow) for value in row.values)
-    )
+    grades = MetricGrades(outside_their_scale(value for row in rows() if isinstance(row, GradedRow) for value in row.values))
     tasks: set[str] = set()
     trials: Counter[tuple[str, str]] = Counter()
     for row in rows():

@@ -168,11 +168,7 @@ class InputFile:
     def _opened(self) -> Iterator[IO[bytes]]:
         match self.packing:
             case "zip":
-                with (
-                    self._archive() as packed,
-                    open_zip(packed, self.name) as archive,
-                    archive.open(self._entry) as stream,
-                ):
+                with self._archive() as packed, open_zip(packed, self.name) as archive, archive.open(self._entry) as stream:
                     yield self._bounded(stream, archive.getinfo(self._entry).compress_size)
             case "tar":
                 with self._archive() as packed, _open_tar(packed, self.name) as tar:
@@ -202,9 +198,7 @@ class InputFile:
             # One byte more than allowed, because the size in a header may be wrong on purpose.
             content = stream.read(most + 1)
         if len(content) > most:
-            raise UnreadableFile(
-                self.name, f"is one document of more than {most >> 20} MB, the most that Assay reads at once."
-            )
+            raise UnreadableFile(self.name, f"is one document of more than {most >> 20} MB, the most that Assay reads at once.")
         if parsed_bytes(content, most=MOST_PARSED_BYTES) > MOST_PARSED_BYTES and not content.startswith((_ZIP, _GZIP)):
             raise UnreadableFile(
                 self.name,
@@ -372,9 +366,7 @@ def archive_members(path: Path, name: str) -> Iterator[InputFile]:
     yield from _entries(input_file(path, name))
 
 
-def unpacked(
-    source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]
-) -> Iterator[InputFile]:
+def unpacked(source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]) -> Iterator[InputFile]:
     """Yield the files in an archive and in archives inside it, or the file itself if it is not an archive.
 
     Args:
@@ -462,9 +454,7 @@ class _Piecewise(io.RawIOBase):
 
     def seek(self, place: int, whence: int = io.SEEK_SET, /) -> int:
         if place > self._most:
-            raise UnreadableFile(
-                self._name, f"unpacks to more than {self._most >> 20} MB, far more than its size allows."
-            )
+            raise UnreadableFile(self._name, f"unpacks to more than {self._most >> 20} MB, far more than its size allows.")
         return self._stream.seek(place, whence)
 
     def tell(self) -> int:

@@ -33,13 +33,7 @@ _LARGEST_COUNT: Final = 2**53  # above this, JSON numbers are not exact, and SQL
 # Harnesses write a model's arguments into their results, including API keys.
 _SECRET: Final = re.compile(r"api_?key|secret|password|authorization|(access|auth|hf|bearer)_?token", re.IGNORECASE)
 # `developer` is OpenAI's newer name for the system's turn, `model` is Google's for the assistant's.
-_ROLES: Final = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "model": "assistant",
-}
+_ROLES: Final = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "model": "assistant"}
 
 
 # Many lines of a batch were answered in the same second.
@@ -86,9 +80,7 @@ def parse_json(content: bytes) -> JsonValue:
             raise NotJson("is nested too deeply to be read.") from error
         if not content.strip():
             raise NotJson("is empty.") from error
-        raise NotJson(
-            f"is not JSON: {error.msg.split(':')[0]} at line {error.lineno}, column {error.colno}."
-        ) from error
+        raise NotJson(f"is not JSON: {error.msg.split(':')[0]} at line {error.lineno}, column {error.colno}.") from error
     return document
 
 
@@ -210,9 +202,7 @@ def storable(value: object, *, _depth: int = 0) -> JsonValue:
 
 def pick(source: JsonObject, keys: Iterable[str]) -> dict[str, JsonValue]:
     """Return the values of the given keys, ready to be stored; keys without a value are left out."""
-    return {
-        key: storable(source[key]) for key in keys if source.get(key) is not None and source[key] not in ("", [], {})
-    }
+    return {key: storable(source[key]) for key in keys if source.get(key) is not None and source[key] not in ("", [], {})}
 
 
 def content_text(content: object) -> str | None:

@@ -166,9 +166,7 @@ def metrics_of(mapping: JsonObject) -> tuple[Metric, ...]:
 
 
 def _metric(name: str, given: JsonObject, mapping: JsonObject) -> Metric:
-    labels = [
-        (word, cell_number(value)) for key, value in as_object(given.get("labels")).items() for word in _words(key)
-    ]
+    labels = [(word, cell_number(value)) for key, value in as_object(given.get("labels")).items() for word in _words(key)]
     by = given.get("by")
     return Metric(
         score=place_of(given["score"]),

@@ -65,9 +65,7 @@ def read_table(
     else:
         separator = _NAMED.get(delimiter or "", delimiter) or sniff_delimiter(sample.text)
         with source.open() as stream:
-            for line, row in separated_rows(
-                stream, delimiter=separator, columns=columns or (), quoted=quoted, skip=skip
-            ):
+            for line, row in separated_rows(stream, delimiter=separator, columns=columns or (), quoted=quoted, skip=skip):
                 yield _table_row(row), f"{source.name}:{line}"
 
 

@@ -40,9 +40,7 @@ _JsonLoader.yaml_implicit_resolvers = {
     for first, resolvers in _Safe.yaml_implicit_resolvers.items()
 }
 _JsonLoader.yaml_constructors = {
-    tag: construct
-    for tag, construct in _Safe.yaml_constructors.items()
-    if tag is None or tag.rpartition(":")[2] in _NAMES
+    tag: construct for tag, construct in _Safe.yaml_constructors.items() if tag is None or tag.rpartition(":")[2] in _NAMES
 } | {"tag:yaml.org,2002:int": _JsonLoader.construct_yaml_int}
 
 

@@ -86,9 +86,7 @@ class ZipMembers:
         if len(content) > most:
             raise UnreadableMember(where, f"unpacks to more than {most >> 20} MB, more than is safe for its size.")
         if parsed_bytes(content, most=MOST_PARSED_BYTES) > MOST_PARSED_BYTES:
-            raise UnreadableMember(
-                where, f"has values that would take more than {MOST_PARSED_BYTES >> 20} MB of memory."
-            )
+            raise UnreadableMember(where, f"has values that would take more than {MOST_PARSED_BYTES >> 20} MB of memory.")
         return content
 
     def _content(self, info: zipfile.ZipInfo, where: str, most: int) -> bytes:

@@ -133,9 +133,7 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
     trial = _trial(fields)
     evaluators = _evaluators(fields.get("evaluations"))
     status = (as_id(fields.get("status")) or "completed").lower()
-    response = _response(
-        fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where
-    )
+    response = _response(fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where)
     graded = [_evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators]
     if graded and not any(each.weight for each in graded):
         raise BadField("evaluations", "have no weight above 0, expected at least one.")
@@ -166,9 +164,7 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
             suite=suite,
             format=NAME,
             candidates=(FoundCandidate(name=candidate, model=model),),
-            rubric=tuple(
-                Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded
-            ),
+            rubric=tuple(Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded),
             id=identifier if identifier and IDENTIFIER.fullmatch(identifier) else None,
             identity=f"agent run {identifier or content}",
             batch_id=batch,
@@ -177,9 +173,7 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
             complete=status in DONE - FAILED,
             provenance={"agent_run": _provenance(fields, evaluators, judged=judged), "content": content},
         ),
-        task=FoundTask(
-            id=task, thing=scenario, tags=() if tier is None else (tier,), family=as_id(fields.get("family")) or ""
-        ),
+        task=FoundTask(id=task, thing=scenario, tags=() if tier is None else (tier,), family=as_id(fields.get("family")) or ""),
         response=response,
         assessments=assessments,
         content=content,
@@ -192,8 +186,7 @@ def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, 
     taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
     in_rows = {"score", "details", "reason", "passed", "weight", *_NAMES["most"], *_NAMES["evaluator"]}
     rests = (
-        (name, {key: value for key, value in evaluation.items() if key not in in_rows})
-        for name, evaluation, _ in evaluators
+        (name, {key: value for key, value in evaluation.items() if key not in in_rows}) for name, evaluation, _ in evaluators
     )
     kept: dict[str, JsonValue] = {key: value for key, value in fields.items() if key not in taken}
     if more := {name: rest for name, rest in rests if rest}:
@@ -276,9 +269,7 @@ def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
                 raise BadField(f"{place}.evaluatorName", "is missing, expected the evaluator's name.")
             evaluators.append((named, fields, place))
     else:
-        raise BadField(
-            "evaluations", f"is {to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}."
-        )
+        raise BadField("evaluations", f"is {to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}.")
     names = [name for name, _, _ in evaluators]
     for number, (name, _, place) in enumerate(evaluators):
         if not name.strip():
@@ -297,9 +288,7 @@ def _evaluation(name: str, evaluation: JsonObject, place: str, candidate: str) -
         )
     weight = as_number(evaluation.get("weight", 1.0))
     if weight is None or weight < 0:
-        raise BadField(
-            f"{place}.weight", f"is {to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0."
-        )
+        raise BadField(f"{place}.weight", f"is {to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0.")
     raw = evaluation.get("score")
     score = None if raw is None else _score(raw, most, f"{place}.score")
     details = evaluation.get("details")

@@ -64,9 +64,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
-        candidates=tuple(
-            FoundCandidate(name=name, metadata=options.model_info if len(names) == 1 else {}) for name in names
-        ),
+        candidates=tuple(FoundCandidate(name=name, metadata=options.model_info if len(names) == 1 else {}) for name in names),
         rubric=(PREFERENCE,) if compared else (),
         provenance={"kind": KIND} if compared else {},
     )
@@ -90,9 +88,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
             yield Skipped(where=where, why=row)
             continue
         if not _is_output(row) and not _is_annotation(row):
-            yield Skipped(
-                where=where, why="is neither an output (`instruction`, `output`, `generator`) nor an annotation."
-            )
+            yield Skipped(where=where, why="is neither an output (`instruction`, `output`, `generator`) nor an annotation.")
             continue
         prompt = "\n\n".join(part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part)
         task = hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -104,9 +100,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
         if task not in tasks:
             tasks.add(task)
             data = as_text(row.get("dataset"))
-            yield FoundTask(
-                id=task, thing=prompt[:60], prompt=as_messages(prompt), tags=() if data is None else (data,)
-            )
+            yield FoundTask(id=task, thing=prompt[:60], prompt=as_messages(prompt), tags=() if data is None else (data,))
         if _is_output(row):
             generator = named or as_text(row["generator"])
             if generator is None or row["output"] is None:
@@ -120,9 +114,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
             continue
         for name, side in zip((first, second), _SIDES, strict=True):
             if row[f"output_{side}"] is not None:
-                yield FoundResponse(
-                    task=task, candidate=name, trial=1, where=where, content=to_text(row[f"output_{side}"])
-                )
+                yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=to_text(row[f"output_{side}"]))
         raw = as_number(row["preference"])
         points = _points(raw)
         if points is not None and points not in (0.0, 0.5, 1.0):
@@ -140,9 +132,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
             reply=None if person else _reply(row),
         )
     if probabilities:
-        what = (
-            f"{probabilities:,} preferences are probabilities, not choices; Assay keeps them as scores between 0 and 1."
-        )
+        what = f"{probabilities:,} preferences are probabilities, not choices; Assay keeps them as scores between 0 and 1."
         yield Noted(where=probability_at, what=what)
 
 
@@ -157,8 +147,6 @@ def _reply(row: JsonObject) -> str:
     """Return the judge's reply, if the file has it, with the preference, because the reply is often a single letter."""
     completion = row.get("raw_completion")
     answer = as_object(completion)
-    words = (
-        as_text(completion) or as_text(answer.get("text")) or as_text(as_object(answer.get("message")).get("content"))
-    )
+    words = as_text(completion) or as_text(answer.get("text")) or as_text(as_object(answer.get("message")).get("content"))
     verdict = f"preference: {to_text(row['preference'])}"
     return verdict if words is None else f"{words}\n\n{verdict}"

@@ -91,13 +91,7 @@ def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]
     if isinstance(usage, dict):
         read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
         # The usual case: nearly every line of a file with a million lines.
-        if (
-            len(usage) == 3
-            and type(read) is int
-            and type(written) is int
-            and 0 <= read < _MANY
-            and 0 <= written < _MANY
-        ):
+        if len(usage) == 3 and type(read) is int and type(written) is int and 0 <= read < _MANY and 0 <= written < _MANY:
             return read, written, None
         return *_tokens(usage), _seconds(body, usage)
     usage = body.get("usageMetadata")
@@ -126,9 +120,7 @@ def _seconds(body: JsonObject, usage: JsonObject) -> float | None:
     return as_duration(usage.get("total_time")) if milliseconds is None else milliseconds / 1000
 
 
-def _answer(
-    text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None
-) -> BatchAnswer:
+def _answer(text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None) -> BatchAnswer:
     """Return an answer by its text and reason; in a body without text, a tool call is the answer."""
     finish = None if reason is None else _FINISH.get(reason, reason)
     if refusal or reason in _REFUSED:

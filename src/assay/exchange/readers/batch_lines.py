@@ -47,9 +47,7 @@ _TOO_LONG: Final = re.compile(
     r"exceeds? the maximum (?:number of tokens|context)|input token count",
     re.IGNORECASE,
 )
-_FILTERED: Final = re.compile(
-    r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE
-)
+_FILTERED: Final = re.compile(r"content[ _](?:filter|policy|management)|responsible_ai_policy|safety system", re.IGNORECASE)
 
 
 def looks_like_output(row: JsonObject) -> bool:
@@ -210,9 +208,7 @@ def _message(value: object) -> str:
             return value
         if not isinstance(value, dict):
             return ""
-        value = next(
-            (value[key] for key in ("message", "error", "detail", "msg", "errorMessage") if value.get(key)), ""
-        )
+        value = next((value[key] for key in ("message", "error", "detail", "msg", "errorMessage") if value.get(key)), "")
     return ""
 
 

@@ -44,9 +44,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a task for every list of generations and a trial for every text in it."""
     if _kind(source.sample) != "generations":
-        yield Skipped(
-            where=source.name, why="belongs to generations of the BigCode harness, which are not among the files."
-        )
+        yield Skipped(where=source.name, why="belongs to generations of the BigCode harness, which are not among the files.")
         return
     files = options.beside.get("companions", ())
     results = next((read_object(file) for file in files if _kind(file.sample) == "results"), {})

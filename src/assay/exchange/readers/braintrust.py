@@ -105,9 +105,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         document = read_document(source)
         file = as_object(document)
         summary = as_object(file.get("summary"))
-        listed = (
-            document if isinstance(document, list) else next((as_list(file[key]) for key in _LISTS if key in file), [])
-        )
+        listed = document if isinstance(document, list) else next((as_list(file[key]) for key in _LISTS if key in file), [])
         rows = [
             (row if isinstance(row, dict) else "is not a JSON object.", f"{source.name}#{number}")
             for number, row in enumerate(listed, 1)
@@ -118,10 +116,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         name = next(iter(experiments))
     names = {options.candidate or name or source.stem} if len(experiments) < 2 else experiments
     yield FoundRun(
-        suite=options.dataset
-        or as_text(summary.get("projectName"))
-        or as_text(summary.get("project_name"))
-        or source.stem,
+        suite=options.dataset or as_text(summary.get("projectName")) or as_text(summary.get("project_name")) or source.stem,
         format=NAME,
         candidates=tuple(FoundCandidate(name=candidate, metadata=options.model_info) for candidate in sorted(names)),
         provenance={"summary": storable(summary)} if summary else {},

@@ -112,11 +112,7 @@ def _directions(cases: Iterator[JsonObject]) -> Mapping[str, tuple[float, float]
 
 
 def _row(
-    case: JsonObject,
-    where: str,
-    candidate: str,
-    directions: Mapping[str, tuple[float, float] | None],
-    names: dict[str, str],
+    case: JsonObject, where: str, candidate: str, directions: Mapping[str, tuple[float, float] | None], names: dict[str, str]
 ) -> GradedRow:
     prompt, content = _conversation(case) if "turns" in case else (_asked(case), case.get("actualOutput"))
     name = as_text(case.get("name"))

@@ -117,13 +117,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield from _responses(state, stats, candidate, source.name)
     yield from _grades(stats, candidate, source.name, annotated=_annotated(state))
     if "stats" not in documents:
-        yield Noted(
-            where=source.name, what="`per_instance_stats.json` is not among the files, so the run has no grades."
-        )
+        yield Noted(where=source.name, what="`per_instance_stats.json` is not among the files, so the run has no grades.")
     if "state" not in documents:
-        yield Noted(
-            where=source.name, what="`scenario_state.json` is not among the files, so answers and prompts are missing."
-        )
+        yield Noted(where=source.name, what="`scenario_state.json` is not among the files, so answers and prompts are missing.")
 
 
 def _kind(sample: FileSample) -> str | None:
@@ -134,11 +130,7 @@ def _kind(sample: FileSample) -> str | None:
         return "state" if objects_in(document.get("request_states")) else None
     if b'"train_trial_index"' in head and b'"stats"' in head:
         rows = objects_in(as_list(sample.document)[:20])
-        return (
-            "stats"
-            if rows and all("instance_id" in row and isinstance(row.get("stats"), list) for row in rows)
-            else None
-        )
+        return "stats" if rows and all("instance_id" in row and isinstance(row.get("stats"), list) for row in rows) else None
     if b'"scenario_spec"' in head and b'"metric_specs"' in head:
         return "spec" if "adapter_spec" in as_object(sample.document) else None
     return None
@@ -199,7 +191,9 @@ def _responses(state: JsonObject, stats: dict[_Cell, dict[str, float]], candidat
         if len(as_list(as_object(request_state.get("result")).get("completions"))) > 1:
             several[name] += 1
     if several:
-        what = f"{several.total():,} requests have several completions; HELM's metrics are about all of them. The first is shown."
+        what = (
+            f"{several.total():,} requests have several completions; HELM's metrics are about all of them. The first is shown."
+        )
         yield Noted(where=name, what=what)
 
 
@@ -219,9 +213,7 @@ def _task(task: str, instance: JsonObject, request_state: JsonObject) -> FoundTa
     )
 
 
-def _response(
-    cell: _Cell, request_state: JsonObject, stats: dict[str, float], candidate: str, where: str
-) -> FoundResponse:
+def _response(cell: _Cell, request_state: JsonObject, stats: dict[str, float], candidate: str, where: str) -> FoundResponse:
     result = as_object(request_state.get("result"))
     completion = as_object(next(iter(as_list(result.get("completions"))), None))
     content = as_text(completion.get("text")) or ("" if completion else None)

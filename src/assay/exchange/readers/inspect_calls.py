@@ -112,10 +112,7 @@ def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
         known = [value for value in values if value is not None]
         return sum(known) if known else None
 
-    tokens_in, tokens_out = (
-        total([call.input_tokens for call in calls]),
-        total([call.output_tokens for call in calls]),
-    )
+    tokens_in, tokens_out = (total([call.input_tokens for call in calls]), total([call.output_tokens for call in calls]))
     return CallUsage(
         input_tokens=None if tokens_in is None else int(tokens_in),
         output_tokens=None if tokens_out is None else int(tokens_out),

@@ -115,9 +115,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     samples = log.get("samples")
     if samples is None:
         yield from reading.run()
-        yield Noted(
-            where=source.name, what="the log holds no samples (`log_samples` was off); only its set-up is kept."
-        )
+        yield Noted(where=source.name, what="the log holds no samples (`log_samples` was off); only its set-up is kept.")
         return
     for sample in as_list(samples):
         reading.learn_scale(sample)
@@ -199,9 +197,7 @@ def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> I
     except (NotJson, InputError) as error:
         yield Skipped(where=f"{source.name}#{name}", why=_why(error))
         return
-    yield Noted(
-        where=f"{source.name}#{name}", what="the log holds only summaries; their scores are kept, answers are missing."
-    )
+    yield Noted(where=f"{source.name}#{name}", what="the log holds only summaries; their scores are kept, answers are missing.")
     for number, summary in enumerate(summaries, 1):
         yield from reading.sample(summary, f"{source.name}#{name}:{number}", summary=True)
 
@@ -302,23 +298,16 @@ class _LogReader:
             return
         trial = as_count(sample.get("epoch", 1))
         if not trial:
-            yield Skipped(
-                where=where, why=f"has the epoch {shorten(sample.get('epoch'), 40)!r}, not a number of at least 1."
-            )
+            yield Skipped(where=where, why=f"has the epoch {shorten(sample.get('epoch'), 40)!r}, not a number of at least 1.")
             return
         edits = [
-            edit
-            for score in as_object(sample.get("scores")).values()
-            for edit in as_list(as_object(score).get("history"))
+            edit for score in as_object(sample.get("scores")).values() for edit in as_list(as_object(score).get("history"))
         ]
         invalid = as_object(sample.get("invalidation"))
         self._version = max(self._version, _newest_time(invalid, edits) or "")
         self._edits += len(edits) + bool(invalid)
         if invalid:
-            by, reason = (
-                shorten(invalid.get("author") or "someone", 80),
-                shorten(invalid.get("reason") or "no reason", 200),
-            )
+            by, reason = (shorten(invalid.get("author") or "someone", 80), shorten(invalid.get("reason") or "no reason", 200))
             yield Skipped(where=where, why=f"was declared invalid in Inspect by {by}: {reason}")
             return
         sample = _with_attachments(sample)
@@ -359,16 +348,12 @@ class _LogReader:
         finish = as_text(choice.get("stop_reason"))
         failure = None
         if error and not scored:
-            failure = Failure(
-                kind="sample_error", fault=Fault.HARNESS, detail=shorten(error.get("message") or "no message")
-            )
+            failure = Failure(kind="sample_error", fault=Fault.HARNESS, detail=shorten(error.get("message") or "no message"))
         elif stopped and not scored:
             kind = shorten(stopped.get("type") or "unknown", 40)
             fault = Fault.HARNESS if kind in _FOREIGN_LIMITS else Fault.CANDIDATE
             failure = Failure(
-                kind=f"{kind}_limit",
-                fault=fault,
-                detail=f"stopped at the {kind} limit of {shorten(stopped.get('limit'), 40)}.",
+                kind=f"{kind}_limit", fault=fault, detail=f"stopped at the {kind} limit of {shorten(stopped.get('limit'), 40)}."
             )
         elif content is None and not scored:
             failure = Failure(kind="empty", fault=Fault.CANDIDATE, detail="the sample holds no output.")
@@ -482,9 +467,7 @@ def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
     fields = as_object(options)
     given = fields.get("model")
     # A model created with arguments is written as an object with its name, configuration and arguments.
-    named = as_texts(
-        [as_object(model).get("model", model) for model in (given if isinstance(given, list) else [given])]
-    )
+    named = as_texts([as_object(model).get("model", model) for model in (given if isinstance(given, list) else [given])])
     if depth < 5:
         for scorer in objects_in(fields.get("scorers")):
             named += _models_in(scorer.get("params"), depth + 1)

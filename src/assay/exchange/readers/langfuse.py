@@ -27,16 +27,7 @@ from assay.exchange.parsing.frames import decoded, first_frame_rows, frame_rows
 from assay.exchange.parsing.graded_rows import GradedRow, answer_text, graded_records, named_after_file, prompt_of
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path
-from assay.exchange.parsing.json_values import (
-    as_count,
-    as_duration,
-    as_id,
-    as_object,
-    as_text,
-    from_text,
-    objects_in,
-    to_text,
-)
+from assay.exchange.parsing.json_values import as_count, as_duration, as_id, as_object, as_text, from_text, objects_in, to_text
 from assay.exchange.parsing.metric_grades import MetricValue
 from assay.exchange.parsing.score_rows import cell_number
 from assay.exchange.parsing.tables import TableRow
@@ -57,9 +48,7 @@ _RANKS: Final = ("items", "scores", "traces", "dataset items")
 def recognise(sample: FileSample) -> float | None:
     """Recognise scores, items of runs, traces and dataset items."""
     head = sample.head
-    if not any(
-        key in head for key in (b"traceId", b"datasetItemId", b"observationCount", b"htmlPath", b"expectedOutput")
-    ):
+    if not any(key in head for key in (b"traceId", b"datasetItemId", b"observationCount", b"htmlPath", b"expectedOutput")):
         return None
     kind, rows = _kind(sample)
     match kind:
@@ -141,9 +130,7 @@ def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 class _Reading:
     """The tables of one folder, connected by their ids."""
 
-    def __init__(
-        self, source: InputFile, options: ReadOptions, tables: Mapping[str, Sequence[tuple[TableRow, str]]]
-    ) -> None:
+    def __init__(self, source: InputFile, options: ReadOptions, tables: Mapping[str, Sequence[tuple[TableRow, str]]]) -> None:
         self._source = source
         self._options = options
         self._items = tables["items"]
@@ -185,9 +172,7 @@ class _Reading:
         for name in dict.fromkeys([*self._traces, *self._scores]):
             where = self._scores[name][0][1] if name in self._scores else self._source.name
             named = name is not None
-            rows.append(
-                self._row({"traceId": name}, where, candidate) if named else Skipped(where=where, why="has no `id`.")
-            )
+            rows.append(self._row({"traceId": name}, where, candidate) if named else Skipped(where=where, why="has no `id`."))
         yield from graded_records(partial(iter, rows), self._source.name)
         yield from self._left_out()
 
@@ -218,9 +203,7 @@ class _Reading:
         trace: Mapping[str, object] = self._traces.get(trace_id) or {}
         item_id = as_id(item.get("datasetItemId")) or as_id(item.get("experimentItemId"))
         example: Mapping[str, object] = self._dataset.get(item_id) or {}
-        asked = next(
-            (value for row in (item, example, trace) if (value := decoded(row.get("input"))) is not None), None
-        )
+        asked = next((value for row in (item, example, trace) if (value := decoded(row.get("input"))) is not None), None)
         expected = decoded(item.get("expectedOutput")) or decoded(example.get("expectedOutput"))
         answer = decoded(item.get("output")) if "output" in item else decoded(trace.get("output"))
         prompt = prompt_of(asked)
@@ -256,9 +239,7 @@ class _Reading:
                 for value in given if isinstance(given, list) else ():
                     number = cell_number(value)
                     reason = "" if number is not None else to_text(value)
-                    yield MetricValue(
-                        criterion=name, value=number, judge=name, by=GradedBy.MODEL, reason=reason, assumed=True
-                    )
+                    yield MetricValue(criterion=name, value=number, judge=name, by=GradedBy.MODEL, reason=reason, assumed=True)
 
 
 def _run_name(item: TableRow) -> str | None:

@@ -152,11 +152,7 @@ def _expected(reference: Mapping[str, JsonValue]) -> tuple[str, ...]:
 def _failure(error: str | None, content: str | None) -> Failure | None:
     if error is not None:
         return Failure(kind="error", fault=Fault.HARNESS, detail=shorten(error))
-    return (
-        None
-        if content is not None
-        else Failure(kind="no_output", fault=Fault.HARNESS, detail="the run has no outputs.")
-    )
+    return None if content is not None else Failure(kind="no_output", fault=Fault.HARNESS, detail="the run has no outputs.")
 
 
 def _value(key: str, value: object, comment: str, config: JsonObject | None) -> MetricValue:
@@ -166,12 +162,5 @@ def _value(key: str, value: object, comment: str, config: JsonObject | None) -> 
     lowest, highest = cell_number((config or {}).get("min")), cell_number((config or {}).get("max"))
     scale = (lowest, highest) if lowest is not None and highest is not None and lowest < highest else (0.0, 1.0)
     return MetricValue(
-        criterion=key,
-        value=number,
-        judge=key,
-        by=GradedBy.MODEL,
-        worst=scale[0],
-        best=scale[1],
-        reason=comment,
-        assumed=True,
+        criterion=key, value=number, judge=key, by=GradedBy.MODEL, worst=scale[0], best=scale[1], reason=comment, assumed=True
     )

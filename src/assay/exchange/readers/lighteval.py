@@ -88,9 +88,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a task and a response for every document, and its metrics."""
     if _kind(source.sample) == "results":
-        yield Skipped(
-            where=source.name, why="holds means without details, which cannot be compared. Import the details too."
-        )
+        yield Skipped(where=source.name, why="holds means without details, which cannot be compared. Import the details too.")
         return
     results: JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
     general = as_object(results.get("config_general"))
@@ -116,9 +114,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 started=from_unix(as_number(general.get("start_time"))),
                 finished=from_unix(as_number(general.get("end_time"))),
                 provenance={
-                    "parameters": pick(
-                        as_object(settings.get("generation_parameters")), ("temperature", "top_p", "seed")
-                    ),
+                    "parameters": pick(as_object(settings.get("generation_parameters")), ("temperature", "top_p", "seed")),
                     **pick(general, ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config")),
                     "results": storable(as_object(results.get("results")).get(name)),
                 },
@@ -126,9 +122,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield from reading.row(detail, where)
     yield from reading.notes(source.name)
     if not general and options.candidate is None:
-        what = (
-            f"`results_….json` is not among the files; the candidate {reading.candidate!r} is named after the folder."
-        )
+        what = f"`results_….json` is not among the files; the candidate {reading.candidate!r} is named after the folder."
         yield Noted(where=source.name, what=what)
 
 
@@ -140,9 +134,7 @@ def _kind(sample: FileSample) -> str | None:
     if b'"config_general"' not in sample.head:
         return None
     document = as_object(sample.document)
-    return (
-        "results" if "results" in document and ("config_tasks" in document or "summary_general" in document) else None
-    )
+    return "results" if "results" in document and ("config_tasks" in document or "summary_general" in document) else None
 
 
 def _columns(sample: FileSample) -> frozenset[str]:
@@ -209,11 +201,7 @@ class _DetailReader:
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
         """Yield task, response and assessments of one document."""
-        doc, answer, metrics = (
-            as_object(row.get("doc")),
-            as_object(row.get("model_response")),
-            as_object(row.get("metric")),
-        )
+        doc, answer, metrics = (as_object(row.get("doc")), as_object(row.get("model_response")), as_object(row.get("metric")))
         task = as_id(doc.get("id")) or str(self._number)
         self._number += 1
         self._trials[task] += 1

@@ -21,16 +21,7 @@ from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
-from assay.exchange.parsing.json_values import (
-    JsonObject,
-    as_list,
-    as_messages,
-    as_object,
-    as_text,
-    shorten,
-    storable,
-    to_text,
-)
+from assay.exchange.parsing.json_values import JsonObject, as_list, as_messages, as_object, as_text, shorten, storable, to_text
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 NAME: Final = "llmbar"
@@ -58,17 +49,14 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     return [
         other
         for other in others
-        if lies_beneath(folder_path(other), folder_path(source))
-        and (_is_figures(other.sample) or _judges(other.sample, rows))
+        if lies_beneath(folder_path(other), folder_path(source)) and (_is_figures(other.sample) or _judges(other.sample, rows))
     ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts of this file and of its companions."""
     if _is_figures(source.sample):
-        yield Skipped(
-            where=source.name, why="holds only a judge's figures; its verdicts are in the `result.json` beside it."
-        )
+        yield Skipped(where=source.name, why="holds only a judge's figures; its verdicts are in the `result.json` beside it.")
         return
     companions = options.beside.get("companions", ())
     figures: dict[str, JsonValue] = {
@@ -101,9 +89,7 @@ def _judges(sample: FileSample, pairs: Sequence[object]) -> bool:
     if b'"output_1"' not in sample.head:
         return False
     rows = as_list(sample.document)
-    return (
-        bool(rows) and "results" in as_object(rows[0]) and [_key(row) for row in rows] == [_key(row) for row in pairs]
-    )
+    return bool(rows) and "results" in as_object(rows[0]) and [_key(row) for row in rows] == [_key(row) for row in pairs]
 
 
 def _is_pair(row: JsonObject) -> bool:
@@ -156,9 +142,7 @@ def _verdicts(source: InputFile, rows: Sequence[JsonObject]) -> Iterator[Found]:
             yield Skipped(where=where, why="is not a pair with verdicts.")
             continue
         for settings in as_list(row.get("results")):
-            ratings = {
-                key: as_list(value)[:1] for key, value in as_object(settings).items() if key.startswith("score_")
-            }
+            ratings = {key: as_list(value)[:1] for key, value in as_object(settings).items() if key.startswith("score_")}
             for setting, result in as_object(settings).items():
                 verdict = as_object(result)
                 if "winner" not in verdict:

@@ -68,9 +68,7 @@ _Argument: TypeAlias = "tuple[JsonValue, JsonValue]"
 """The context and the continuation of one request."""
 
 # The directions of the harness's own metrics (`lm_eval/api/metrics.py`), for samples without their results.
-_LOWER_IS_BETTER: Final = frozenset(
-    ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter")
-)
+_LOWER_IS_BETTER: Final = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"))
 _HIGHER_IS_BETTER: Final = frozenset(_NAMES["higher_is_better"])
 _DATE: Final = re.compile(r"_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)$")
 _QUARTER_S: Final = 900
@@ -112,12 +110,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield FoundRun(
         suite=options.dataset or task,
         format=NAME,
-        candidates=(
-            FoundCandidate(name=candidate, model=as_text(results.get("model_name")), metadata=options.model_info),
-        ),
+        candidates=(FoundCandidate(name=candidate, model=as_text(results.get("model_name")), metadata=options.model_info),),
         rubric=tuple(
-            Criterion(name=name, low=metric.worst, high=metric.best, weight=metric.weight)
-            for name, metric in metrics.items()
+            Criterion(name=name, low=metric.worst, high=metric.best, weight=metric.weight) for name, metric in metrics.items()
         ),
         started=from_unix(as_number(results.get("date"))),
         finished=_finished(source, results),
@@ -229,8 +224,7 @@ def _directions(results: JsonObject, task: str) -> dict[str, bool]:
     directions = {
         name: higher
         for metric in listed
-        if (name := as_text(metric.get("metric"))) is not None
-        and isinstance(higher := metric.get("higher_is_better"), bool)
+        if (name := as_text(metric.get("metric"))) is not None and isinstance(higher := metric.get("higher_is_better"), bool)
     }
     named = as_object(as_object(results.get("higher_is_better")).get(task))
     return directions | {name: higher for name, higher in named.items() if isinstance(higher, bool)}
@@ -246,9 +240,7 @@ def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Me
         scores = _scores(row)
         graded += bool(scores)
         for name, value in scores.items():
-            metric = metrics.get(name) or _Metric(
-                lower_is_better=not directions.get(name, name not in _LOWER_IS_BETTER)
-            )
+            metric = metrics.get(name) or _Metric(lower_is_better=not directions.get(name, name not in _LOWER_IS_BETTER))
             outside = metric.outside + (in_unit_range(value) is None)
             metrics[name] = metric._replace(values=metric.values + 1, outside=outside)
     return {name: metric._replace(lacking=graded - metric.values) for name, metric in metrics.items()}
@@ -271,9 +263,7 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
             yield Skipped(where=source.name, why=why)
     lower = [name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside]
     if lower:
-        what = (
-            f"lower is better for {', '.join(lower)}; the score is 1 minus the value, which is kept as the raw score."
-        )
+        what = f"lower is better for {', '.join(lower)}; the score is 1 minus the value, which is kept as the raw score."
         yield Noted(where=source.name, what=what)
     unknown = [] if directed else [name for name in metrics if name not in _LOWER_IS_BETTER | _HIGHER_IS_BETTER]
     if unknown:
@@ -326,8 +316,7 @@ def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], ask
             by=GradedBy.RULE,
             where=where,
             grades=tuple(
-                _grade(name, value, metrics[name], candidate, f"Answer read: {reading[:500]}")
-                for name, value in scores.items()
+                _grade(name, value, metrics[name], candidate, f"Answer read: {reading[:500]}") for name, value in scores.items()
             ),
         )
     if ungraded:

@@ -42,9 +42,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     mapped = _MappedRows(mapping, options.candidate)
     filters = grammar.RowFilter.of(mapping)
     # Held back until a row gives an answer or a score: a mapping that fits no row must leave no run behind.
-    waiting: list[Found] | None = [
-        FoundRun(suite=options.dataset or str(mapping.get("suite") or source.stem), format=NAME)
-    ]
+    waiting: list[Found] | None = [FoundRun(suite=options.dataset or str(mapping.get("suite") or source.stem), format=NAME)]
     tasks: set[int] = set()
     absent = grammar.places_in(mapping)
     columns: list[str] = []
@@ -295,7 +293,9 @@ class _MappedRows:
         """Gather the grade in a cell, or add it to its sum; return the reason if it cannot be read."""
         judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
-            why = f"has a grade of {judge!r} by a {metric.by}, but others are by a {self._graders[judge]}; name another `judge`."
+            why = (
+                f"has a grade of {judge!r} by a {metric.by}, but others are by a {self._graders[judge]}; name another `judge`."
+            )
             return Skipped(where=where, why=why)
         criterion = cell_text(metric.criterion(fields)) if metric.criterion is not None else ""
         reason = cell_text(metric.reason(fields)) if metric.reason is not None else ""

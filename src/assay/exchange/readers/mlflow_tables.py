@@ -218,12 +218,7 @@ def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
         if error is not None:
             reason = f"the scorer broke: {shorten(error, 500)}"
         yield _rated(
-            name,
-            None if error else feedback.get("value"),
-            judge,
-            by,
-            reason,
-            assumed=kind not in (*_BY_SOURCE, "LLM_JUDGE"),
+            name, None if error else feedback.get("value"), judge, by, reason, assumed=kind not in (*_BY_SOURCE, "LLM_JUDGE")
         )
     for key in trace.row:
         match = _ASSESSED.match(key)
@@ -249,11 +244,7 @@ def _evaluated(row: Mapping[str, object], where: str, candidate: str) -> GradedR
     metrics = {key: match for key in row if (match := _SCORED.match(key)) is not None}
     output = next((key for key in _OUTPUTS if key in row), None)
     target = next((key for key in _TARGETS if key in row), None)
-    data = {
-        key: decoded(value)
-        for key, value in row.items()
-        if key not in metrics and key not in (output, target, *_MEASURES)
-    }
+    data = {key: decoded(value) for key, value in row.items() if key not in metrics and key not in (output, target, *_MEASURES)}
     text = None if output is None else answer_text(decoded(row[output]))
     expected = None if target is None else decoded(row[target])
     return GradedRow(

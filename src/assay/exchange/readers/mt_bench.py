@@ -265,13 +265,7 @@ def _judgment(row: JsonObject, where: str, bench: _Bench) -> Iterator[Found]:
             reason=to_text(row.get("judgment")),
         )
         yield FoundAssessment(
-            task=task,
-            trial=1,
-            judge=judge,
-            by=GradedBy.MODEL,
-            where=where,
-            grades=(grade,),
-            reply=to_text(row.get("judgment")),
+            task=task, trial=1, judge=judge, by=GradedBy.MODEL, where=where, grades=(grade,), reply=to_text(row.get("judgment"))
         )
         return
     first, second = as_text(row.get("model_1")), as_text(row.get("model_2"))

@@ -79,9 +79,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
     return [
         other
         for other in others
-        if lies_beneath(folder_path(source), folder_path(other))
-        and recognise(other.sample)
-        and not _has_items(other.sample)
+        if lies_beneath(folder_path(source), folder_path(other)) and recognise(other.sample) and not _has_items(other.sample)
     ]
 
 
@@ -101,9 +99,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         else:
             about.learn(row)
     if not runs:
-        why = (
-            "holds an eval or a run but none of its output items; fetch them from `/evals/{id}/runs/{id}/output_items`."
-        )
+        why = "holds an eval or a run but none of its output items; fetch them from `/evals/{id}/runs/{id}/output_items`."
         yield Skipped(where=source.name, why=why)
         return
     for run in runs:
@@ -158,9 +154,7 @@ class _EvalFacts:
 
 def _is_eval_object(row: object) -> bool:
     fields = as_object(row)
-    return fields.get("object") in (_ITEM, "eval.run") or (
-        fields.get("object") == "eval" and "testing_criteria" in fields
-    )
+    return fields.get("object") in (_ITEM, "eval.run") or (fields.get("object") == "eval" and "testing_criteria" in fields)
 
 
 def _objects_in(document: object) -> list[JsonObject]:
@@ -222,14 +216,8 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
         provenance={
             "run_id": run,
             "eval_id": about.eval_of.get(run),
-            **pick(
-                spec, ("name", "status", "model", "data_source", "report_url", "result_counts", "metadata", "error")
-            ),
-            **(
-                {"testing_criteria": storable(evaluation["testing_criteria"])}
-                if "testing_criteria" in evaluation
-                else {}
-            ),
+            **pick(spec, ("name", "status", "model", "data_source", "report_url", "result_counts", "metadata", "error")),
+            **({"testing_criteria": storable(evaluation["testing_criteria"])} if "testing_criteria" in evaluation else {}),
         },
     )
     if about.cut:
@@ -336,9 +324,7 @@ def _given(row: JsonObject, item: JsonObject) -> str | None:
     return None
 
 
-def _assessment(
-    result: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders
-) -> FoundAssessment:
+def _assessment(result: JsonObject, task: str, trial: int, candidate: str, where: str, graders: _Graders) -> FoundAssessment:
     full = as_text(result.get("name")) or "grader"
     name = _UUID.sub("", full)
     grader = graders.by_name.get(full) or graders.by_name.get(name) or {}

@@ -102,9 +102,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     yield FoundRun(
         suite=options.dataset or as_text(spec.get("eval_name")) or as_text(spec.get("base_eval")) or source.stem,
         format=NAME,
-        candidates=(
-            FoundCandidate(name=candidate, model=functions[0] if functions else None, metadata=options.model_info),
-        ),
+        candidates=(FoundCandidate(name=candidate, model=functions[0] if functions else None, metadata=options.model_info),),
         started=from_text(spec.get("created_at")),
         # Set by the final report, which is missing if the run was stopped.
         complete=False,
@@ -140,9 +138,7 @@ def _judge(spec: JsonObject, functions: list[str]) -> str:
     return f"{name} ({functions[-1]})" if len(functions) > 1 else name
 
 
-def _events(
-    source: InputFile, candidate: str, judge: str, known: dict[str, _SampleFacts], scale: OffScale
-) -> Iterator[Found]:
+def _events(source: InputFile, candidate: str, judge: str, known: dict[str, _SampleFacts], scale: OffScale) -> Iterator[Found]:
     replies: dict[str, str] = {}
     tasks: set[str] = set()
     unscored, unscored_at = 0, ""
@@ -223,9 +219,7 @@ def _response(data: JsonObject, task: str, candidate: str, where: str, row: Json
 def _picked(data: JsonObject) -> str:
     picked, expected = data.get("picked"), data.get("expected")
     return (
-        ""
-        if picked is None and expected is None
-        else f"picked {shorten(picked, 300)!r}, expected {shorten(expected, 300)!r}"
+        "" if picked is None and expected is None else f"picked {shorten(picked, 300)!r}, expected {shorten(expected, 300)!r}"
     )
 
 

@@ -130,9 +130,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         verdict = _verdict(detail)
         ungraded += verdict is None and bool(detail)
         if verdict is not None and failure is None:
-            yield from grades.assessments(
-                [verdict], task=place.task, candidate=candidate, trial=place.trial, where=where
-            )
+            yield from grades.assessments([verdict], task=place.task, candidate=candidate, trial=place.trial, where=where)
     yield from grades.notes(source.name)
     if ungraded:
         what = f"{ungraded:,} details hold no verdict (`correct`), so their answers have no grade."

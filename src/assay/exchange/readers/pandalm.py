@@ -70,9 +70,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts of the companions."""
     rows = as_list(read_document(source))
     if not any("cmp_key" in as_object(row) for row in rows):
-        why = (
-            "holds verdicts on pairs whose texts and models are in another file; import it together with its test set."
-        )
+        why = "holds verdicts on pairs whose texts and models are in another file; import it together with its test set."
         yield Skipped(where=source.name, why=why)
         return
     pairs: dict[str, tuple[str, str]] = {}
@@ -95,10 +93,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 def _row_shape(rows: Sequence[JsonObject]) -> Shape:
     """Return the keys of pairs and verdicts; some keys contain the name of an annotator or judge."""
     named = (
-        key
-        for row in rows
-        for key in row
-        if key.startswith("annotator") or key.endswith(("_result", "_reason", "_reference"))
+        key for row in rows for key in row if key.startswith("annotator") or key.endswith(("_result", "_reason", "_reference"))
     )
     return dict.fromkeys(("idx", "instruction", "input", "motivation_app", "response1", "response2", "cmp_key", *named))
 
@@ -124,9 +119,7 @@ def _row(row: JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iter
     pairs[task] = (names[0], names[1])
     prompt = "\n\n".join(part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part)
     app = as_text(row.get("motivation_app"))
-    yield FoundTask(
-        id=task, prompt=as_messages(prompt), tags=() if app is None else (app,), metadata={"pair": [*names]}
-    )
+    yield FoundTask(id=task, prompt=as_messages(prompt), tags=() if app is None else (app,), metadata={"pair": [*names]})
     for name, key in zip(names, ("response1", "response2"), strict=True):
         answer = row.get(key)
         if answer is None:
@@ -158,11 +151,7 @@ def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) 
         task = as_id(row.get("idx"))
         key = next((name for name in row if name.endswith("_result")), None)
         if task is None or key is None or task not in pairs or task in seen:
-            why = (
-                "repeats a verdict; the first is kept."
-                if task in seen
-                else "is not a verdict on a pair of the test set."
-            )
+            why = "repeats a verdict; the first is kept." if task in seen else "is not a verdict on a pair of the test set."
             yield Skipped(where=where, why=why)
             continue
         seen.add(task)

@@ -128,9 +128,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     config = as_object(log.get("config"))
     first = next(iter(source.sample.rows), {})
     evaluation = as_text(log.get("evalId")) or as_text(first.get("evalId"))
-    started = from_text(summary.get("timestamp")) or from_text(
-        as_object(log.get("metadata")).get("evaluationCreatedAt")
-    )
+    started = from_text(summary.get("timestamp")) or from_text(as_object(log.get("metadata")).get("evaluationCreatedAt"))
     lasted = as_duration(as_object(summary.get("stats")).get("durationMs"))
     yield FoundRun(
         suite=options.dataset or as_text(config.get("description")) or source.stem,
@@ -245,9 +243,7 @@ class _Columns:
 
     def candidates(self) -> tuple[FoundCandidate, ...]:
         """Return every candidate, in the order of the file."""
-        return tuple(
-            FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items()
-        )
+        return tuple(FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items())
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
@@ -332,9 +328,7 @@ def _response(row: JsonObject, task: str, candidate: str, trial: int, where: str
     answer = as_object(row.get("response"))
     output = answer.get("output")
     error = as_text(row.get("error")) or as_text(answer.get("error"))
-    broke = row.get("failureReason") == _BROKE or (
-        row.get("failureReason") is None and error is not None and output is None
-    )
+    broke = row.get("failureReason") == _BROKE or (row.get("failureReason") is None and error is not None and output is None)
     failure = None
     if broke or output is None:
         detail = shorten(error or "there is no output.")
@@ -368,9 +362,7 @@ def _components(row: JsonObject) -> list[JsonObject]:
     """Return the results of a test's assertions, or the whole result if the file does not list its parts."""
     grading = as_object(row.get("gradingResult"))
     components = [
-        component
-        for component in objects_in(grading.get("componentResults"))
-        if "score" in component or "pass" in component
+        component for component in objects_in(grading.get("componentResults")) if "score" in component or "pass" in component
     ]
     return components or ([_whole(row, grading)] if _graded(row, grading) else [])
 
@@ -381,9 +373,7 @@ def _named(component: JsonObject) -> str:
     return "\x1f".join(to_text(assertion.get(key)) for key in ("type", "metric", "value"))
 
 
-def _assessments(
-    row: JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
-) -> Iterator[Found]:
+def _assessments(row: JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale) -> Iterator[Found]:
     """Yield one assessment for each judge, with the weighted mean of its assertions' scores."""
     components = _components(row)
     by_judge: dict[tuple[str, GradedBy], list[JsonObject]] = {}

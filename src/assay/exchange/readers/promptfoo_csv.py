@@ -202,9 +202,7 @@ def _output(prompt: _Prompt, cells: Sequence[str]) -> _Output | None:
 
 def _value(output: _Output) -> MetricValue:
     score = cell_number(output.score) if output.status != "ERROR" else None
-    return MetricValue(
-        criterion="", value=score, judge="promptfoo", by=GradedBy.MODEL, reason=output.reason, assumed=True
-    )
+    return MetricValue(criterion="", value=score, judge="promptfoo", by=GradedBy.MODEL, reason=output.reason, assumed=True)
 
 
 def _records(
@@ -214,9 +212,7 @@ def _records(
     if output is None:
         yield Skipped(where=where, why=f"has no verdict of {candidate!r}.")
     elif output.status == "ERROR":
-        failure = Failure(
-            kind="error", fault=Fault.PROVIDER, detail=shorten(output.reason or output.text or "no message")
-        )
+        failure = Failure(kind="error", fault=Fault.PROVIDER, detail=shorten(output.reason or output.text or "no message"))
         yield FoundResponse(task=task, candidate=candidate, trial=trial, where=where, failure=failure)
     else:
         yield FoundResponse(task=task, candidate=candidate, trial=trial, where=where, content=output.text)

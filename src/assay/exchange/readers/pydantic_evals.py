@@ -75,9 +75,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run: a task for every case, a response for every time it ran, an assessment for every evaluator."""
     if _kind(source.sample) == "data set":
-        yield Skipped(
-            where=source.name, why="is a data set of pydantic-evals without results; import it with a report."
-        )
+        yield Skipped(where=source.name, why="is a data set of pydantic-evals without results; import it with a report.")
         return
     report = as_object(read_document(source))
     candidate = options.candidate or as_text(report.get("name")) or source.stem

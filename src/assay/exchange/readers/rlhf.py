@@ -124,8 +124,7 @@ def _nested(row: JsonObject) -> dict[str, JsonValue]:
         form = {name.replace("_", " ").title(): value for name, value in each.items() if name != "model_id"}
         evaluations.append({"model_id": each.get("model_id"), "evaluation_form": _questions(form)})
     options: list[JsonValue] = [
-        {"model_id": each.get("model_id"), "text": each.get("response_text")}
-        for each in objects_in(row.get("model_responses"))
+        {"model_id": each.get("model_id"), "text": each.get("response_text")} for each in objects_in(row.get("model_responses"))
     ]
     final = _questions({"Final Answer": row.get("final_answer")})
     signal: dict[str, JsonValue] = {"ideal_response": row.get("ideal_response"), "human_evals": evaluations}
@@ -194,9 +193,7 @@ def _pair(row: JsonObject, number: int, where: str) -> Iterator[Found]:
 
 def _shared(chosen: str, rejected: str) -> str:
     """Return the dialogue that both texts share at the beginning, up to the last turn."""
-    at = next(
-        (i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected))
-    )
+    at = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
     # The mark of a turn in Anthropic's HH set.
     end = chosen.rfind("Assistant:", 0, at + 1)
     return chosen[: end + len("Assistant:")] if end >= 0 else ""

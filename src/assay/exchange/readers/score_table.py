@@ -145,9 +145,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     )
     if scoreless:
         rows = "1 row has" if scoreless == 1 else f"{scoreless:,} rows have"
-        yield Noted(
-            where=source.name, what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts."
-        )
+        yield Noted(where=source.name, what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts.")
     if decided:
         yield Noted(where=source.name, what=_decided_elsewhere(decided))
     yield from origins.report()

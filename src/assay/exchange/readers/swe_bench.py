@@ -81,9 +81,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
             ids |= _ids(file, "instance")
     else:
         same_run = [file for file in instances if _covers(source, file)]
-    predictions = [
-        other for other in others if _kind(other.sample) == "predictions" and ids & _ids(other, "predictions")
-    ]
+    predictions = [other for other in others if _kind(other.sample) == "predictions" and ids & _ids(other, "predictions")]
     if kind == "report":
         model = _flat(_model_of_report(source))
         named = [file for file in predictions if model in {_flat(name) for name in _models(file)}]
@@ -143,9 +141,7 @@ def _kind(sample: FileSample) -> str | None:
         ):
             return "report"
         reports = [as_object(value) for value in document.values()]
-        fits = all(
-            "resolved" in report and ("tests_status" in report or "patch_exists" in report) for report in reports
-        )
+        fits = all("resolved" in report and ("tests_status" in report or "patch_exists" in report) for report in reports)
         return "instance" if reports and fits else None
     return None
 
@@ -315,14 +311,10 @@ def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[s
         if name not in seen:
             seen.add(name)
             yield _task(name)
-            failure = Failure(
-                kind="evaluation_error", fault=Fault.HARNESS, detail="the evaluation of this patch broke."
-            )
+            failure = Failure(kind="evaluation_error", fault=Fault.HARNESS, detail="the evaluation of this patch broke.")
             yield FoundResponse(task=name, candidate=candidate, trial=1, where=where, failure=failure)
     if broken:
         yield Noted(where=where, what=f"the evaluation of {len(broken):,} patches broke; they have no grade.")
     missing = _list(report, "incomplete_ids")
     if missing:
-        yield Noted(
-            where=where, what=f"{len(missing):,} instances of the set were never tried; this run leaves them out."
-        )
+        yield Noted(where=where, what=f"{len(missing):,} instances of the set were never tried; this run leaves them out.")

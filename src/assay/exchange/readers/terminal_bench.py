@@ -123,7 +123,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         },
     )
     if options.candidate is None and name_from != "set-up":
-        what = f"no file names the agent with its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
+        what = (
+            f"no file names the agent with its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
+        )
         yield Noted(where=source.name, what=what)
     if "job" not in by_kind:
         what = "the job's own `results.json` is not among the files; the run has the trials that were found."
@@ -183,9 +185,7 @@ def _candidate(set_up: JsonObject, lock: JsonObject, folder: str) -> tuple[str, 
     if agent is None:
         return folder, model, "the folder"
     return (
-        (f"{agent} ({folder})", None, "the agent and the folder")
-        if model is None
-        else (f"{agent} ({model})", model, "set-up")
+        (f"{agent} ({folder})", None, "the agent and the folder") if model is None else (f"{agent} ({model})", model, "set-up")
     )
 
 
@@ -247,9 +247,7 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
             without_verdict[mode or "no reason"] += 1
             reason = f"no verdict ({mode or 'no reason'}), which Terminal-Bench counts as not resolved"
         grade = FoundGrade(candidate=candidate, score=float(resolved or False), reason=reason)
-        yield FoundAssessment(
-            task=task, trial=number, judge="Terminal-Bench", by=GradedBy.RULE, where=where, grades=(grade,)
-        )
+        yield FoundAssessment(task=task, trial=number, judge="Terminal-Bench", by=GradedBy.RULE, where=where, grades=(grade,))
     if without_verdict:
         modes = ", ".join(f"{mode} {count:,}" for mode, count in without_verdict.most_common())
         what = (

@@ -38,9 +38,7 @@ class AtomicFile:
         if path.is_dir():
             raise InputError(str(path), "is a folder.", remedy="Name a file.")
         if not path.parent.is_dir():
-            raise InputError(
-                str(path), f"there is no folder {str(path.parent)!r}.", remedy="Create it, or name another."
-            )
+            raise InputError(str(path), f"there is no folder {str(path.parent)!r}.", remedy="Create it, or name another.")
         if not force and not self._special and os.path.lexists(path):
             raise taken(path)
         # In the same folder, because a rename is atomic only within one file system.
@@ -68,9 +66,7 @@ class AtomicFile:
         except OSError as error:
             raise InputError(str(self.path), f"cannot be written: {error.strerror}.") from error
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         file = self.file
         if kind is not None or self._special:
             file.close()

@@ -72,11 +72,7 @@ class LogSample:
             "input": prompt,
             "target": self.expected or "",
             "messages": [*prompt, *replies],
-            "output": {
-                "model": self.model,
-                "choices": choices,
-                "completion": self.replies[-1][1] if self.replies else "",
-            },
+            "output": {"model": self.model, "choices": choices, "completion": self.replies[-1][1] if self.replies else ""},
             "scores": {name: _score(score) for name, score in self.scores.items()},
             "metadata": {**self.metadata, **({"context": self.context} if unsent else {})},
         }

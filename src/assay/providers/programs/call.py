@@ -105,9 +105,7 @@ def reply_in(
     return reply_of(text, reported, request, elapsed_s=elapsed_s, log=log)
 
 
-def reply_of(
-    text: str, reported: Mapping[str, Any], request: ModelRequest, *, elapsed_s: float, log: str = ""
-) -> Reply:
+def reply_of(text: str, reported: Mapping[str, Any], request: ModelRequest, *, elapsed_s: float, log: str = "") -> Reply:
     """Return the reply, with the usage that the program reports; raises `CallFailed` for an empty answer.
 
     The cost is the program's own figure or, if it gives none, that of its tokens at the candidate's price, or else 0. It is

@@ -23,9 +23,7 @@ from assay.providers.programs.functions import Functions
 _log = logging.getLogger(__name__)
 
 
-def open_callable(
-    program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]
-) -> Provider:
+def open_callable(program: Function, given: Callable[..., object], *, folder: Path, environment: Mapping[str, str]) -> Provider:
     """Return the provider of a callable: worker processes, or threads if the callable cannot be pickled."""
     import cloudpickle  # also accepts functions from notebooks and closures, which `pickle` refuses
 

@@ -76,17 +76,13 @@ class Commands:
     def _input(self, given: Mapping[str, Any]) -> bytes:
         match self._program.stdin:
             case "json":
-                return dump(
-                    {name: given[name] for name in ("task", "prompt", "messages", "system_prompt", "trial", "seed")}
-                )
+                return dump({name: given[name] for name in ("task", "prompt", "messages", "system_prompt", "trial", "seed")})
             case "text":
                 return str(given["prompt"]).encode("utf-8", "replace")
             case _:
                 return b""
 
-    def _reply(
-        self, output: bytearray, code: int, errors: bytearray, request: ModelRequest, *, elapsed_s: float
-    ) -> Reply:
+    def _reply(self, output: bytearray, code: int, errors: bytearray, request: ModelRequest, *, elapsed_s: float) -> Reply:
         log = self._log(errors)
         if code != 0:
             last = log.strip().rpartition("\n")[2]

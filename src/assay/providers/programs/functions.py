@@ -155,13 +155,7 @@ class Functions:
     """
 
     def __init__(
-        self,
-        program: Function | Agent,
-        *,
-        target: str,
-        folder: Path,
-        environment: Mapping[str, str],
-        pickled: bytes = b"",
+        self, program: Function | Agent, *, target: str, folder: Path, environment: Mapping[str, str], pickled: bytes = b""
     ) -> None:
         self._program = program
         self._environment = dict(environment)

@@ -195,9 +195,7 @@ def _serve(pipe: socket.socket, job: Any, target: Any) -> None:
             send(pipe, answer)
 
 
-def _answered(
-    function: Any, arguments: list[tuple[str, str]], given: dict[str, Any], runner: asyncio.Runner
-) -> dict[str, Any]:
+def _answered(function: Any, arguments: list[tuple[str, str]], given: dict[str, Any], runner: asyncio.Runner) -> dict[str, Any]:
     try:
         value = _called(function, arguments, given)
         if inspect.isawaitable(value):

@@ -19,9 +19,7 @@ from assay.plugins import Registry, source_of
 from assay.ports import Provider
 from assay.providers.registry import ProviderContext
 
-AGENTS: Final[Registry[Callable[..., object]]] = Registry(
-    kind="agent", group="assay.agents", own={}, members=("__call__",)
-)
+AGENTS: Final[Registry[Callable[..., object]]] = Registry(kind="agent", group="assay.agents", own={}, members=("__call__",))
 """Agents of installed packages: functions or classes as in `python:`, called in worker processes."""
 
 
@@ -67,9 +65,7 @@ def open_program(program: Program, context: ProviderContext, /) -> Provider:
 def _open_object(program: Function, folder: Path, context: ProviderContext, where: str) -> Provider:
     if program.given is None:
         raise SettingsError(
-            where,
-            "was a Python object, and no other process has it.",
-            remedy="Start a new run from Python with this callable.",
+            where, "was a Python object, and no other process has it.", remedy="Start a new run from Python with this callable."
         )
     from assay.providers.programs.callables import open_callable
 

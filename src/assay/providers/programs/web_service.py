@@ -18,16 +18,7 @@ from assay.providers.endpoint import proxy_for
 from assay.providers.error_mapping import clean, retry_after_s, saying
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.origin import Origin, origin_of
-from assay.providers.programs.call import (
-    LONGEST_ANSWER,
-    bad_answer,
-    failed,
-    filled,
-    input_of,
-    reply_in,
-    reply_of,
-    text_values,
-)
+from assay.providers.programs.call import LONGEST_ANSWER, bad_answer, failed, filled, input_of, reply_in, reply_of, text_values
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer
 
@@ -49,9 +40,7 @@ class WebServices:
         self._key = choice.key
         if self._key is None and _names_key(program):
             raise SettingsError(
-                f"http of {program.label}",
-                f"uses {{{{{KEY}}}}}, but {choice.missing}.",
-                remedy=f"Set {choice.variable}.",
+                f"http of {program.label}", f"uses {{{{{KEY}}}}}, but {choice.missing}.", remedy=f"Set {choice.variable}."
             )
         project = context.rules.project
         proxies = {name: value for name, value in context.environment.items() if name not in project}

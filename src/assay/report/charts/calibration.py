@@ -63,9 +63,7 @@ def draw_calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
         x=x,
         y=y,
         size=alt.Size("n:Q", scale=alt.Scale(domain=[1, 12], range=[90, 700], clamp=True), legend=None),
-        color=alt.Color(
-            "within:N", scale=alt.Scale(domain=words, range=[colours["better"], colours["worse"]]), legend=legend
-        ),
+        color=alt.Color("within:N", scale=alt.Scale(domain=words, range=[colours["better"], colours["worse"]]), legend=legend),
         shape=alt.Shape("within:N", scale=alt.Scale(domain=words, range=["circle", "diamond"]), legend=legend),
         tooltip=tips,
         **linked(alt),

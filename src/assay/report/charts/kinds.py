@@ -34,11 +34,7 @@ DRAWN: Final[Mapping[str, Draw]] = {
     "calibration": draw_calibration,
 }
 
-OF_RANKING: Final[Mapping[str, Callable[[Ranking], Chart]]] = {
-    "forest": forest_of_ranking,
-    "ranks": ranks,
-    "pairs": pairs,
-}
+OF_RANKING: Final[Mapping[str, Callable[[Ranking], Chart]]] = {"forest": forest_of_ranking, "ranks": ranks, "pairs": pairs}
 """Charts that need only a ranking, so the page redraws them after every decision."""
 
 KINDS: Final = (*OF_RANKING, "scores")

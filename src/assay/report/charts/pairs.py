@@ -65,9 +65,7 @@ def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     words = ["better", "worse", "equivalent", "not decided"]
     keys = ("better", "worse", "equal", "open")
     decisions = [word for word in words if any(row["decision"] == word for row in chart.rows)]
-    fill = alt.Color(
-        "decision:N", scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]), legend=None
-    )
+    fill = alt.Color("decision:N", scale=alt.Scale(domain=words, range=[colours[f"{key}_fill"] for key in keys]), legend=None)
     ink_scale = alt.Scale(domain=words, range=[colours[key] for key in keys])
     ink = alt.Color("decision:N", scale=ink_scale, legend=None)
     # A decision is shown by a shape, a colour and a word at once, for readers who cannot distinguish the colours.

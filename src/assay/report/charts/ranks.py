@@ -48,8 +48,6 @@ def draw_ranks(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     x = alt.X("low:Q", title="rank, 1 is best", scale=alt.Scale(domain=[0.6, most + 0.4], nice=False), axis=axis)
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("label:N", title="ranks"), alt.Tooltip("mean:Q", format=".1f")]
     base = base.encode(**linked(alt))
-    lines = base.mark_rule(strokeWidth=9, strokeCap="round", color=colours["band"]).encode(
-        x=x, x2="high:Q", tooltip=tips
-    )
+    lines = base.mark_rule(strokeWidth=9, strokeCap="round", color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
     dots = base.mark_point(filled=True, size=140, color=colours["accent"], opacity=1).encode(x="rank:Q", tooltip=tips)
     return with_labels(alt, alt.layer(lines, dots).properties(width=WIDTH, height=height_of(chart)), chart, colours)

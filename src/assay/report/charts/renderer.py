@@ -121,9 +121,7 @@ def shared_renderer() -> Renderer:
 
 
 def _undrawn(reason: str) -> InputError:
-    return InputError(
-        "chart", f"could not be drawn: {reason}.", remedy="If you need only the numbers, use --output FILE.csv."
-    )
+    return InputError("chart", f"could not be drawn: {reason}.", remedy="If you need only the numbers, use --output FILE.csv.")
 
 
 def _send(pipe: IO[bytes], status: bytes, body: bytes) -> None:

@@ -37,9 +37,7 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
         step = max(1, -(-len(ordered) // most))
         thinned |= step > 1
         rows += [_dot_row(table, str(candidate), int(row), place, trials) for place, row in enumerate(ordered[::step])]
-    whose = (
-        "The score of every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
-    )
+    whose = "The score of every counted trial" if len(rows) == len(table.score) else _shown_of(len(rows), len(table.score))
     order = sorted({str(row["candidate"]) for row in rows}, key=lambda name: -_mean_of(rows, name))
     return Chart(
         kind="scores",
@@ -63,9 +61,7 @@ def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("task:N"), alt.Tooltip("score:Q", format=".1f")]
     many = len(chart.rows) / max(len(order), 1)
     dots = base.mark_circle(
-        size=46 if many < 80 else 24 if many < 400 else 10,
-        opacity=0.75 if many < 400 else 0.35,
-        color=colours["accent"],
+        size=46 if many < 80 else 24 if many < 400 else 10, opacity=0.75 if many < 400 else 0.35, color=colours["accent"]
     ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **linked(alt))
     quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
     box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35, aria=False).encode(

@@ -33,9 +33,7 @@ def with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) 
     """Put the labels to the right of the drawing, each next to its row."""
     order = [row["candidate"] for row in chart.rows]
     y = alt.Y("candidate:N", sort=order, axis=None)
-    words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(
-        align="left", fontSize=12, color=colours["soft"], aria=False
-    )
+    words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(align="left", fontSize=12, color=colours["soft"], aria=False)
     labels = words.encode(y=y, x=alt.value(0), text="label:N").properties(width=150, height=height_of(chart))
     return alt.hconcat(drawn, labels, spacing=14).resolve_scale(y="independent")
 
@@ -61,9 +59,7 @@ def configured(drawn: Any, colours: Mapping[str, str]) -> Any:
         )
         .configure_axisY(grid=False, labelFontSize=13)
         .configure_axisTop(ticks=False)
-        .configure_legend(
-            labelColor=colours["ink"], titleColor=colours["soft"], titleFontWeight="normal", labelFontSize=12
-        )
+        .configure_legend(labelColor=colours["ink"], titleColor=colours["soft"], titleFontWeight="normal", labelFontSize=12)
         .configure_title(
             color=colours["ink"],
             subtitleColor=colours["soft"],

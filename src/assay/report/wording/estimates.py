@@ -41,7 +41,9 @@ def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
     if estimate.mean is None or estimate.ci95 is None:
         score = "" if estimate.mean is None else f"{name} scores {number(estimate.mean)}. "
         return score + _why_no_range(estimate)
-    basis = f"{tasks_in_families(estimate.n_tasks, estimate.n_families)}, {trials_in_words(estimate.n_trials, approved=approved)}"
+    basis = (
+        f"{tasks_in_families(estimate.n_tasks, estimate.n_families)}, {trials_in_words(estimate.n_trials, approved=approved)}"
+    )
     if estimate.method == "bounded_identical":
         return _identical_scores(estimate, estimate.mean, estimate.ci95, approved)
     if estimate.scope == TASKS_LIKE_THESE:

@@ -46,9 +46,7 @@ def plan_sentence(
     start = f"{pair}: with {now}, "
     if plan.mde is None:
         few = plan.reason == "need_at_least_4_families"
-        start += (
-            "there are fewer than four families of tasks, too few to" if few else "there is too little variation yet to"
-        )
+        start += "there are fewer than four families of tasks, too few to" if few else "there is too little variation yet to"
         start += " say what difference could be shown"
     elif plan.mde >= 1:
         start += "not even a difference of 100 points could be shown"

@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from assay.statistics.bounds import Coverage
     from assay.statistics.sampled_pairs import SampledDifference
 
-MIXED_PROTOCOLS: Final = (
-    "The selected runs were reviewed under different protocols. Look at each run separately with --run."
-)
+MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protocols. Look at each run separately with --run."
 
-_SHARES: Final = (
-    ("blind", "blind-first"),
-    ("plants", "planted checks"),
-    ("rereview", "repeats"),
-    ("second", "double review"),
-)
+_SHARES: Final = (("blind", "blind-first"), ("plants", "planted checks"), ("rereview", "repeats"), ("second", "double review"))
 _MOST_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
 
@@ -73,9 +66,7 @@ def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
         ends.append("review")
     numbers = "the p-value and the 95% range above overstate" if p_value else "the 95% ranges above overstate"
     are = "is" if len(ends) == 1 else "are"
-    return (
-        f"{capitalise(' and '.join(reasons))}. Until the {' and the '.join(ends)} {are} complete, {numbers} certainty."
-    )
+    return f"{capitalise(' and '.join(reasons))}. Until the {' and the '.join(ends)} {are} complete, {numbers} certainty."
 
 
 def switched_protocol(runs: str, n: int) -> str:
@@ -95,7 +86,9 @@ def regraded(replaced: ReplacedGrades) -> str:
     newer = f"{'Run' if len(replaced.newer) == 1 else 'Runs'} {', '.join(replaced.newer)}"
     again = f"{newer} regraded answers of run {replaced.run}."
     trials = count(replaced.trials, "trial")
-    hidden = f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced by"
+    hidden = (
+        f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced by"
+    )
     return f"{again} {hidden} the newer ones, whatever their state. To see them, use --run {replaced.run}."
 
 
@@ -125,9 +118,7 @@ def partly_rows(partial: PartlyReviewed) -> tuple[tuple[str, str, str], ...]:
         score = number(vetted.mean) + (f", 95% range {range_words(vetted.ci95)}" if vetted.ci95 else ", no range")
     assumption = ""
     if calibrated.mean is not None:
-        assumption = _by_sample(
-            calibrated.method, calibrated.n_reviewed or 0, calibrated.n_trials, calibrated.lam or 0.0
-        )
+        assumption = _by_sample(calibrated.method, calibrated.n_reviewed or 0, calibrated.n_trials, calibrated.lam or 0.0)
     return (
         ("vetted only", _full_stop(score), "Assumes nothing; this is the only result."),
         ("the judge as it is", _partial_mean(judge.mean, judge.ci95, judge.reason), "Assumes that the judge is right."),
@@ -182,9 +173,7 @@ def calibrated_ranks(ranking: CalibratedRanking) -> str:
     parts = []
     for place in ranking.candidates:
         low, high = place.rank_low, place.rank_high
-        parts.append(
-            f"{place.candidate} {number(place.mean or 0.0)} (rank {low if low == high else f'{low} to {high}'})"
-        )
+        parts.append(f"{place.candidate} {number(place.mean or 0.0)} (rank {low if low == high else f'{low} to {high}'})")
     return f"Calibrated ranks: {', '.join(parts)}. Assumes that the reviewed trials were chosen at random."
 
 
@@ -226,9 +215,7 @@ def judge_agreement(judge: JudgeAgainstReferences) -> str:
     if len(each) > 1:
         text += f". By candidate: {', '.join(each[:_MOST_NAMED])}{', …' if len(each) > _MOST_NAMED else ''}"
     verdicts = [
-        f"{people} judged {verdict} {n:,}"
-        for (people, verdict), n in sorted(judge.confusion.items())
-        if people != verdict
+        f"{people} judged {verdict} {n:,}" for (people, verdict), n in sorted(judge.confusion.items()) if people != verdict
     ]
     return f"{text}. Disagreements: {', '.join(verdicts)}." if verdicts else f"{text}."
 
@@ -271,11 +258,7 @@ def coverage_line(coverage: Coverage) -> str:
         return f"{coverage.candidate}: no trials were planned"
     counted = f"{coverage.n_counted:,} of {count(coverage.n_planned, 'planned trial')}"
     text = f"{coverage.candidate}: {counted} {'counts' if coverage.n_counted == 1 else 'count'}"
-    if (
-        coverage.missing_as_zero is None
-        or coverage.missing_left_out is None
-        or coverage.n_counted >= coverage.n_planned
-    ):
+    if coverage.missing_as_zero is None or coverage.missing_left_out is None or coverage.n_counted >= coverage.n_planned:
         return text
     return (
         f"{text}; mean {number(coverage.missing_as_zero)} if the missing ones scored 0, "
@@ -338,4 +321,6 @@ def mixed_metrics(runs_by_metric: Mapping[str, Sequence[str]], shared: Sequence[
         if shared
         else "Import the files with a --map that takes the same metrics from each"
     )
-    return f"The scores are means over different metrics, so they are not comparable: {counts}. {remedy}, or compare other runs."
+    return (
+        f"The scores are means over different metrics, so they are not comparable: {counts}. {remedy}, or compare other runs."
+    )

@@ -89,9 +89,7 @@ def beneath_headline(comparison: Comparison) -> str:
     return text if comparison.to_decide is None else f"{text} {what_would_decide(comparison.to_decide)}"
 
 
-def undecided_among(
-    comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int
-) -> tuple[str, str] | None:
+def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int) -> tuple[str, str] | None:
     """Return headline and text for the two best of several candidates, if only the unadjusted test decides them.
 
     Nobody selected these two in advance, so the correction for all comparisons (Holm) applies. None if both views agree.
@@ -141,9 +139,7 @@ def superiority(comparison: Comparison) -> str:
 
 def many_comparisons(n: int) -> str:
     """Explain why the p-values in a list of pairs are adjusted."""
-    return (
-        f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
-    )
+    return f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
 
 
 def comparisons_made(ranking: Ranking) -> str:
@@ -163,11 +159,7 @@ def anytime_difference(anytime: Anytime) -> str:
         return f"At any time: {why_no_difference(anytime.reason)}"
     evidence = f"e-value {_evidence(anytime.e_value)}, {p_value(anytime.p)}"
     # An e-value of 20 is 1 / 0.05: by Ville's inequality it is reached by chance at most once in 20 sequences.
-    claim = (
-        "enough to decide now"
-        if anytime.e_value >= 20
-        else "not enough to decide before the planned end (20 is needed)"
-    )
+    claim = "enough to decide now" if anytime.e_value >= 20 else "not enough to decide before the planned end (20 is needed)"
     if anytime.ci95 is None:
         return f"At any time: {evidence}, {claim}; {MISSING.get(anytime.reason or '', 'no range yet.')}"
     return (

@@ -107,11 +107,7 @@ class SupervisedShell:
             complaint = (await process.stderr.read())[-2000:].decode("utf-8", "replace").strip()
             await shell.close()
             problem = (
-                answer["problem"]
-                if answer
-                else complaint.splitlines()[-1]
-                if complaint
-                else "its first process gave no answer"
+                answer["problem"] if answer else complaint.splitlines()[-1] if complaint else "its first process gave no answer"
             )
             raise SandboxError("the sandbox", f"could not be created: {problem}.")
         return shell

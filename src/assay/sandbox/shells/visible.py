@@ -10,27 +10,8 @@ from typing import Final
 WORKSPACE: Final = "/workspace"
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
 _SETTINGS: Final = (
-    *(
-        "alternatives",
-        "ca-certificates",
-        "fonts",
-        "group",
-        "hosts",
-        "java-11-openjdk",
-        "java-17-openjdk",
-        "ld.so.cache",
-    ),
-    *(
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "localtime",
-        "mime.types",
-        "nsswitch.conf",
-        "passwd",
-        "pki",
-        "protocols",
-        "services",
-    ),
+    *("alternatives", "ca-certificates", "fonts", "group", "hosts", "java-11-openjdk", "java-17-openjdk", "ld.so.cache"),
+    *("ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "services"),
     *("shells", "ssl", "terminfo", "timezone"),
 )  # the files of /etc that cannot contain a secret
 _OF_A_NETWORK: Final = ("resolv.conf", "gai.conf")

@@ -146,9 +146,7 @@ class Claims:
         """Claim one trial regardless of its state, unless a living process holds it."""
         self.hold_lock()
         table = schema.trial
-        row = connection.execute(
-            select(table.c.run_key, table.c.state, table.c.owner).where(table.c.key == trial)
-        ).first()
+        row = connection.execute(select(table.c.run_key, table.c.state, table.c.owner).where(table.c.key == trial)).first()
         if row is None:
             raise UnknownName("trial", shown_trial(trial))
         run_key, state, owner = row
@@ -190,9 +188,7 @@ class Claims:
         )
         owners.update(
             connection.execute(
-                select(reserved.c.owner).where(
-                    reserved.c.run_key == run_key, reserved.c.owner.not_in((self.owner, JOBS))
-                )
+                select(reserved.c.owner).where(reserved.c.run_key == run_key, reserved.c.owner.not_in((self.owner, JOBS)))
             ).scalars()
         )
         dead = [owner for owner in sorted(owners) if self._locks.gone(owner, patient=patient)]
@@ -211,9 +207,7 @@ class Claims:
         table = schema.trial
         failed = update(table).where(table.c.run_key == run_key, table.c.state == TrialState.FAILED.value)
         cleared = {"fail_kind": None, "fail_fault": None, "fail_detail": None, "fail_tries": None}
-        rows = connection.execute(
-            failed.values(state=_PENDING, **cleared).returning(table.c.key, table.c.standing)
-        ).all()
+        rows = connection.execute(failed.values(state=_PENDING, **cleared).returning(table.c.key, table.c.standing)).all()
         move_trials(connection, run_key, TrialState.FAILED.value, _PENDING, len(rows))
         self.restand(connection, run_key, [key for key, _ in rows])
 
@@ -365,12 +359,7 @@ def _spoken(
     table, body = schema.call, schema.body
     rows = connection.execute(
         select(
-            table.c.trial_key,
-            table.c.candidate_key,
-            table.c.attempt,
-            table.c.finish_reason,
-            table.c.tool_calls,
-            body.c.content,
+            table.c.trial_key, table.c.candidate_key, table.c.attempt, table.c.finish_reason, table.c.tool_calls, body.c.content
         )
         .outerjoin(body, body.c.key == table.c.body_key)
         .where(table.c.trial_key.in_(keys), table.c.role.in_(_SPEAKERS), table.c.fail_kind.is_(None))

@@ -121,9 +121,7 @@ def task_record(content: bytes) -> Task:
         tags=tuple(data["tags"]),
         turns=tuple(Turn(**turn) for turn in data.get("turns", ())),
         tools=tuple(
-            CannedTool(
-                tool=Tool(**canned["tool"]), answers=tuple(CannedAnswer(**answer) for answer in canned["answers"])
-            )
+            CannedTool(tool=Tool(**canned["tool"]), answers=tuple(CannedAnswer(**answer) for answer in canned["answers"]))
             for canned in data.get("tools", ())
         ),
         scenario=None if data.get("scenario") is None else Scenario.from_json(data["scenario"]),
@@ -157,9 +155,7 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
         judges=tuple(_judge(judge) for judge in data["judges"]),
         rubric=rubric_record(data["rubric"]),
         policy=Policy(data["policy"]),
-        user=None
-        if data.get("user") is None
-        else _record(SimulatedUser, data["user"], model=_model(data["user"]["model"])),
+        user=None if data.get("user") is None else _record(SimulatedUser, data["user"], model=_model(data["user"]["model"])),
         parameters=_parameters(data["parameters"]),
     )
 
@@ -283,11 +279,8 @@ def rubric_record(data: Mapping[str, Any]) -> Rubric:
     return Rubric(
         rules=None if rules is None else _record(VerdictRules, rules),
         verify=None if verify is None else _scoring(verify),
-        structuring=None
-        if structuring is None
-        else _record(Structuring, structuring, model=_model(structuring["model"])),
+        structuring=None if structuring is None else _record(Structuring, structuring, model=_model(structuring["model"])),
         criteria=tuple(
-            _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"]))
-            for row in data["criteria"]
+            _record(Criterion, row, labels=tuple((label, value) for label, value in row["labels"])) for row in data["criteria"]
         ),
     )

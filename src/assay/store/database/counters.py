@@ -87,17 +87,13 @@ def unread_among(connection: Connection, assessment_keys: Collection[int]) -> fr
     table, grade = schema.assessment, schema.grade
     own = (grade.c.run_key == table.c.run_key, grade.c.assessment_key == table.c.key)
     none_given = ~exists().where(*own, grade.c.judged_value.is_not(None))
-    return frozenset(
-        connection.execute(select(table.c.key).where(table.c.key.in_(assessment_keys), none_given)).scalars()
-    )
+    return frozenset(connection.execute(select(table.c.key).where(table.c.key.in_(assessment_keys), none_given)).scalars())
 
 
 def _was_read(connection: Connection, trial_key: int) -> bool:
     """True if every unreadable reply in a trial was later judged again or graded by a person."""
     table = schema.assessment
-    rows = connection.execute(
-        select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)
-    ).all()
+    rows = connection.execute(select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)).all()
     unread = unread_among(connection, [row.key for row in rows])
     return bool(unread) and not any(row.state == AssessmentState.PENDING.value for row in rows if row.key in unread)
 

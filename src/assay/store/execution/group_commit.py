@@ -143,9 +143,7 @@ class Recorder:
         ):
             self._database.insert(connection, table, rows)
 
-    def _settle_finished(
-        self, connection: Connection, commit: CommitRows, finished: Mapping[int, Failure | None]
-    ) -> None:
+    def _settle_finished(self, connection: Connection, commit: CommitRows, finished: Mapping[int, Failure | None]) -> None:
         """Set the states of finished trials, and check that this process still held them."""
         states, stood = self._assessed(connection, commit, finished)
         alike: defaultdict[tuple[TrialState, str], list[int]] = defaultdict(list)
@@ -251,9 +249,7 @@ class Recorder:
                 if (table.name, run_key, other) in self._pairs:
                     continue
                 new.add((table.name, run_key, other))
-                if not connection.execute(
-                    select(run_column).where(run_column == run_key, other_column == other)
-                ).first():
+                if not connection.execute(select(run_column).where(run_column == run_key, other_column == other)).first():
                     connection.execute(insert(table), {run_column.name: run_key, other_column.name: other})
         return new
 

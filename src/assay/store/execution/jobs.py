@@ -110,9 +110,7 @@ class StoreJobs:
         """Change columns of a job."""
         values = {name: str(value) if isinstance(value, JobState) else value for name, value in changes.items()}
         table = schema.job
-        self._writer.call(
-            lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values))
-        )
+        self._writer.call(lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values)))
 
     def keep_log(self, job: int, text: str, /) -> None:
         """Store what a command printed that answered a job."""
@@ -134,9 +132,7 @@ class StoreJobs:
 
     def void_dead(self, run: RunId, /) -> None:
         """Void the claims of ended processes on trials of a run."""
-        self._writer.call(
-            lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True)
-        )
+        self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
 
     def retry_failed(self, run: RunId, /) -> None:
         """Make the failed trials of a run pending."""
@@ -145,9 +141,7 @@ class StoreJobs:
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]:
         """Claim those of these trials that wait for a job."""
         return self._claims.adopt(
-            self._writer.call(
-                lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials)
-            )
+            self._writer.call(lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials))
         )
 
     def trials_of(self, job: int, /) -> tuple[TrialKey, ...]:
@@ -216,9 +210,7 @@ class StoreJobs:
             heard[key, digest].append(Reply(text=bytes_text(text), finish_reason=finish))
         return heard
 
-    def park(
-        self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()
-    ) -> frozenset[TrialKey]:
+    def park(self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()) -> frozenset[TrialKey]:
         """Let claimed trials wait for their requests, or make them pending if they have none; mark `void` as never carried out.
 
         Returns the trials whose requests the budget does not allow; they stay claimed.

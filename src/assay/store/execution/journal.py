@@ -58,9 +58,7 @@ class StoreJournal:
         """
         self._writer.call(lambda connection: self._planning.open(connection, plan, planned, state, ask), once=True)
 
-    def extend_run(
-        self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()
-    ) -> None:
+    def extend_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()) -> None:
         """Extend a run; `planned` holds new tasks at new positions, and known tasks with their new trial numbers.
 
         The assessments in `drawn`, which were outside the review sample, join it.
@@ -88,9 +86,7 @@ class StoreJournal:
             state = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
             # The time left is estimated again after a pause or a kill, but not if a process joins a run in progress.
             goes_on = state == RunState.RUNNING.value and not left_alone(connection, self._claims, [run_key])
-            connection.execute(
-                update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None)
-            )
+            connection.execute(update(table).where(table.c.key == run_key).values(state=RunState.RUNNING.value, finished=None))
             self._claims.note_execution(connection, run_key)
             self._claims.void_dead(connection, run_key, patient=True)
             if retry_failed:
@@ -114,9 +110,7 @@ class StoreJournal:
         """True if a living process, including this one, is executing the run or is waiting to continue it."""
         with self._database.reading() as connection:
             run_key = self._key(connection, run)
-            owners = connection.execute(
-                select(schema.execution.c.owner).where(schema.execution.c.run_key == run_key)
-            ).scalars()
+            owners = connection.execute(select(schema.execution.c.owner).where(schema.execution.c.run_key == run_key)).scalars()
             return any(not self._claims.seems_gone(owner) for owner in owners)
 
     def set_state(self, run: RunId, state: RunState, /) -> None:
@@ -218,9 +212,7 @@ class StoreJournal:
         def settle(connection: Connection) -> None:
             run_key = self._key(connection, run)
             table = schema.run
-            connection.execute(
-                update(table).where(table.c.key == run_key).values(spent_usd=table.c.spent_usd + spent_usd)
-            )
+            connection.execute(update(table).where(table.c.key == run_key).values(spent_usd=table.c.spent_usd + spent_usd))
             self._set_aside(connection, run_key, -reservation.usd, -reservation.most_usd)
 
         await self._writer.share(settle)

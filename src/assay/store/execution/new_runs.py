@@ -123,9 +123,7 @@ class RunPlanner:
             for position, candidate in enumerate(plan.candidates)
         ]
         if len({row["candidate_key"] for row in rows}) < len(rows):
-            raise InputError(
-                plan.id, "two of its candidates have the same name.", remedy="Names ignore upper and lower case."
-            )
+            raise InputError(plan.id, "two of its candidates have the same name.", remedy="Names ignore upper and lower case.")
         if rows:
             connection.execute(insert(candidates), rows)
         judges = {self.names.grader(connection, judge.name) for judge in plan.judges}
@@ -144,9 +142,7 @@ class RunPlanner:
         counts = connection.execute(select(table.c.state, func.count()).where(*of_run).group_by(table.c.state)).all()
         # A rejected trial that is reopened awaits review again; every other trial keeps its standing.
         rejected = list(
-            connection.execute(
-                select(table.c.key).where(*of_run, table.c.standing == Standing.REJECTED.value)
-            ).scalars()
+            connection.execute(select(table.c.key).where(*of_run, table.c.standing == Standing.REJECTED.value)).scalars()
         )
         connection.execute(update(table).where(*of_run).values(state=TrialState.PENDING.value))
         changes = CounterChanges()
@@ -155,9 +151,7 @@ class RunPlanner:
         changes.write(connection)
         self.claims.restand(connection, run_key, rejected)
 
-    def _add_tasks(
-        self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], trials: _Trials
-    ) -> None:
+    def _add_tasks(self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], trials: _Trials) -> None:
         suite_key = self.names.suite(connection, plan.suite)
         waiting: list[PlannedTask] = []
         run_key = trials.run_key
@@ -185,9 +179,7 @@ class RunPlanner:
         known = {
             row.position: row
             for row in connection.execute(
-                select(table).where(
-                    table.c.run_key == run_key, table.c.position.in_([item.position for item in portion])
-                )
+                select(table).where(table.c.run_key == run_key, table.c.position.in_([item.position for item in portion]))
             )
         }
         keys = self._store_tasks(connection, suite_key, [item.task for item in portion])
@@ -200,9 +192,7 @@ class RunPlanner:
                 rows.append((run_key, item.position, task_key, *text, task.weight, len(item.trials), body_key))
                 tags.extend((run_key, task_key, tag) for tag in sorted({plain(tag) for tag in task.tags}))
             elif row.task_key != task_key:
-                problem = (
-                    f"place {item.position} holds task {row.task_id!r} with other content than {task.id!r} has now."
-                )
+                problem = f"place {item.position} holds task {row.task_id!r} with other content than {task.id!r} has now."
                 raise InputError("", problem, remedy="Run the changed task in a new run.")
             else:
                 # The text may have gained the snippet of a new candidate, which the digest does not cover.
@@ -275,9 +265,7 @@ def _await_review(connection: Connection, run_key: int, keys: Sequence[Assessmen
 class _Trials:
     """Writes trials in batches, however many trials one task has."""
 
-    def __init__(
-        self, database: Database, connection: Connection, run_key: int, ask: FirstRequests | None = None
-    ) -> None:
+    def __init__(self, database: Database, connection: Connection, run_key: int, ask: FirstRequests | None = None) -> None:
         self._database = database
         self._connection = connection
         self.run_key = run_key

@@ -75,9 +75,7 @@ def _add_assessment(
     trial.states.append(state)
 
 
-def _add_call(
-    portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]
-) -> int | None:
+def _add_call(portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]) -> int | None:
     """Add the row of a judge's call and return its key; None if the file has no facts about the call."""
     amounts = (imported.input_tokens, imported.output_tokens, imported.latency_s, imported.cost_usd)
     if amounts == (None, None, None, None):

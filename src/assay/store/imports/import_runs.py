@@ -37,14 +37,7 @@ from assay.store.database.name_keys import NameKeys, candidate_names
 from assay.store.execution.new_runs import RunPlanner
 from assay.store.execution.writer_thread import Writer
 from assay.store.imports.import_rows import write_portion
-from assay.store.imports.known_results import (
-    ImportFacts,
-    KnownRun,
-    begun_imports,
-    decisions_to_carry,
-    known_runs,
-    shown_since,
-)
+from assay.store.imports.known_results import ImportFacts, KnownRun, begun_imports, decisions_to_carry, known_runs, shown_since
 from assay.store.imports.portion import OpenRun, Portion, rows_among
 from assay.store.imports.task_rows import ready_task
 from assay.store.queries.filters import HIDDEN_STATES
@@ -304,9 +297,7 @@ class StoreImport:
         open_run, plan = self._open_run(), self._plan
         assert plan is not None
         plan = replace(
-            plan,
-            started=started or plan.started,
-            environment=plan.environment if environment is None else dict(environment),
+            plan, started=started or plan.started, environment=plan.environment if environment is None else dict(environment)
         )
         while self._writer.call(lambda connection: _fail_missing(self._database, connection, open_run)):
             pass
@@ -450,9 +441,7 @@ def _sweep_trials(connection: Connection, run_key: int) -> int:
     """Delete some trials of a half-written run with their calls, responses and grades; return the number of trials."""
     trial, response, call = schema.trial, schema.response, schema.call
     assessment, score, grade, body = schema.assessment, schema.score, schema.grade, schema.body
-    keys = list(
-        connection.execute(select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)).scalars()
-    )
+    keys = list(connection.execute(select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)).scalars())
     for some in portions(keys, 500):
         bodies = list(connection.execute(select(response.c.body_key).where(response.c.trial_key.in_(some))).scalars())
         of_trials = select(assessment.c.key, assessment.c.body_key).where(assessment.c.trial_key.in_(some))

@@ -115,9 +115,7 @@ def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list
 
 def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
     imported = schema.imported
-    same = (imported.c.content == facts.content) | (
-        (imported.c.answers == facts.answers) & (imported.c.format != facts.form)
-    )
+    same = (imported.c.content == facts.content) | ((imported.c.answers == facts.answers) & (imported.c.format != facts.form))
     if facts.identity is None:
         return same
     # A model without randomness gives the same answers in two evaluations; the ids of the evaluations tell them apart.
@@ -142,9 +140,7 @@ def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own:
     ]
     others = (
         connection.execute(
-            select(table.c.run_key)
-            .join(run, run.c.key == table.c.run_key)
-            .where(*since, run.c.state.not_in(HIDDEN_STATES))
+            select(table.c.run_key).join(run, run.c.key == table.c.run_key).where(*since, run.c.state.not_in(HIDDEN_STATES))
         )
         .scalars()
         .all()
@@ -295,9 +291,7 @@ def _cells(connection: Connection, run_key: int, numbers: Mapping[tuple[int, int
         .where(grade.c.run_key == run_key)
     ):  # fmt: skip
         if key in trial_of:
-            cell_of(trial_of[key], candidate_key).grades.append(
-                f"{grader_key} {criterion_key} {value} {raw} {bool(by_model)}"
-            )
+            cell_of(trial_of[key], candidate_key).grades.append(f"{grader_key} {criterion_key} {value} {raw} {bool(by_model)}")
     named: defaultdict[CellKey, list[_Cell]] = defaultdict(list)
     for place, cell in cells.items():
         number = None if numbers is None else numbers.get(place)

@@ -208,9 +208,7 @@ class Portion:
             )
 
 
-def rows_among(
-    database: Database, connection: Connection, statement: str, first: Row, values: Sequence[object]
-) -> list[Any]:
+def rows_among(database: Database, connection: Connection, statement: str, first: Row, values: Sequence[object]) -> list[Any]:
     """Return the rows whose last named column is one of the values.
 
     `{}` in the statement marks a parameter. All values are passed in one parameter, so that their number is not limited and one

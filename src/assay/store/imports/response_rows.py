@@ -63,12 +63,7 @@ def has_call(response: FoundResponse) -> bool:
 
 
 def call_row(
-    portion: Portion,
-    key: int,
-    trial_key: int,
-    candidate_key: int,
-    response: FoundResponse,
-    stored: Callable[[str], str],
+    portion: Portion, key: int, trial_key: int, candidate_key: int, response: FoundResponse, stored: Callable[[str], str]
 ) -> Row:
     """Return the row of `call`, and add it to the run's sums; `stored` makes a short text fit for a column."""
     failed: Row = (None, None, None)
@@ -100,8 +95,7 @@ def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tu
     stored: dict[tuple[int, int], Stored] = {}
     if old:
         text = (
-            "SELECT r.trial_key, r.candidate_key, b.content FROM response r JOIN body b ON b.key = r.body_key "
-            "WHERE r.trial_key"
+            "SELECT r.trial_key, r.candidate_key, b.content FROM response r JOIN body b ON b.key = r.body_key WHERE r.trial_key"
         )
         for trial, candidate, content in portion.rows_among(text, (), old):
             stored[trial, candidate] = _digest(bytes(content))

@@ -100,14 +100,11 @@ def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: S
         keys_of[k][task] = (trial.place.task_key, trial.key)
     keys = islice(portion.assessment_keys, len(batch.rows))
     return [
-        (key, *keys_of[k][task], candidates[name], score)
-        for (task, name, k, score), key in zip(batch.rows, keys, strict=True)
+        (key, *keys_of[k][task], candidates[name], score) for (task, name, k, score), key in zip(batch.rows, keys, strict=True)
     ]
 
 
-def _columns(
-    portion: Portion, grader: int, state: AssessmentState, *, by_model: bool
-) -> list[tuple[Table, dict[str, Any]]]:
+def _columns(portion: Portion, grader: int, state: AssessmentState, *, by_model: bool) -> list[tuple[Table, dict[str, Any]]]:
     """Return the columns of each table that the staged rows lack; the other columns have the same names in both."""
     run_key, staged = portion.run.run_key, _STAGED.c
     of_score: dict[str, Any] = {"run_key": run_key, "assessment_key": staged.key}
@@ -124,13 +121,5 @@ def _columns(
     }
     score = {**of_score, **both, "grader_key": grader, "joint": False, "state": state.value}
     criterion = portion.criterion(WHOLE)
-    grade = {
-        **of_score,
-        **both,
-        "criterion_key": criterion,
-        "weight": 1.0,
-        "raw": staged.value,
-        "low": 0.0,
-        "high": 1.0,
-    }
+    grade = {**of_score, **both, "criterion_key": criterion, "weight": 1.0, "raw": staged.value, "low": 0.0, "high": 1.0}
     return [(schema.assessment, assessment), (schema.score, score), (schema.grade, grade)]

@@ -85,9 +85,7 @@ def write_new_trials(portion: Portion, trials: Trials) -> None:
             failure = trial.failure
             failed = (plain(failure.kind), failure.fault.value, plain(failure.detail), failure.tries)
         place = trial.place
-        rows.append(
-            (trial.key, run_key, place.task_key, place.position, trial.k, state.value, after, None, None, 1, *failed)
-        )
+        rows.append((trial.key, run_key, place.task_key, place.position, trial.k, state.value, after, None, None, 1, *failed))
         portion.counters.add(run_key, TRIAL, state.value)
         portion.counters.add(run_key, STANDING, after)
     portion.insert_many(schema.trial, rows)

@@ -6,9 +6,6 @@ from assay.store.database import schema
 
 connection = context.config.attributes["connection"]
 context.configure(
-    connection=connection,
-    target_metadata=schema.metadata,
-    version_table=schema.VERSION_TABLE,
-    transaction_per_migration=False,
+    connection=connection, target_metadata=schema.metadata, version_table=schema.VERSION_TABLE, transaction_per_migration=False
 )
 context.run_migrations()

@@ -51,9 +51,7 @@ def answer_rows(
     planned = {run: _planned(connection, run, ids) for run in runs}
     places = [place for place in places if any(place[1] in by_id for by_id in planned.values())]
     tasks = _tasks(connection, {row.body_key for by_id in planned.values() for row in by_id.values()})
-    by_column = [
-        _answers(connection, run_keys[column.run], column, planned[run_keys[column.run]], tasks) for column in columns
-    ]
+    by_column = [_answers(connection, run_keys[column.run], column, planned[run_keys[column.run]], tasks) for column in columns]
     page = []
     for place, task_id in places:
         first = next(planned[run][task_id] for run in runs if task_id in planned[run])
@@ -158,9 +156,7 @@ def _failure(trial: Row[Any], call: Row[Any] | None) -> Failure | None:
     if call is not None and call.fail_kind is not None:
         return Failure(kind=call.fail_kind, fault=Fault(call.fail_fault), detail=call.fail_detail, tries=call.number)
     if trial.state == TrialState.FAILED:
-        return Failure(
-            kind=trial.fail_kind, fault=Fault(trial.fail_fault), detail=trial.fail_detail, tries=trial.fail_tries
-        )
+        return Failure(kind=trial.fail_kind, fault=Fault(trial.fail_fault), detail=trial.fail_detail, tries=trial.fail_tries)
     return None
 
 
@@ -192,9 +188,7 @@ def _calls(connection: Connection, trials: Sequence[int], candidate: int | None)
     turns: dict[int, list[Row[Any]]] = {}
     for row in connection.execute(select(table).where(*where).order_by(table.c.key)):
         before = turns.get(row.trial_key, [])
-        turns[row.trial_key] = [call for call in before if call.attempt == row.attempt and call.fail_kind is None] + [
-            row
-        ]
+        turns[row.trial_key] = [call for call in before if call.attempt == row.attempt and call.fail_kind is None] + [row]
     return turns
 
 

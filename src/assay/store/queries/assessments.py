@@ -75,9 +75,7 @@ class AssessmentReader:
 
     def details(self, connection: Connection, keys: Sequence[int]) -> list[AssessmentDetail]:
         """Return assessments with tasks, responses and events, in the order of their keys; shared parts are read once."""
-        rows = connection.execute(
-            _joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)
-        ).all()
+        rows = connection.execute(_joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)).all()
         tasks = self._tasks_of(connection, {row.task_body_key for row in rows})
         asked = _asked(connection, {row.trial_key for row in rows})
         attempts = _attempts(connection, {row.trial_key for row in rows})
@@ -237,9 +235,7 @@ def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, 
     given: dict[int, float | None] = {}
     for run_key, keys in by_run.items():
         of_rows = (score.c.run_key == run_key, score.c.assessment_key.in_(keys))
-        given |= dict(
-            map(tuple, connection.execute(select(score.c.assessment_key, score.c.judged_value).where(*of_rows)))
-        )
+        given |= dict(map(tuple, connection.execute(select(score.c.assessment_key, score.c.judged_value).where(*of_rows))))
     return given
 
 
@@ -294,13 +290,9 @@ def _laid_over(
             grade = replace(grade, score=value, raw_score=raw)
         laid.append(grade)
     for (candidate, criterion), value in changed.items():
-        laid.append(
-            Grade(candidate=candidate, criterion=criterion, score=value, raw_score=value, min_score=0.0, max_score=1.0)
-        )
+        laid.append(Grade(candidate=candidate, criterion=criterion, score=value, raw_score=value, min_score=0.0, max_score=1.0))
     by_name = {names[key]: value for key, value in scores.items() if key in names}
-    return replace(
-        judged, grades=tuple(laid), scores={name: by_name.get(name, score) for name, score in judged.scores.items()}
-    )
+    return replace(judged, grades=tuple(laid), scores={name: by_name.get(name, score) for name, score in judged.scores.items()})
 
 
 def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]]:

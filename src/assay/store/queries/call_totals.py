@@ -64,9 +64,7 @@ def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
         )
         for row in rows
     ]
-    return tuple(
-        sorted(totals, key=lambda row: (row.role != Role.CANDIDATE, row.name, row.model, row.model_version or ""))
-    )
+    return tuple(sorted(totals, key=lambda row: (row.role != Role.CANDIDATE, row.name, row.model, row.model_version or "")))
 
 
 def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, ...]:

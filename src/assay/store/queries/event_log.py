@@ -58,10 +58,7 @@ class StoreEventLog:
             # The few events of a single item are read by index.
             start = bottom if wanted.item is not None else max(bottom, end - WINDOW)
             rows = connection.execute(
-                select(table)
-                .where(table.c.id < end, table.c.id >= start, *where)
-                .order_by(table.c.id.desc())
-                .limit(limit)
+                select(table).where(table.c.id < end, table.c.id >= start, *where).order_by(table.c.id.desc()).limit(limit)
             ).all()
             events = _with_items(connection, rows)
         after = int(rows[-1].id) if len(rows) == limit else start
@@ -86,9 +83,7 @@ class StoreEventLog:
                     if key not in self._protocols:
                         unknown[plan_key] = key
             for part in portions(unknown, _PLANS_AT_ONCE):
-                for plan_key, content in connection.execute(
-                    select(body.c.key, body.c.content).where(body.c.key.in_(part))
-                ):
+                for plan_key, content in connection.execute(select(body.c.key, body.c.content).where(body.c.key.in_(part))):
                     self._protocols[unknown[plan_key]] = bytes_json(content).get("protocol") or {}
         return tuple(
             WaitingRun(id=run_id, has_control_items=key in controlled, protocol=self._protocols.get(key, {}))

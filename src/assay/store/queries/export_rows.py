@@ -84,11 +84,7 @@ def candidate_names(connection: Connection, selection: Selection, /) -> dict[tup
     The names differ after a rename, or if runs gave one name to several models.
     """
     scope = scope_of(connection, selection)
-    names, ids, own = (
-        _names_by_run(connection, scope),
-        dict(zip(scope.runs, scope.ids, strict=True)),
-        schema.run_candidate,
-    )
+    names, ids, own = (_names_by_run(connection, scope), dict(zip(scope.runs, scope.ids, strict=True)), schema.run_candidate)
     rows = connection.execute(select(own.c.run_key, own.c.candidate_key, own.c.name).where(*scope.where_run(own)))
     return {(ids[row.run_key], row.name): names[row.run_key, row.candidate_key] for row in rows}
 
@@ -258,9 +254,7 @@ def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int]
         .scalar_subquery()
     )
     rows = connection.execute(
-        select(table.c.run_key, table.c.task_key, table.c.trials).where(
-            *scope.where(table), table.c.task_key.in_(shared)
-        )
+        select(table.c.run_key, table.c.task_key, table.c.trials).where(*scope.where(table), table.c.task_key.in_(shared))
     ).all()
     order = {run_key: place for place, run_key in enumerate(scope.runs)}
     counted: defaultdict[int, int] = defaultdict(int)

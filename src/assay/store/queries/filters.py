@@ -127,9 +127,7 @@ class Scope:
         if self.tasks is None:
             return []
         planned = schema.run_task
-        having = (
-            select(planned.c.run_key).where(*self.where_run(planned), planned.c.task_key.in_(self.tasks)).distinct()
-        )
+        having = select(planned.c.run_key).where(*self.where_run(planned), planned.c.task_key.in_(self.tasks)).distinct()
         return [table.c.run_key.in_(connection.execute(having).scalars().all())]
 
     def where_grader(self, table: Table) -> list[ColumnElement[bool]]:
@@ -185,9 +183,7 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         conditions += _compared(selection.compared, variants_of(connection, _among(named_in)))
     every_run = not conditions
     listed = SelectedRuns(connection, [*conditions, shown] if hidden else conditions)
-    of_runs: list[ColumnElement[bool]] = (
-        [] if every_run else [schema.run_task.c.run_key.in_([key for key, _ in listed.rows])]
-    )
+    of_runs: list[ColumnElement[bool]] = [] if every_run else [schema.run_task.c.run_key.in_([key for key, _ in listed.rows])]
     return Scope(
         listed=listed,
         every_run=every_run,
@@ -212,9 +208,7 @@ def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[Colum
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [
-        select(own.c.run_key)
-        .join(candidate, candidate.c.key == own.c.candidate_key)
-        .where(candidate.c.folded == folded(name))
+        select(own.c.run_key).join(candidate, candidate.c.key == own.c.candidate_key).where(candidate.c.folded == folded(name))
         if (variant := labelled.get(folded(name))) is None
         else select(own.c.run_key).where(own.c.candidate_key == variant.candidate, own.c.run_key.in_(variant.runs))
         for name in names
@@ -241,9 +235,7 @@ def find_run(connection: Connection, text: str) -> RunId:
     if exact is not None:
         return RunId(exact)
     beginning = table.c.id.startswith(text, autoescape=True)
-    matches = (
-        connection.execute(select(table.c.id).where(beginning, is_shown).order_by(table.c.id).limit(4)).scalars().all()
-    )
+    matches = connection.execute(select(table.c.id).where(beginning, is_shown).order_by(table.c.id).limit(4)).scalars().all()
     if not matches or not text:
         newest = select(table.c.id).where(is_shown).order_by(table.c.started.desc()).limit(1000)
         known = connection.execute(newest).scalars()
@@ -259,9 +251,7 @@ def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
     table, known = schema.run, dict[str, int]()
     for some in portions(texts, _AT_ONCE):
         query = select(table.c.id, table.c.key).where(table.c.id.in_(some))
-        known |= {
-            str(row.id): row.key for row in connection.execute(query.where(table.c.state.not_in(_UNREADABLE_STATES)))
-        }
+        known |= {str(row.id): row.key for row in connection.execute(query.where(table.c.state.not_in(_UNREADABLE_STATES)))}
     for text in texts:
         if text not in known:
             run_id = find_run(connection, text)
@@ -287,9 +277,7 @@ def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnEl
     return tuple(dict.fromkeys(_matching("task", wanted, known, listed=[task_id for _, task_id, _ in rows])))
 
 
-def _values(
-    connection: Connection, kind: str, wanted: Sequence[str], column: ColumnElement[str]
-) -> tuple[str, ...] | None:
+def _values(connection: Connection, kind: str, wanted: Sequence[str], column: ColumnElement[str]) -> tuple[str, ...] | None:
     if not wanted:
         return None
     names = connection.execute(select(column).distinct()).scalars()

@@ -38,9 +38,7 @@ def graded_run(connection: Connection, run: RunId, /) -> GradedRun:
         (key, name)
         for key, name in graders
         if connection.execute(
-            select(assessment.c.by_model)
-            .where(assessment.c.run_key == run_key, assessment.c.grader_key == key)
-            .limit(1)
+            select(assessment.c.by_model).where(assessment.c.run_key == run_key, assessment.c.grader_key == key).limit(1)
         ).scalar()
     ]
     again = connection.execute(
@@ -52,9 +50,7 @@ def graded_run(connection: Connection, run: RunId, /) -> GradedRun:
     own_names, candidate = candidate_names(connection, run_key), schema.candidate
     called = {
         row.key: row.name
-        for row in connection.execute(
-            select(candidate.c.key, candidate.c.name).where(candidate.c.key.in_(list(own_names)))
-        )
+        for row in connection.execute(select(candidate.c.key, candidate.c.name).where(candidate.c.key.in_(list(own_names))))
     }
     written = {called[key]: name for key, name in own_names.items()}
     criterion, named, planned = schema.criterion, schema.run_criterion, schema.run_task
@@ -110,10 +106,7 @@ def graded_trials(
             )
         )
     rows = connection.execute(
-        select(table.c.key, table.c.position, table.c.k)
-        .where(*where)
-        .order_by(table.c.position, table.c.k)
-        .limit(limit)
+        select(table.c.key, table.c.position, table.c.k).where(*where).order_by(table.c.position, table.c.k).limit(limit)
     )
     return tuple(PlacedTrial(key=TrialKey(row.key), place=(row.position, row.k)) for row in rows)
 
@@ -128,10 +121,7 @@ def paired_trials(connection: Connection, other: RunId, trials: Collection[Trial
         .select_from(mine)
         .join(planned, (planned.c.run_key == mine.c.run_key) & (planned.c.position == mine.c.position))
         .join(paired, (paired.c.run_key == other_key) & (paired.c.task_id == planned.c.task_id))
-        .join(
-            others,
-            (others.c.run_key == other_key) & (others.c.position == paired.c.position) & (others.c.k == mine.c.k),
-        )
+        .join(others, (others.c.run_key == other_key) & (others.c.position == paired.c.position) & (others.c.k == mine.c.k))
         .where(mine.c.key.in_(list(trials)))
     )
     return {TrialKey(other_trial): TrialKey(own_trial) for other_trial, own_trial in rows}

@@ -143,9 +143,7 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
     counts = func.max(case((assessment.c.state.in_(COUNTING), 1), else_=0))
     waits = func.max(case((assessment.c.state == AssessmentState.PENDING.value, 1), else_=0))
     left_out = func.max(case((assessment.c.state == AssessmentState.LEFT_OUT.value, 1), else_=0))
-    current = and_(
-        assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *scope.where_grader(assessment)
-    )
+    current = and_(assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *scope.where_grader(assessment))
     standing = case(
         (counts == 1, Standing.COUNTED.value),
         (or_(waits == 1, trial.c.state.in_(_TO_COME)), Standing.PENDING.value),
@@ -164,7 +162,5 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
         .having(or_(func.count(assessment.c.key) > 0, trial.c.state.in_((*_TO_COME, TrialState.FAILED.value))))
         .subquery()
     )
-    rows = connection.execute(
-        select(each.c.standing, func.count(), func.sum(each.c.partly)).group_by(each.c.standing)
-    ).all()
+    rows = connection.execute(select(each.c.standing, func.count(), func.sum(each.c.partly)).group_by(each.c.standing)).all()
     return {standing: int(n) for standing, n, _ in rows}, 0, sum(int(n) for *_, n in rows)

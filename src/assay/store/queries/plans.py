@@ -86,9 +86,7 @@ def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
                     "model": judge.model.ref,
                     "mode": judge.mode.value,
                     "rubric": plan.rubric.digest,
-                    "judge_parameters": {
-                        name: value for name, value in judge.parameters.as_json().items() if name != "seed"
-                    },
+                    "judge_parameters": {name: value for name, value in judge.parameters.as_json().items() if name != "seed"},
                     "prompt": judge.prompt,
                     **({"pages": True} if judge.pages else {}),
                     **({} if judge.persona in (None, "code") else {"persona": judge.persona}),

@@ -142,9 +142,7 @@ class StoreRegister:
             return ()
         run, suite = schema.run, schema.suite
         rows = connection.execute(
-            select(run, suite.c.name.label("suite"))
-            .join(suite, suite.c.key == run.c.suite_key)
-            .where(run.c.key.in_(keys))
+            select(run, suite.c.name.label("suite")).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))
         ).all()
         place = {key: n for n, key in enumerate(keys)}
 

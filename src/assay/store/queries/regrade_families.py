@@ -81,11 +81,7 @@ class Families:
         """Return conditions on `trial`: it is the newest of the paired trials that was graded, otherwise the oldest."""
         if not self.newer:
             return []
-        paired, assessment, own = (
-            schema.trial.alias("paired"),
-            schema.assessment.alias("its"),
-            schema.assessment.alias("own"),
-        )
+        paired, assessment, own = (schema.trial.alias("paired"), schema.assessment.alias("its"), schema.assessment.alias("own"))
         replaced = exists().where(*_paired(trial, paired, self.newer), *self._grading(assessment, paired))
         ungraded = not_(exists().where(*self._grading(own, trial)).correlate(trial))
         follows = exists().where(*_paired(trial, paired, self.older))
@@ -96,9 +92,7 @@ class Families:
 
     def _grading(self, assessment: FromClause, trial: FromClause) -> list[ColumnElement[bool]]:
         meant = [] if self.graders is None else [assessment.c.grader_key.in_(self.graders)]
-        people = [
-            or_(assessment.c.run_key != run, assessment.c.grader_key.in_(keys)) for run, keys in self.references.items()
-        ]
+        people = [or_(assessment.c.run_key != run, assessment.c.grader_key.in_(keys)) for run, keys in self.references.items()]
         return [assessment.c.trial_key == trial.c.key, assessment.c.state != _SUPERSEDED, *meant, *people]
 
 

@@ -11,15 +11,7 @@ from assay.domain.errors import StoreError
 from assay.store.database import schema
 from assay.store.database.connections import portions
 from assay.store.queries.filters import Scope, scope_of
-from assay.store.queries.score_columns import (
-    candidates_of,
-    codes_of,
-    judges_of,
-    labels_of,
-    matrix_of,
-    scores_apart,
-    weighted,
-)
+from assay.store.queries.score_columns import candidates_of, codes_of, judges_of, labels_of, matrix_of, scores_apart, weighted
 from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
@@ -58,9 +50,7 @@ def review_columns(
     )
     if np.isnan(rows[:, 6]).any():
         problem = "is damaged: an assessment has a state that does not exist."
-        raise StoreError(
-            "store", problem, remedy="Restore it from a copy; `assay doctor --check-store` lists the damage."
-        )
+        raise StoreError("store", problem, remedy="Restore it from a copy; `assay doctor --check-store` lists the damage.")
     order = np.lexsort((rows[:, 1], rows[:, 4]))
     rows = rows[order]
     number, run = (None, None) if trials is not None else _numbers(connection, scope, rows[:, 3])
@@ -104,11 +94,7 @@ def _reviews(scope: Scope) -> Select[Any]:
     where = (*scope.where(table), *scope.where_grader(table), *scope.families.hold(table))
     if scope.criteria is None:
         scores = (func.coalesce(table.c.judged_value, -1.0), func.coalesce(table.c.value, -1.0))
-        return (
-            select(*first, state, *scores, *last)
-            .join(assessment, assessment.c.key == table.c.assessment_key)
-            .where(*where)
-        )
+        return select(*first, state, *scores, *last).join(assessment, assessment.c.key == table.c.assessment_key).where(*where)
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
     over = tuple(func.coalesce(weighted(value), -1.0) for value in (grade.c.judged_value, grade.c.value))
@@ -147,9 +133,7 @@ def _tasks_of(connection: Connection, trials: Collection[int]) -> list[int]:
     return sorted(tasks)
 
 
-def _numbers(
-    connection: Connection, scope: Scope, keys: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each trial in `keys`, its number within its task and the number of its run.
 
     They are read separately from the scores, because there are fewer trials.
@@ -166,11 +150,7 @@ def _numbers(
 
 
 def _planned(
-    connection: Connection,
-    scope: Scope,
-    candidates: tuple[int, ...],
-    tasks: tuple[int, ...],
-    variants: tuple[Variant, ...],
+    connection: Connection, scope: Scope, candidates: tuple[int, ...], tasks: tuple[int, ...], variants: tuple[Variant, ...]
 ) -> NDArray[np.int64]:
     import numpy as np
 

@@ -58,9 +58,7 @@ def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[Rubri
 def criterion_facts(connection: Connection, selection: Selection, /) -> CriterionFacts:
     """Collect decisions, corrections, blind grades and counting grades for each criterion of the selected runs."""
     scope = scope_of(connection, selection)
-    names = {
-        row.key: row.name for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()
-    }
+    names = {row.key: row.name for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()}
     decided = _decided(connection, scope)
     keys = frozenset(key for key, _ in decided)
     blind = _verdicts(connection, scope, keys)
@@ -79,9 +77,7 @@ def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tup
     # Grouped by thousandths in the database: however many grades there are, a criterion yields at most 1,001 rows.
     thousandths = cast(func.round(grade.c.value * 1000), BigInteger).label("thousandths")
     rows: Any = connection.execute(
-        select(
-            grade.c.criterion_key, thousandths, func.count().label("n"), func.min(grade.c.assessment_key).label("first")
-        )
+        select(grade.c.criterion_key, thousandths, func.count().label("n"), func.min(grade.c.assessment_key).label("first"))
         .select_from(table)
         .join(grade, _same())
         .where(
@@ -96,10 +92,7 @@ def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tup
     ).all()
     return tuple(
         GradeCount(
-            criterion=names[row.criterion_key],
-            thousandths=int(row.thousandths),
-            n=int(row.n),
-            assessment=int(row.first),
+            criterion=names[row.criterion_key], thousandths=int(row.thousandths), n=int(row.n), assessment=int(row.first)
         )
         for row in rows
     )
@@ -113,9 +106,7 @@ def _decided(connection: Connection, scope: Scope) -> tuple[tuple[int, bool], ..
         select(assessment.c.key, assessment.c.state)
         .join(event, event.c.assessment_key == assessment.c.key)
         .join(grader, grader.c.key == assessment.c.grader_key)
-        .where(
-            *scope.where(assessment), assessment.c.by_model, assessment.c.state.in_(_BY_PEOPLE), grader.c.name != PERSON
-        )
+        .where(*scope.where(assessment), assessment.c.by_model, assessment.c.state.in_(_BY_PEOPLE), grader.c.name != PERSON)
         .group_by(assessment.c.key, assessment.c.state)
         .order_by(last)
     )
@@ -131,9 +122,7 @@ def _corrected(
         select(grade.c.criterion_key, grade.c.assessment_key, change)
         .select_from(assessment)
         .join(grade, and_(grade.c.run_key == assessment.c.run_key, grade.c.assessment_key == assessment.c.key))
-        .where(
-            *scope.where(assessment), assessment.c.state == AssessmentState.CORRECTED.value, func.abs(change) > _SAME
-        )
+        .where(*scope.where(assessment), assessment.c.state == AssessmentState.CORRECTED.value, func.abs(change) > _SAME)
     )
     return tuple(
         CorrectedGrade(criterion=names[row.criterion_key], assessment=int(row.assessment_key), change=float(row.change))
@@ -195,22 +184,19 @@ def _pairs(
         judged: dict[tuple[int, int, str], float] = {}
         for some in portions([key for key, _ in mine], _AT_ONCE):
             rows = connection.execute(
-                select(
-                    grade.c.assessment_key, grade.c.candidate_key, grade.c.criterion_key, grade.c.judged_value
-                ).where(grade.c.run_key == run_key, grade.c.assessment_key.in_(some), grade.c.judged_value.is_not(None))
+                select(grade.c.assessment_key, grade.c.candidate_key, grade.c.criterion_key, grade.c.judged_value).where(
+                    grade.c.run_key == run_key, grade.c.assessment_key.in_(some), grade.c.judged_value.is_not(None)
+                )
             )
             judged.update(
-                ((row.assessment_key, row.candidate_key, names[row.criterion_key]), float(row.judged_value))
-                for row in rows
+                ((row.assessment_key, row.candidate_key, names[row.criterion_key]), float(row.judged_value)) for row in rows
             )
         for key, grades in mine:
             for name, criterion, value in grades:
                 candidate = candidates.get(name, -1)
                 judge = judged.get((key, candidate, criterion))
                 if judge is not None:
-                    yield BlindGrade(
-                        criterion=criterion, assessment=key, candidate=candidate, person=value, judge=judge
-                    )
+                    yield BlindGrade(criterion=criterion, assessment=key, candidate=candidate, person=value, judge=judge)
 
 
 def _same() -> Any:

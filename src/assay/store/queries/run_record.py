@@ -40,9 +40,7 @@ def whole_record(connection: Connection, run: RunId, /) -> Iterator[Line]:
     yield mark(connection, run_key)
 
 
-def changes(
-    connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()
-) -> Iterator[Line]:
+def changes(connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()) -> Iterator[Line]:
     """Yield lines to add to a record: `trials` and those decided on after an event, then a mark; nothing without changes."""
     run_key = run_key_of(connection, run)
     table, assessment = schema.review_event, schema.assessment
@@ -92,17 +90,11 @@ def head(connection: Connection, run_key: int) -> Line:
             )
         ],
         "imported": [
-            {
-                name: value
-                for name, value in line._mapping.items()
-                if name not in ("key", "suite_key", "run_key", "owner")
-            }
+            {name: value for name, value in line._mapping.items() if name not in ("key", "suite_key", "run_key", "owner")}
             for line in connection.execute(select(schema.imported).where(schema.imported.c.run_key == run_key))
         ],
         "graders": _names_of(connection, schema.grader, schema.run_grader, run_key),
-        "references": _names_of(
-            connection, schema.grader, schema.run_grader, run_key, schema.run_grader.c.reference.is_(True)
-        ),
+        "references": _names_of(connection, schema.grader, schema.run_grader, run_key, schema.run_grader.c.reference.is_(True)),
         "criteria": _names_of(connection, schema.criterion, schema.run_criterion, run_key),
     }
 
@@ -140,10 +132,7 @@ def _run(row: Row[Any]) -> Line:
 def _names_of(connection: Connection, named: Table, own: Table, run_key: int, *only: ColumnElement[bool]) -> list[str]:
     own_key = own.c[f"{named.name}_key"]
     rows = connection.execute(
-        select(named.c.name)
-        .join(own, own_key == named.c.key)
-        .where(own.c.run_key == run_key, *only)
-        .order_by(named.c.key)
+        select(named.c.name).join(own, own_key == named.c.key).where(own.c.run_key == run_key, *only).order_by(named.c.key)
     )
     return list(rows.scalars())
 
@@ -162,9 +151,7 @@ def _tasks(connection: Connection, run_key: int) -> Iterator[Line]:
         ).all()
         tags: defaultdict[int, list[str]] = defaultdict(list)
         for row in connection.execute(
-            select(tag)
-            .where(tag.c.run_key == run_key, tag.c.task_key.in_([row.task_key for row in rows]))
-            .order_by(tag.c.tag)
+            select(tag).where(tag.c.run_key == run_key, tag.c.task_key.in_([row.task_key for row in rows])).order_by(tag.c.tag)
         ):
             tags[row.task_key].append(row.tag)
         for row in rows:
@@ -201,8 +188,7 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
         rows = connection.execute(
             select(table)
             .where(
-                table.c.run_key == run_key,
-                (table.c.position > position) | ((table.c.position == position) & (table.c.k > k)),
+                table.c.run_key == run_key, (table.c.position > position) | ((table.c.position == position) & (table.c.k > k))
             )
             .order_by(table.c.position, table.c.k)
             .limit(_TRIALS_AT_ONCE)
@@ -300,9 +286,7 @@ def _of_assessments(
         runs = list(connection.execute(select(assessment.c.run_key).where(assessment.c.key.in_(wanted[:1]))).scalars())
     for some in portions(wanted, _KEYS_AT_ONCE):
         rows = connection.execute(
-            select(table)
-            .where(table.c.run_key.in_(runs), table.c.assessment_key.in_(some))
-            .order_by(*table.primary_key)
+            select(table).where(table.c.run_key.in_(runs), table.c.assessment_key.in_(some)).order_by(*table.primary_key)
         )
         for row in rows:
             line = names.line(row, without={"run_key", "task_key", "trial_key"})

@@ -19,9 +19,7 @@ Where = Callable[[Table], list[ColumnElement[bool]]]
 """Function that returns conditions for a table with `run_key`: those that select the runs, or none for all runs."""
 
 
-def run_summaries(
-    connection: Connection, claims: Claims, rows: Sequence[Row[Any]], where: Where
-) -> tuple[RunSummary, ...]:
+def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any]], where: Where) -> tuple[RunSummary, ...]:
     """Return summaries of rows of `run`, which have the suite's name as `suite`, in the order of the rows."""
     tallies = _tallies(connection, where)
     names = candidates_of(connection, where)

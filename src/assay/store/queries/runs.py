@@ -23,9 +23,7 @@ from assay.store.queries.snapshots import Queries, snapshot
 
 _RUNS_AT_ONCE: Final = 50
 
-_UNFINISHED: Final = tuple(
-    state.value for state in (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED)
-)
+_UNFINISHED: Final = tuple(state.value for state in (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED))
 
 _RANDOM: Final = b'"order":"random"'
 """Bytes that occur in the plan of a run with random review order; the texts of a suite may contain them too."""
@@ -57,9 +55,7 @@ def run_totals(connection: Connection, selection: Selection, /) -> RunTotals:
     return RunTotals(
         runs=connection.execute(select(func.count()).select_from(run).where(true(), *where)).scalar_one(),
         trials=sum(n for (subject, _), n in counted.items() if subject == TRIAL),
-        assessments={
-            AssessmentState(state): n for (subject, state), n in counted.items() if subject == ASSESSMENT and n
-        },
+        assessments={AssessmentState(state): n for (subject, state), n in counted.items() if subject == ASSESSMENT and n},
         going_on=connection.execute(open_still).first() is not None,
     )
 

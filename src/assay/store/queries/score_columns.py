@@ -101,9 +101,7 @@ def criterion_moments(connection: Connection, selection: Selection, /) -> tuple[
     return tuple(moments)
 
 
-def trial_scores(
-    connection: Connection, selection: Selection, trials: Collection[TrialKey], /
-) -> tuple[TrialScores, ...]:
+def trial_scores(connection: Connection, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
     """Read the counting scores of those of these trials that are in the selection.
 
     They are read by index, so that the cost does not depend on the size of the store.
@@ -195,9 +193,7 @@ def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
     weight = schema.grade.c.weight
     total = func.sum(case((value.is_not(None), weight), else_=0.0))
     missing = func.sum(case((and_(value.is_(None), weight > 0), 1), else_=0))
-    return case(
-        (missing > 0, None), (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)), else_=func.avg(value)
-    )
+    return case((missing > 0, None), (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)), else_=func.avg(value))
 
 
 def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
@@ -278,9 +274,7 @@ def labels_of(
     """Return labels and keys of the planned tasks of a scope, in plan order; if `tasks` is given, only of these tasks."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(
-        select(
-            task.c.key, suite.c.name, task.c.task_id, task.c.digest, planned.c.thing, planned.c.weight, task.c.family
-        )
+        select(task.c.key, suite.c.name, task.c.task_id, task.c.digest, planned.c.thing, planned.c.weight, task.c.family)
         .select_from(planned)
         .join(run, run.c.key == planned.c.run_key)
         .join(task, task.c.key == planned.c.task_key)

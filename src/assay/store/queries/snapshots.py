@@ -32,9 +32,7 @@ def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concate
     return method
 
 
-def streamed(
-    query: Callable[Concatenate[Connection, P], Iterator[R]],
-) -> Callable[Concatenate[Queries, P], Iterator[R]]:
+def streamed(query: Callable[Concatenate[Connection, P], Iterator[R]]) -> Callable[Concatenate[Queries, P], Iterator[R]]:
     """Make a method from a generator function; the snapshot stays open until the last row is read."""
 
     @wraps(query)

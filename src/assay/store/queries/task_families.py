@@ -47,9 +47,7 @@ def _by_tag(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[i
             raise InputError(OPTION, problem, remedy="Choose a prefix that one tag of each task has: tag:PREFIX.")
     if not tags and scope.ids:
         named = ", ".join(sorted(known)[:_TAGS_NAMED])
-        problem = (
-            f"no selected task has a tag that begins with '{rule.key}:'." if rule.key else "no selected task has a tag."
-        )
+        problem = f"no selected task has a tag that begins with '{rule.key}:'." if rule.key else "no selected task has a tag."
         raise InputError(OPTION, problem, remedy=f"Their tags: {named}." if named else "They have no tags.")
     return {key: names.pop() for (key, _), names in tags.items()}
 

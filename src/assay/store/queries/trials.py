@@ -112,13 +112,7 @@ class TrialQueries(Queries):
     answer_rows = snapshot(answer_rows)
 
     def matching(
-        self,
-        selection: Selection,
-        /,
-        *,
-        failed_only: bool = False,
-        candidate: str | None = None,
-        number: int | None = None,
+        self, selection: Selection, /, *, failed_only: bool = False, candidate: str | None = None, number: int | None = None
     ) -> Iterator[TrialRow]:
         """Yield trials, oldest run first, in plan order within each run; each portion is a separate read.
 

@@ -96,10 +96,7 @@ class StoreObservations:
                 tally.c.subject == ASSESSMENT, tally.c.state == pending, tally.c.n > 0, *scope.where_run(tally)
             )
             waits = exists().where(
-                item.c.key == table.c.assessment_key,
-                item.c.state == pending,
-                *scope.where(item),
-                *scope.where_grader(item),
+                item.c.key == table.c.assessment_key, item.c.state == pending, *scope.where(item), *scope.where_grader(item)
             )
             keys = connection.execute(runs).scalars().all()
             if not keys:

@@ -173,9 +173,7 @@ class StoreArena:
         table = schema.run_task
         with self._database.reading() as connection:
             place = connection.execute(
-                select(table.c.position).where(
-                    table.c.run_key == _run_key(connection, run), table.c.task_id == plain(task)
-                )
+                select(table.c.position).where(table.c.run_key == _run_key(connection, run), table.c.task_id == plain(task))
             ).scalar_one_or_none()
         return None if place is None else int(place)
 
@@ -231,9 +229,7 @@ class StoreArena:
         check_in_use(vote.run_id, RunState(state))
         pairing = vote.pairing
         trial_key = connection.execute(
-            select(trial.c.key).where(
-                trial.c.run_key == run_key, trial.c.position == pairing.position, trial.c.k == pairing.k
-            )
+            select(trial.c.key).where(trial.c.run_key == run_key, trial.c.position == pairing.position, trial.c.k == pairing.k)
         ).scalar_one_or_none()
         if trial_key is None:
             raise UnknownName("trial", f"{pairing.k}")
@@ -379,9 +375,7 @@ def _run_key(connection: Connection, run: str) -> int:
 def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
     """Return the position and name of a run's candidates, by key."""
     table = schema.run_candidate
-    rows = connection.execute(
-        select(table.c.candidate_key, table.c.position, table.c.name).where(table.c.run_key == run_key)
-    )
+    rows = connection.execute(select(table.c.candidate_key, table.c.position, table.c.name).where(table.c.run_key == run_key))
     return {row.candidate_key: (row.position, row.name) for row in rows}
 
 

@@ -48,9 +48,7 @@ class SubmissionBody(responses.Body):
     id: Annotated[_Name | None, Field(description="The task's id; default: made from the Thing's name.")] = None
     context: Annotated[_Text, Field(description="The rules that apply to the Thing.")] = ""
     language: Annotated[str, Field(max_length=100)] = ""
-    family: Annotated[str, Field(max_length=200, description="The source that the Thing shares with other Things.")] = (
-        ""
-    )
+    family: Annotated[str, Field(max_length=200, description="The source that the Thing shares with other Things.")] = ""
     prompt: Annotated[_Text | list[dict[str, Any]] | None, Field(description="What the candidates were asked.")] = None
     expected: Annotated[str | float | bool | list[Any] | None, Field(description="The correct answer.")] = None
     ideal: Annotated[_Text | None, Field(description="A model solution.")] = None
@@ -111,17 +109,15 @@ class ResponseBody(responses.Body):
     ideal_response_id: Annotated[str | None, Field(max_length=500)] = None
     ideal_response_text: _Text = ""
     correct_answer: Annotated[str | float | bool | None, Field(description="The correct final answer.")] = None
-    judge_llm_model: Annotated[
-        _Name | None, Field(description="provider/name; default: the judge in the settings.")
-    ] = None
+    judge_llm_model: Annotated[_Name | None, Field(description="provider/name; default: the judge in the settings.")] = None
     judge_prompt_version: Annotated[
         str | None, Field(max_length=500, description="A judge prompt from the folder `prompts`.")
     ] = None
     trials: Annotated[int | None, Field(ge=1, le=MOST_TRIALS)] = None
     rubric: Annotated[list[Any] | dict[str, Any] | None, Field(max_length=100)] = None
-    review: Annotated[
-        str | None, Field(max_length=40, description="Which grades need review, as in `review` of a suite.")
-    ] = None
+    review: Annotated[str | None, Field(max_length=40, description="Which grades need review, as in `review` of a suite.")] = (
+        None
+    )
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     budget: float | None = None
 
@@ -167,9 +163,7 @@ def _kind(body: Any) -> str:
     return _TAGS[1] if own & set(fields) else _TAGS[0]
 
 
-AnyBody = Annotated[
-    Annotated[SubmissionBody, Tag(_TAGS[0])] | Annotated[ResponseBody, Tag(_TAGS[1])], Discriminator(_kind)
-]
+AnyBody = Annotated[Annotated[SubmissionBody, Tag(_TAGS[0])] | Annotated[ResponseBody, Tag(_TAGS[1])], Discriminator(_kind)]
 
 EXAMPLES: dict[str, Any] = {
     "thing": {
@@ -180,10 +174,7 @@ EXAMPLES: dict[str, Any] = {
             "language": "python",
             "trialsNeeded": 3,
             "judge": "human",
-            "snippets": [
-                {"name": "ann", "content": "def allow(): ..."},
-                {"name": "bob", "content": "class Limiter: ..."},
-            ],
+            "snippets": [{"name": "ann", "content": "def allow(): ..."}, {"name": "bob", "content": "class Limiter: ..."}],
         },
     },
     "response": {
@@ -212,9 +203,7 @@ def submit_evaluation(
     body: Annotated[AnyBody, Body(openapi_examples=EXAMPLES)],
     idempotency_key: Annotated[
         str | None,
-        Header(
-            min_length=1, max_length=200, description="A request sent again with the same key is the same evaluation."
-        ),
+        Header(min_length=1, max_length=200, description="A request sent again with the same key is the same evaluation."),
     ] = None,
 ) -> Response:
     """Submit candidates' snippets or one response for judging; returns as soon as the run is stored."""
@@ -236,16 +225,12 @@ def submit_evaluation(
 
 
 @router.get(
-    "/get_evaluation_result/{evaluation_id}",
-    response_model=evaluation_result.EvaluationDocument,
-    responses=problems(401, 404),
+    "/get_evaluation_result/{evaluation_id}", response_model=evaluation_result.EvaluationDocument, responses=problems(401, 404)
 )
 def get_evaluation_result(
     request: Request,
     evaluation_id: str,
-    after: Annotated[
-        str | None, Query(max_length=40, description="The value of `next` in the previous answer.")
-    ] = None,
+    after: Annotated[str | None, Query(max_length=40, description="The value of `next` in the previous answer.")] = None,
 ) -> Response:
     """Return an evaluation's state, the scores that count, and the number of pending grades."""
     rooms = rooms_of(request)

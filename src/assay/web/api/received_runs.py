@@ -74,13 +74,10 @@ class EvaluatorResult(BaseModel):
     evaluator_name: Annotated[str, Field(max_length=200)]
     score: Annotated[float | None, Field(description="From 0 to maxScore; null if it gave no score.")] = None
     max_score: float = 1.0
-    weight: Annotated[
-        float, Field(description="At least 0. Share in the run's score; 1 for each evaluator by default.")
-    ] = 1.0
+    weight: Annotated[float, Field(description="At least 0. Share in the run's score; 1 for each evaluator by default.")] = 1.0
     details: Any = None
     graded_by: Annotated[
-        str | None,
-        Field(description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model."),
+        str | None, Field(description="model, rule or person; if absent, `judge`, `llm` or `ai` in the name means model.")
     ] = None
 
 
@@ -95,9 +92,7 @@ class FinishedRun(BaseModel):
     run_id: Annotated[str | None, Field(max_length=200, description="Kept if it is a plain name.")] = None
     batch_id: Annotated[str | None, Field(max_length=200)] = None
     tier: Annotated[str | None, Field(max_length=40)] = None
-    family: Annotated[
-        str | None, Field(max_length=200, description="The source that it shares with other scenarios.")
-    ] = None
+    family: Annotated[str | None, Field(max_length=200, description="The source that it shares with other scenarios.")] = None
     model: Annotated[str | None, Field(max_length=200)] = None
     status: Annotated[str | None, Field(max_length=40)] = None
     started_at: str | int | float | None = None
@@ -129,13 +124,7 @@ EXAMPLES: dict[str, Any] = {
                 {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0, "weight": 0.3},
                 {"evaluatorName": "lint", "score": 0.75, "maxScore": 1.0, "weight": 0.3},
             ],
-            "telemetry": {
-                "durationMs": 45000,
-                "toolCalls": 12,
-                "tokensIn": 15000,
-                "tokensOut": 2500,
-                "costUsd": 0.0825,
-            },
+            "telemetry": {"durationMs": 45000, "toolCalls": 12, "tokensIn": 15000, "tokensOut": 2500, "costUsd": 0.0825},
         },
     }
 }

@@ -36,12 +36,8 @@ def runs(
     return Answer(RunListDocument(runs=rows))
 
 
-@router.get(
-    "/api/runs/{run_id}", tags=["runs"], response_model=RunWithEvaluationsDocument, responses=problems(401, 404)
-)
-def run(
-    request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None
-) -> Response:
+@router.get("/api/runs/{run_id}", tags=["runs"], response_model=RunWithEvaluationsDocument, responses=problems(401, 404))
+def run(request: Request, run_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200, after: str | None = None) -> Response:
     """Return a run with its evaluations and telemetry; pending assessments have no scores."""
     rooms = rooms_of(request)
     (summary,) = registry.runs(rooms.workspace, Selection(runs=(run_id,)))

@@ -128,8 +128,7 @@ def _document(suite: Suite) -> SuiteChoices:
         "tasks": len(tasks),
         "things": [task.thing for task in tasks[:5]],
         "judged": any(task.scoring.method == "judge" for task in tasks),
-        "asks": any(task.prompt or task.turns for task in tasks)
-        or any(candidate.model for candidate in suite.candidates),
+        "asks": any(task.prompt or task.turns for task in tasks) or any(candidate.model for candidate in suite.candidates),
         "trials": suite.trials or next((task.trials for task in tasks if task.trials), None),
         "candidates": [
             {"name": candidate.name, "model": candidate.model.ref if candidate.model else None}

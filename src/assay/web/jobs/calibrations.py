@@ -73,8 +73,7 @@ class Measuring:
                 problem = f"may have at most {MOST_WAITING} judges waiting."
                 raise Refused("calibrate", problem, remedy="Wait until some of them are done.")
             made = [
-                Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper())
-                for place, request in enumerate(wanted)
+                Job(id=f"{key}/{place}", wanted=request, stopper=stopper_.Stopper()) for place, request in enumerate(wanted)
             ]
             self._jobs.update((job.id, job) for job in made)
             while len(self._jobs) > _REMEMBERED:
@@ -126,11 +125,7 @@ class Measuring:
         beside = self._workspace.beside()
         try:
             calibrated = measure.calibrate(
-                beside,
-                job.wanted.model,
-                **records.arguments(beside, job.wanted),
-                stopper=job.stopper,
-                answered=answered,
+                beside, job.wanted.model, **records.arguments(beside, job.wanted), stopper=job.stopper, answered=answered
             )
         except Interrupted:
             job.state, job.problem = "stopped", ""

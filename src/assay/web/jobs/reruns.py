@@ -72,9 +72,7 @@ class RerunOutcome(TypedDict):
 class Reruns:
     """The reruns of this process. Runs in the server's event loop."""
 
-    def __init__(
-        self, workspace: Workspace, queue: ReviewQueue, review: ReviewService, concealment: Concealment
-    ) -> None:
+    def __init__(self, workspace: Workspace, queue: ReviewQueue, review: ReviewService, concealment: Concealment) -> None:
         self._workspace = workspace
         self._queue = queue
         self._review = review
@@ -152,9 +150,7 @@ class Reruns:
     async def _carry_out(self, request_: RerunRequest, detail: AssessmentDetail) -> None:
         try:
             async with self._slots:
-                new, failure = await (
-                    self._control(request_, detail) if _is_control(detail) else self._judged(request_)
-                )
+                new, failure = await (self._control(request_, detail) if _is_control(detail) else self._judged(request_))
         except (Refused, UnknownName, _NoGrades) as error:
             if error.where == shown_assessment(request_.assessment):
                 error.where = request_.name
@@ -198,9 +194,7 @@ class Reruns:
         self._broken = None if new is not None else _why(failure)
         return outcome
 
-    async def _control(
-        self, request_: RerunRequest, detail: AssessmentDetail
-    ) -> tuple[AssessmentKey | None, Failure | None]:
+    async def _control(self, request_: RerunRequest, detail: AssessmentDetail) -> tuple[AssessmentKey | None, Failure | None]:
         """Wait for as long as judging takes, then return another attempt of a control item."""
         rerun.check_rerun(detail.row)
         broken = self._broken

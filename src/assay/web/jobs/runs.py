@@ -54,9 +54,7 @@ class Runner:
         """Execute a run that was just stored or extended; raises `Refused` if this process executes it already."""
         self._start(
             plan.id,
-            lambda beside, stopper: execution.carry_out(
-                beside, plan, retry_failed=False, listener=_nothing, stopper=stopper
-            ),
+            lambda beside, stopper: execution.carry_out(beside, plan, retry_failed=False, listener=_nothing, stopper=stopper),
         )
 
     def queue(self, plan: RunPlan) -> None:
@@ -101,9 +99,7 @@ class Runner:
 
     def _start(self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object]) -> None:
         stopper = stopper_.Stopper()
-        thread = threading.Thread(
-            target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True
-        )
+        thread = threading.Thread(target=self._carry_out, args=(run, what, stopper), name=f"assay-run-{run}", daemon=True)
         with self._lock:
             ending = self._runs.get(run)
         if ending is not None and not self._workspace.journal.is_carried_out(run):
@@ -145,9 +141,7 @@ class Runner:
             problem = f"is already executing {MOST_AT_ONCE} runs."
             raise Refused("the server", problem, remedy="Wait until one of them ends, or use `assay run`.")
 
-    def _carry_out(
-        self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object], stopper: stopper_.Stopper
-    ) -> None:
+    def _carry_out(self, run: RunId, what: Callable[[Workspace, stopper_.Stopper], object], stopper: stopper_.Stopper) -> None:
         try:
             # With its own providers, because a run closes its connections when it ends.
             what(self._workspace.beside(), stopper)

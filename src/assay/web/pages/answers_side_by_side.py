@@ -308,9 +308,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
                     requests_per_s=of_run.per_s(n),
                 )
             )
-        runs.append(
-            OfferedRun(id=summary.id, suite=summary.suite, started=summary.started, candidates=tuple(candidates))
-        )
+        runs.append(OfferedRun(id=summary.id, suite=summary.suite, started=summary.started, candidates=tuple(candidates)))
     return runs
 
 

@@ -94,15 +94,7 @@ def arena_page(request: Request, before: str | None = None) -> Response:
     models = [{"ref": model.ref, "from": model.origin} for model in start.known_models(rooms_of(request).workspace)]
     twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
     return page_of(
-        request,
-        "arena/arena.html",
-        "arena",
-        "Arena",
-        twin=twin,
-        **data,
-        models=models,
-        before=before,
-        texts="arena start",
+        request, "arena/arena.html", "arena", "Arena", twin=twin, **data, models=models, before=before, texts="arena start"
     )
 
 

@@ -135,9 +135,7 @@ def events_file(request: Request, kind: str) -> Response:
     events = audit_log.everything(workspace, wanted)
     lines = audit_log.as_csv(events) if kind == "csv" else audit_log.as_jsonl(events)
     headers = {"content-disposition": f'attachment; filename="assay-audit.{kind}"', "cache-control": "no-store"}
-    return StreamingResponse(
-        (line.encode("utf-8", "replace") for line in lines), media_type=KINDS[kind], headers=headers
-    )
+    return StreamingResponse((line.encode("utf-8", "replace") for line in lines), media_type=KINDS[kind], headers=headers)
 
 
 def _run_events(workspace: Workspace, wanted: AuditQuery) -> list[RunEvent]:
@@ -189,9 +187,7 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "suite": visible(event.suite),
         "reason": visible(event.reason),
         "note": visible(event.note),
-        "scores": [
-            {"name": visible(name), "value": f"{100 * value:.1f}"} for name, value in (event.corrections or {}).items()
-        ],
+        "scores": [{"name": visible(name), "value": f"{100 * value:.1f}"} for name, value in (event.corrections or {}).items()],
         "open": f"/assessments/{event.id}",
         "run_page": f"/runs/{quote(event.run_id, safe='')}",
     }

@@ -177,14 +177,8 @@ def calibration_page(request: Request, number: int) -> Response:
         one=_row(record),
         model=_model_of(request, record),
         rubric=_rubric(request, record.record.identity.rubric),
-        asked=plural(
-            document.get("calls", 0), f"1 answer, {cost}", f"{count(document.get('calls', 0))} answers, {cost}"
-        ),
-        figures=[
-            {"name": title, **_figure(name, document[name])}
-            for name, title in _FIGURE_NAMES.items()
-            if name in document
-        ],
+        asked=plural(document.get("calls", 0), f"1 answer, {cost}", f"{count(document.get('calls', 0))} answers, {cost}"),
+        figures=[{"name": title, **_figure(name, document[name])} for name, title in _FIGURE_NAMES.items() if name in document],
         criteria=criteria,
         no_criteria="The judge gave no usable grade for any reference in this record."
         if "by_criterion" in document
@@ -345,9 +339,7 @@ def _figure(name: str, figure: Any) -> Mapping[str, object]:
     bare = _number(name, figure["value"])
     return {
         "value": bare if name in _SHARES or name in _RATIOS else f"{bare} points",
-        "range": "no range"
-        if ranged is None
-        else f"95% range {_number(name, ranged[0])} to {_number(name, ranged[1])}",
+        "range": "no range" if ranged is None else f"95% range {_number(name, ranged[0])} to {_number(name, ranged[1])}",
         "n": f"of {figure['n']}",
         "reason": "",
     }

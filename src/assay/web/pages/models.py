@@ -113,11 +113,7 @@ def model_page(request: Request, ref: str) -> Response:
             for failure in model.failures
         ],
         latencies=[
-            {
-                "role": latency.role,
-                "n": latency.n,
-                "figures": [(name, seconds(getattr(latency, name))) for name in _LATENCIES],
-            }
+            {"role": latency.role, "n": latency.n, "figures": [(name, seconds(getattr(latency, name))) for name in _LATENCIES]}
             for latency in model.latencies
         ],
         calibrations=[
@@ -251,13 +247,7 @@ def _whole(model_in_full: ModelInFull) -> Mapping[str, object]:
         "model": model_in_full.ref,
         "roles": list(map(asdict, model_in_full.roles)),
         "runs": [
-            {
-                "run_id": run.run.id,
-                "suite": run.run.suite,
-                "started": run.run.started,
-                "role": run.role,
-                **asdict(run.used),
-            }
+            {"run_id": run.run.id, "suite": run.run.suite, "started": run.run.started, "role": run.role, **asdict(run.used)}
             for run in model_in_full.runs
         ],
         "runs_left_out": {"older": model_in_full.more_runs},

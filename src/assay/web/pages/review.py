@@ -124,16 +124,7 @@ def review_page(
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
     return page_of(
-        request,
-        "review/review.html",
-        "review",
-        "Review",
-        twin=twin,
-        run=summary,
-        single=None,
-        grades=None,
-        past=(),
-        boot=boot,
+        request, "review/review.html", "review", "Review", twin=twin, run=summary, single=None, grades=None, past=(), boot=boot
     )
 
 

@@ -61,10 +61,7 @@ _PLAIN: Final = frozenset({"sensitivity", "caution"})
 _GROUPS: Final = (
     ("checks", ("catch_rate", "false_alarms", "sensitivity", "caution")),
     ("self", ("self_alike", "self_alpha", "self_distance")),
-    (
-        "judge",
-        ("acceptance", "anchoring", "apart_blind", "apart_assisted", "toward", "away", "judge_alpha", "judge_distance"),
-    ),
+    ("judge", ("acceptance", "anchoring", "apart_blind", "apart_assisted", "toward", "away", "judge_alpha", "judge_distance")),
     ("others", ("others_alike", "others_alpha")),
     ("habits", ("rejections", "reruns", "position")),
     ("pace", ("active_s", "pace", "hasty", "drift")),
@@ -108,13 +105,7 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         for name, reviewer in by_name.items()
     ]
     return page_of(
-        request,
-        "reviewers/reviewers.html",
-        "reviewers",
-        "Reviewers",
-        twin=f"/reviewers.json{query}",
-        rows=rows,
-        run=run,
+        request, "reviewers/reviewers.html", "reviewers", "Reviewers", twin=f"/reviewers.json{query}", rows=rows, run=run
     )
 
 

@@ -251,9 +251,7 @@ def _figure(name: str, figure: Figure, about: str = "") -> Mapping[str, object]:
     if figure.value is None:
         reason = _REASONS[figure.reason or "nothing_yet"].format(n=figure.n)
         return {"name": _FIGURE_NAMES[name], "value": None, "reason": reason, "about": about}
-    ranged = (
-        "no range" if figure.ci95 is None else "95% range " + " to ".join(_number(name, end) for end in figure.ci95)
-    )
+    ranged = "no range" if figure.ci95 is None else "95% range " + " to ".join(_number(name, end) for end in figure.ci95)
     unit = "" if name == "alpha" or name in _SHARES else " points out of 100"
     counted = "grade" if name in ("alpha", "alike") else "assessment"
     return {

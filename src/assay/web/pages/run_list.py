@@ -173,9 +173,7 @@ def _others(request: Request) -> int:
     return rooms_of(request).review.opinions.waits_for_others(Selection(), reviewer=reviewer_of(request))
 
 
-def _rows(
-    request: Request, wanted: RunListQuery, *, new_verdicts: int | None
-) -> tuple[list[LiveRunDocument], str | None]:
+def _rows(request: Request, wanted: RunListQuery, *, new_verdicts: int | None) -> tuple[list[LiveRunDocument], str | None]:
     """Return one page of the list, and the run after which the next page begins; raises `UnknownName`."""
     rooms, given = rooms_of(request), wanted.filters
     before = runs.runs(rooms.workspace, Selection(runs=(wanted.before,)))[0].id if wanted.before else None

@@ -182,11 +182,7 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
             for version in dossier.protocols
         ],
         "files": [{"path": visible(file.path), "size": file.size} for file in dossier.files],
-        "copy": {
-            "name": visible(plan.copy.path.rpartition("/")[2]),
-            "digest": plan.copy.digest,
-            "size": len(plan.copy.text),
-        },
+        "copy": {"name": visible(plan.copy.path.rpartition("/")[2]), "digest": plan.copy.digest, "size": len(plan.copy.text)},
     }
 
 
@@ -200,8 +196,7 @@ def _templates(candidate: CandidateSpec) -> Iterator[tuple[str, str]]:
 
 def _pairs(values: Any) -> str:
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for name, value in values.items()
+        f"{name} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}" for name, value in values.items()
     )
 
 
@@ -263,9 +258,7 @@ def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[
             for line in set_up.lines[2 : LINES_SHOWN + 2]
         ],
         "cut": len(set_up.lines) > LINES_SHOWN + 2,
-        "open": [
-            _about(run, suite, set_up) for run, suite in zip((run_diff.before, run_diff.after), suites, strict=True)
-        ],
+        "open": [_about(run, suite, set_up) for run, suite in zip((run_diff.before, run_diff.after), suites, strict=True)],
     }
 
 

@@ -281,9 +281,7 @@ def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
     ]
 
 
-def _picker(
-    summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
-) -> Mapping[str, object]:
+def _picker(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview) -> Mapping[str, object]:
     """Return the suites and runs to choose from, newest first, and labels for the current choice."""
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     here = {summary.suite for summary in summaries if summary.id in overview.runs}
@@ -315,9 +313,7 @@ def _figure(asked: StatisticsQuery, chart: Chart) -> Mapping[str, object]:
     }
 
 
-def _form(
-    summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview
-) -> Mapping[str, object]:
+def _form(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: StatisticsOverview) -> Mapping[str, object]:
     """Return the current filters, each with the address that removes it, and the filters that may be added."""
     kept = [(name, value) for name in FILTERS for value in asked.filters[name]]
     return {

@@ -242,10 +242,7 @@ def behind_parts(first: StatisticsOverview, details: StatisticsDetails, asked: S
         "fair": _fair(beside.fair_play),
         "pressure": _pressure(beside, names),
         "trials_of": {name: asked.address("/statistics/trials", candidate=name) for name in names},
-        "people": [
-            *map(wording.judge_bias, beside.against_people),
-            *map(wording.judge_agreement, beside.against_references),
-        ],
+        "people": [*map(wording.judge_bias, beside.against_people), *map(wording.judge_agreement, beside.against_references)],
         "positions": [wording.position_line(judge) for judge in beside.positions],
         "among": None if beside.among_judges is None else wording.agreement(beside.among_judges),
         "coverage": [wording.coverage_line(coverage) for coverage in beside.coverage],
@@ -398,18 +395,8 @@ def _left_out(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapp
         ("pending", n.pending, f"{n.pending} awaiting review", review),
         ("rejected", n.rejected, f"{n.rejected} rejected", run),
         ("failed", n.failed, f"{n.failed} failed", run),
-        (
-            "superseded",
-            n.superseded,
-            f"{n.superseded} {plural(n.superseded, 'attempt', 'attempts')} replaced",
-            attempts,
-        ),
-        (
-            "not_graded",
-            n.not_graded,
-            f"{n.not_graded} {plural(n.not_graded, 'answer', 'answers')} not graded",
-            run or "/runs",
-        ),
+        ("superseded", n.superseded, f"{n.superseded} {plural(n.superseded, 'attempt', 'attempts')} replaced", attempts),
+        ("not_graded", n.not_graded, f"{n.not_graded} {plural(n.not_graded, 'answer', 'answers')} not graded", run or "/runs"),
     )
     return [{"name": name, "n": number, "word": word, "open": link} for name, number, word, link in rows]
 
@@ -435,9 +422,7 @@ def _lacking(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mappi
 
 
 def _warning(caution: Caution) -> dict[str, str]:
-    mixed = (
-        "The selected runs were reviewed under different protocols. Use the filter “run” to look at one run at a time."
-    )
+    mixed = "The selected runs were reviewed under different protocols. Use the filter “run” to look at one run at a time."
     text = mixed if caution.code == "mixed_protocols" else caution.text
     # The page links to calibrations instead of naming the command.
     return {"code": caution.code, "text": text.removesuffix("; see `assay calibrate`.")}
@@ -461,9 +446,7 @@ def _pressure(diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mappi
     return [{"name": name, "cells": [(title, _number(of.get(name))) for title, of in means]} for name in names]
 
 
-def _split(
-    part: Split, names: Sequence[str], asked: StatisticsQuery, path: str, **filters: str
-) -> Mapping[str, object]:
+def _split(part: Split, names: Sequence[str], asked: StatisticsQuery, path: str, **filters: str) -> Mapping[str, object]:
     """Return one row of a table by criterion, judge or trial, with links to the part and to each number's trials."""
     by_name = {str(estimate.candidate): estimate for estimate in part.estimates}
     cells = []

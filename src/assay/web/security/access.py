@@ -192,9 +192,7 @@ class Guard:
         host = headers.get("host", "")
         if _without_port(host) not in self._hosts:
             remedy = "Use the address printed at start, or name the host in ASSAY_HOSTS."
-            return problem_response(
-                scope, 421, host or "this request", "is not a host name of this server.", remedy=remedy
-            )
+            return problem_response(scope, 421, host or "this request", "is not a host name of this server.", remedy=remedy)
         site = headers.get("sec-fetch-site")
         if site == "cross-site" and (scope["path"].startswith(DATA_PATHS) or scope["method"] not in SAFE_METHODS):
             return problem_response(scope, 403, "request", "comes from another site.")

@@ -84,12 +84,7 @@ def test_answers_show_agreement_and_the_odd_one_out() -> None:
     assert found.share(0, 1) == 1.0
     assert found.share(2, 0) == 0.0
     assert found.odd == [0, 0, 1]
-    assert {state.value: n for state, n in found.states[2].items()} == {
-        "ok": 1,
-        "error": 0,
-        "missing": 1,
-        "unparsable": 1,
-    }
+    assert {state.value: n for state, n in found.states[2].items()} == {"ok": 1, "error": 0, "missing": 1, "unparsable": 1}
 
 
 def test_pages_follow_each_other_and_lose_nothing() -> None:
@@ -107,9 +102,7 @@ def test_pages_follow_each_other_and_lose_nothing() -> None:
 
 def test_a_page_gives_up_looking_in_time_and_says_where_to_go_on() -> None:
     rows, seconds = Rows([("x", "x", "x")] * 5000), iter(range(1000))
-    one = page(
-        over(rows), AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE), clock=lambda: next(seconds) * SCAN_S / 3
-    )
+    one = page(over(rows), AnswerQuery(columns=COLUMNS, only=AnswerFilter.DISAGREE), clock=lambda: next(seconds) * SCAN_S / 3)
     assert (one.rows, one.looked_at) == ((), rows.read)
     assert one.after == (0, rows.read - 1)
     assert rows.read < 500

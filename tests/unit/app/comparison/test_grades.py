@@ -69,10 +69,7 @@ def test_grades_read_in_pages_equal_one_reading(
     assert whole.figures is not None
     assert parts.figures is not None
     assert replace(parts.figures, summary=whole.figures.summary) == whole.figures
-    assert (parts.figures.summary.n, parts.figures.summary.alike) == (
-        whole.figures.summary.n,
-        whole.figures.summary.alike,
-    )
+    assert (parts.figures.summary.n, parts.figures.summary.alike) == (whole.figures.summary.n, whole.figures.summary.alike)
     assert parts.figures.summary.gap == pytest.approx(whole.figures.summary.gap)
     assert rows(parts) == rows(whole)
 
@@ -101,9 +98,7 @@ def test_one_criterion_alone_decides_gaps_filters_and_figures(workspace: Workspa
     other = beside.page(GradeQuery(run=OLD, criterion=SECOND), limit=100)
     assert other.figures is not None
     assert other.rows[0].gap == pytest.approx(0.05 * 15)
-    assert {grade.criterion for row in other.rows for sheet in row.sheets if sheet for grade in sheet.grades} == {
-        SECOND
-    }
+    assert {grade.criterion for row in other.rows for sheet in row.sheets if sheet for grade in sheet.grades} == {SECOND}
     assert other.rows[0].sheets[1] is not None
     assert other.rows[0].sheets[1].score == pytest.approx(0.15)
     with pytest.raises(UnknownName, match=r"no criterion 'integrety'.*Did you mean 'integrity'"):
@@ -120,9 +115,7 @@ def test_regrade_appears_beside_the_earlier_grade(workspace: Workspace) -> None:
     assert max(row.gap or 0 for row in page.rows) == pytest.approx(0.8)
 
 
-def test_a_long_run_shows_its_rows_before_it_has_been_read(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_run_shows_its_rows_before_it_has_been_read(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade_summary, "SMALL", 0)
     monkeypatch.setattr(grade_summary, "_WAIT_LARGE_S", 0.0)
     beside, held = GradeComparison(workspace), grade_summary.GradeFiguresCache._whole
@@ -146,10 +139,7 @@ def test_a_long_run_shows_its_rows_before_it_has_been_read(
 
 
 def test_undone_item_leaves_the_rows_already_read(workspace: Workspace) -> None:
-    beside, wanted = (
-        GradeComparison(workspace),
-        GradeQuery(run=OLD, by=CompareBy.PEOPLE, judge="strict", candidate="alice"),
-    )
+    beside, wanted = (GradeComparison(workspace), GradeQuery(run=OLD, by=CompareBy.PEOPLE, judge="strict", candidate="alice"))
     page = beside.page(wanted)
     assert page.rows == (), "what nobody had to look at is no word of a person"
     pending = replace(a_plan("20250301-000000-beta-cccc", suite="beta", judges=("strict",)))

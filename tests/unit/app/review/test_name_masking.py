@@ -69,13 +69,7 @@ def test_characters_around_a_name_keep_their_places() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "nothing of it",
-        "bartholomew wrote it, BARTHOLOMEW did",
-        "wilhelmina jo",
-        "GPT 4o-Mini",
-        "the \u212aelvin sign is a k",
-    ],
+    ["nothing of it", "bartholomew wrote it, BARTHOLOMEW did", "wilhelmina jo", "GPT 4o-Mini", "the \u212aelvin sign is a k"],
 )
 def test_the_quick_look_that_spares_most_texts_misses_none(text: str) -> None:
     mask = mask_of(plan("Wilhelmina Jo", "bartholomew", "kelvin", GPT))
@@ -87,9 +81,7 @@ def test_names_too_short_hide_nothing() -> None:
     assert mask_of(plan("a", "b2", judge="x/y")) is None
 
 
-@pytest.mark.parametrize(
-    "text", ["g-" * 50_000, "gpt " * 25_000, "\u200b" * 100_000, "w\u200b" * 50_000, "claude-" * 15_000]
-)
+@pytest.mark.parametrize("text", ["g-" * 50_000, "gpt " * 25_000, "\u200b" * 100_000, "w\u200b" * 50_000, "claude-" * 15_000])
 def test_a_hostile_text_is_read_in_linear_time(text: str) -> None:
     mask = mask_of(PEOPLE)
 
@@ -103,9 +95,6 @@ def test_a_hostile_text_is_read_in_linear_time(text: str) -> None:
 
 
 def test_a_candidate_called_candidate_leaves_the_labels_readable() -> None:
-    assert (
-        masked("Candidate C beats candidate D.", mask_of(plan("Candidate", "Answer")))
-        == "Candidate C beats candidate D."
-    )
+    assert masked("Candidate C beats candidate D.", mask_of(plan("Candidate", "Answer"))) == "Candidate C beats candidate D."
     mask = mask_of(plan("Candidate A", "Candidate B"))
     assert masked("Candidate A wrote it, says candidate C.", mask) == f"{HIDDEN_NAME} wrote it, says candidate C."

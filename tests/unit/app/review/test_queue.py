@@ -64,9 +64,7 @@ def queue_of(keys: list[int], clock: FakeClock | None = None) -> tuple[ReviewQue
 
 
 def over(
-    waiting: Waiting,
-    clock: FakeClock | None = None,
-    seed_of: Callable[[Selection], int | None] = lambda selection: None,
+    waiting: Waiting, clock: FakeClock | None = None, seed_of: Callable[[Selection], int | None] = lambda selection: None
 ) -> ReviewQueue:
     return ReviewQueue(cast("Any", waiting), cast("Any", waiting), clock or FakeClock(), seed_of)
 

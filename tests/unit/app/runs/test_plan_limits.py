@@ -38,9 +38,7 @@ def look(workspace: Workspace, path: Path, *, trials: int | None = None, candida
 
 
 @pytest.mark.parametrize("trials", [MOST_TRIALS + 1, 99_999_999_999, 10**30])
-def test_a_number_of_trials_that_no_task_can_have_is_refused_at_once(
-    workspace: Workspace, tmp_path: Path, trials: int
-) -> None:
+def test_a_number_of_trials_that_no_task_can_have_is_refused_at_once(workspace: Workspace, tmp_path: Path, trials: int) -> None:
     path = write_set(tmp_path)
     began = time.monotonic()
     with pytest.raises(InputError, match=f"--trials: is {trials:,}, and must be at most 10,000") as refused:
@@ -90,9 +88,7 @@ def test_a_model_that_would_be_asked_nothing_is_refused(workspace: Workspace, tm
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text(SUITE, "utf-8")
     look(workspace, mixed)
-    with pytest.raises(
-        InputError, match="'openai/x' cannot be called, because 2 of 3 tasks here lack a prompt"
-    ) as found:
+    with pytest.raises(InputError, match="'openai/x' cannot be called, because 2 of 3 tasks here lack a prompt") as found:
         look(workspace, mixed, candidates=("ann", "openai/x"))
     assert "give every task a `prompt` or a snippet" in found.value.remedy
 

@@ -159,9 +159,7 @@ def test_gemini_without_text_at_the_limit_is_the_candidates(tmp_path: Path) -> N
         (13, ("http_500", Fault.PROVIDER)),  # INTERNAL
     ],
 )
-def test_a_gemini_error_is_its_requests_or_its_providers(
-    tmp_path: Path, code: int, expected: tuple[str, Fault]
-) -> None:
+def test_a_gemini_error_is_its_requests_or_its_providers(tmp_path: Path, code: int, expected: tuple[str, Fault]) -> None:
     assert fault(tmp_path, {"key": "1", "error": {"code": code, "message": "No."}}) == expected
 
 
@@ -191,17 +189,10 @@ def test_gemini_input_files_give_prompts_by_key(tmp_path: Path) -> None:
 
 
 def test_a_gemini_batch_without_a_file_is_read_from_its_object(tmp_path: Path) -> None:
-    answers = [
-        {"metadata": {"key": "first"}, "response": gemini_body("one")},
-        {"error": {"code": 13, "message": "Oh."}},
-    ]
+    answers = [{"metadata": {"key": "first"}, "response": gemini_body("one")}, {"error": {"code": 13, "message": "Oh."}}]
     batch = {
         "name": "batches/b",
-        "metadata": {
-            "state": "BATCH_STATE_SUCCEEDED",
-            "createTime": "2026-03-01T10:00:00Z",
-            "endTime": "2026-03-01T10:01:00Z",
-        },
+        "metadata": {"state": "BATCH_STATE_SUCCEEDED", "createTime": "2026-03-01T10:00:00Z", "endTime": "2026-03-01T10:01:00Z"},
         "done": True,
         "response": {"inlinedResponses": {"inlinedResponses": answers}},
     }
@@ -272,14 +263,8 @@ def test_rows_of_bigquery_hold_request_and_response_as_text(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("batch", "status"),
     [
-        (
-            {"object": "batch", "id": "b", "status": "SUCCESS", "created_at": 1772359200, "completed_at": 1772359260},
-            True,
-        ),
-        (
-            {"object": "batch", "id": "b", "status": "CANCELLED", "created_at": 1772359200, "completed_at": 1772359260},
-            False,
-        ),
+        ({"object": "batch", "id": "b", "status": "SUCCESS", "created_at": 1772359200, "completed_at": 1772359260}, True),
+        ({"object": "batch", "id": "b", "status": "CANCELLED", "created_at": 1772359200, "completed_at": 1772359260}, False),
         (
             {
                 "type": "message_batch",
@@ -304,9 +289,7 @@ def test_rows_of_bigquery_hold_request_and_response_as_text(tmp_path: Path) -> N
         ),
     ],
 )
-def test_batch_objects_of_every_provider_give_times_and_status(
-    tmp_path: Path, batch: dict[str, Any], status: bool
-) -> None:
+def test_batch_objects_of_every_provider_give_times_and_status(tmp_path: Path, batch: dict[str, Any], status: bool) -> None:
     put(tmp_path / "batch_object.json", batch)
     put_lines(tmp_path / "batch_output.jsonl", [anthropic_line("1", {"type": "text", "text": "Hi."})])
     read = read_files(tmp_path)
@@ -343,10 +326,7 @@ def test_an_anthropic_refusal_is_a_refusal(tmp_path: Path) -> None:
         (
             {
                 "type": "errored",
-                "error": {
-                    "type": "error",
-                    "error": {"type": "invalid_request_error", "message": "max_tokens: missing"},
-                },
+                "error": {"type": "error", "error": {"type": "invalid_request_error", "message": "max_tokens: missing"}},
             },
             ("invalid_request_error", Fault.HARNESS),
         ),
@@ -400,15 +380,10 @@ def test_an_incomplete_response_keeps_its_text_as_cut_off(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("reason", "expected"),
-    [("max_output_tokens", ("empty", Fault.CANDIDATE)), ("content_filter", ("refused", Fault.REFUSAL))],
+    ("reason", "expected"), [("max_output_tokens", ("empty", Fault.CANDIDATE)), ("content_filter", ("refused", Fault.REFUSAL))]
 )
-def test_an_incomplete_response_without_text_is_a_failure(
-    tmp_path: Path, reason: str, expected: tuple[str, Fault]
-) -> None:
-    line = responses_line(
-        "1", {"type": "reasoning", "summary": []}, status="incomplete", incomplete_details={"reason": reason}
-    )
+def test_an_incomplete_response_without_text_is_a_failure(tmp_path: Path, reason: str, expected: tuple[str, Fault]) -> None:
+    line = responses_line("1", {"type": "reasoning", "summary": []}, status="incomplete", incomplete_details={"reason": reason})
     assert fault(tmp_path, line) == expected
 
 
@@ -467,12 +442,7 @@ CONVERSE = {
     [
         ({"inputText": "Roses are red, violets are"}, TITAN, "blue\n", "stop"),
         ({"prompt": "Roses are red, violets are"}, LLAMA, "blue", "length"),
-        (
-            {"messages": [{"role": "user", "content": [{"text": "Roses are red, violets are"}]}]},
-            CONVERSE,
-            "blue",
-            "stop",
-        ),
+        ({"messages": [{"role": "user", "content": [{"text": "Roses are red, violets are"}]}]}, CONVERSE, "blue", "stop"),
     ],
 )
 def test_bedrock_lines_hold_prompt_answer_and_tokens(

@@ -74,13 +74,7 @@ def test_two_experiments_in_a_file_are_two_candidates(tmp_path: Path) -> None:
 
 
 def test_results_of_the_sdk_are_read_with_their_names(tmp_path: Path) -> None:
-    result = {
-        "input": "Why?",
-        "output": "Because.",
-        "expected": "Because.",
-        "scores": {"Levenshtein": 1.0},
-        "error": None,
-    }
+    result = {"input": "Why?", "output": "Because.", "expected": "Because.", "scores": {"Levenshtein": 1.0}, "error": None}
     summary = {"projectName": "reasons", "experimentName": "gpt-4o-7f", "scores": {}, "metrics": {}}
     records = read_files(put(tmp_path / "out.json", {"summary": summary, "results": [{**result, "metadata": {}}]}))
     assert (records.runs[0].suite, records.runs[0].candidates[0].name) == ("reasons", "gpt-4o-7f")

@@ -19,10 +19,7 @@ def test_run_gives_tasks_answers_and_grades(tmp_path: Path) -> None:
     assert (task.id, task.expected) == ("id1", ("leg",))
     assert task.prompt[0].content == "Question: Where is bone 1?\nAnswer:"
     assert (response.content, response.input_tokens, response.output_tokens, response.latency_s) == (" B", 40, 2, 0.5)
-    assert records.scores("HELM", "exact_match") == {
-        ("id1", "openai/gpt-4", 1): 1.0,
-        ("id1 dialect", "openai/gpt-4", 1): 0.0,
-    }
+    assert records.scores("HELM", "exact_match") == {("id1", "openai/gpt-4", 1): 1.0, ("id1 dialect", "openai/gpt-4", 1): 0.0}
 
 
 def test_failed_request_is_a_failure_without_a_grade(tmp_path: Path) -> None:

@@ -82,9 +82,7 @@ def test_judge_made_with_arguments_is_named_by_its_model(tmp_path: Path) -> None
 
 def test_a_score_that_keeps_the_messages_of_its_grading_waits(tmp_path: Path) -> None:
     sample = files.inspect_sample(1, 1, "C")
-    sample["scores"] = {
-        "careful": {"value": "C", "metadata": {"grading": [{"role": "assistant", "content": "GRADE: C"}]}}
-    }
+    sample["scores"] = {"careful": {"value": "C", "metadata": {"grading": [{"role": "assistant", "content": "GRADE: C"}]}}}
     (assessment,) = read_log(tmp_path, sample).assessments
     assert assessment.by is GradedBy.MODEL
 
@@ -102,9 +100,7 @@ def test_a_response_keeps_its_tokens_cost_and_seconds(tmp_path: Path) -> None:
 
 def test_grading_model_is_identified_from_the_log(tmp_path: Path) -> None:
     sample = files.inspect_sample(1, 1, "C")
-    sample["scores"] = {
-        "careful": {"value": "C", "explanation": "GRADE: C", "metadata": {"grading": [{"role": "user"}]}}
-    }
+    sample["scores"] = {"careful": {"value": "C", "explanation": "GRADE: C", "metadata": {"grading": [{"role": "user"}]}}}
     log = files.inspect_log(sample)
     log["eval"]["scorers"] = [{"name": "careful", "options": {"model": "openai/gpt-4o"}}]
     read = read_files(files.put(tmp_path / "log.json", log))
@@ -114,18 +110,13 @@ def test_grading_model_is_identified_from_the_log(tmp_path: Path) -> None:
 
 def test_a_score_a_person_edited_is_that_persons(tmp_path: Path) -> None:
     sample = files.inspect_sample(1, 1, "C")
-    sample["scores"]["match"]["history"] = [
-        {"value": "I"},
-        {"value": "C", "provenance": {"author": "Mia", "reason": "typo"}},
-    ]
+    sample["scores"]["match"]["history"] = [{"value": "I"}, {"value": "C", "provenance": {"author": "Mia", "reason": "typo"}}]
     one = read_log(tmp_path, sample).assessments[0]
     assert (one.judge, one.by) == ("Mia", GradedBy.PERSON)
 
 
 def test_a_sample_that_broke_is_a_failure_of_the_harness(tmp_path: Path) -> None:
-    sample = files.inspect_sample(
-        1, 1, "C", scores=None, error={"message": "boom", "traceback": "…", "traceback_ansi": "…"}
-    )
+    sample = files.inspect_sample(1, 1, "C", scores=None, error={"message": "boom", "traceback": "…", "traceback_ansi": "…"})
     read = read_log(tmp_path, sample, status="error")
     failure = read.responses[0].failure
     assert failure is not None
@@ -220,9 +211,7 @@ def test_a_newer_format_is_read_and_said_to_be_newer(tmp_path: Path) -> None:
         ("samples/../../../etc/passwd.json", b'{"epoch": 1}', "has no `id`"),
     ],
 )
-def test_a_damaged_member_is_named_and_the_others_are_read(
-    tmp_path: Path, member: str, content: bytes, why: str
-) -> None:
+def test_a_damaged_member_is_named_and_the_others_are_read(tmp_path: Path, member: str, content: bytes, why: str) -> None:
     path = files.inspect_archive(tmp_path / "log.eval", files.inspect_log(files.inspect_sample(1, 1, "C")))
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(member, content)
@@ -274,9 +263,7 @@ def scorer_events(scorer: str, model: str | None) -> list[dict[str, Any]]:
 
 def test_a_scorer_with_a_model_call_in_its_span_waits_with_the_reply(tmp_path: Path) -> None:
     scores = {"quality": {"value": "C"}}
-    read = read_log(
-        tmp_path, files.inspect_sample(1, 1, "C", scores=scores, events=scorer_events("quality", "acme/judge"))
-    )
+    read = read_log(tmp_path, files.inspect_sample(1, 1, "C", scores=scores, events=scorer_events("quality", "acme/judge")))
     (assessment,) = read.assessments
     assert (assessment.by, assessment.reply) == (GradedBy.MODEL, "GRADE: C")
     assert (assessment.input_tokens, assessment.output_tokens) == (40, 9)

@@ -92,9 +92,7 @@ def test_scale_may_stand_in_the_row(tmp_path: Path) -> None:
 
 
 def test_tokens_cost_and_errors_belong_to_the_response(tmp_path: Path) -> None:
-    path = table(
-        tmp_path, "id,who,out,in,cached,tok,usd,s,err\nq1,a,yes,10,5,7,0.25,1.5,\nq2,a,,10,,0,free,2,timed out\n"
-    )
+    path = table(tmp_path, "id,who,out,in,cached,tok,usd,s,err\nq1,a,yes,10,5,7,0.25,1.5,\nq2,a,,10,,0,free,2,timed out\n")
     records = read(
         path, answer="out", error="err", input_tokens={"sum": ["in", "cached"]}, output_tokens="tok", cost_usd="usd",
         latency_s="s",
@@ -178,9 +176,7 @@ def test_sum_with_an_unreadable_row_is_left_out(tmp_path: Path) -> None:
 def test_mapping_that_fits_nothing_opens_no_run(tmp_path: Path) -> None:
     records = read(table(tmp_path, "id,who,score\nq1,a,1\nq2,a,0\n"), score="scroe")
     assert (records.runs, records.tasks, len(records.skipped)) == ([], [], 2)
-    assert (
-        "`score` names 'scroe', which none of the first 200 rows has. Columns: id, who, score." in records.notes[0].what
-    )
+    assert "`score` names 'scroe', which none of the first 200 rows has. Columns: id, who, score." in records.notes[0].what
 
 
 def test_scores_mostly_outside_their_scale_are_all_refused(tmp_path: Path) -> None:
@@ -195,9 +191,7 @@ def test_scores_mostly_outside_their_scale_are_all_refused(tmp_path: Path) -> No
 
 def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) -> None:
     path = table(tmp_path, "id,who,score\nq1,a,1\nq2,a,\nq3,a,None\n")
-    assert [skipped.where.rpartition(":")[2] for skipped in read(path, score="score", missing=["None"]).skipped] == [
-        "3"
-    ]
+    assert [skipped.where.rpartition(":")[2] for skipped in read(path, score="score", missing=["None"]).skipped] == ["3"]
     records = read(path, score="score", missing=["None", ""])
     assert (len(records.tasks), len(records.assessments), records.skipped) == (3, 1, [])
 

@@ -85,13 +85,7 @@ def test_details_without_a_verdict_are_named(tmp_path: Path) -> None:
 
 def test_verdict_in_a_list_of_one_is_read(tmp_path: Path) -> None:
     details = {
-        str(index): {
-            "prompt": "",
-            "origin_prediction": "It is 1.",
-            "predictions": "1",
-            "references": "1",
-            "correct": [True],
-        }
+        str(index): {"prompt": "", "origin_prediction": "It is 1.", "predictions": "1", "references": "1", "correct": [True]}
         for index in range(2)
     }
     assert list(read_files(opencompass(tmp_path, details)).scores("OpenCompass").values()) == [1.0, 1.0]

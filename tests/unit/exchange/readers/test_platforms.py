@@ -91,9 +91,9 @@ def test_mlflow_means_the_same_in_every_form(tmp_path: Path) -> None:
     expected = read_files(files.mlflow(tmp_path / "records"))
     for path in paths:
         read = read_files(path)
-        assert [(one.task, one.content) for one in read.responses] == [
-            (one.task, one.content) for one in expected.responses
-        ], path.name
+        assert [(one.task, one.content) for one in read.responses] == [(one.task, one.content) for one in expected.responses], (
+            path.name
+        )
         assert graders(read) == graders(expected)
         assert scores(read, "safety") == [1.0, 1.0]
 
@@ -138,9 +138,7 @@ def test_mlflow_columns_without_assessments_wait(tmp_path: Path) -> None:
 
 
 def test_an_mlflow_trace_that_broke_is_a_failure(tmp_path: Path) -> None:
-    broken = files.mlflow_row(
-        "Capital?", "Paris", files.mlflow_assessment("exact", False, "CODE", "exact"), state="ERROR"
-    )
+    broken = files.mlflow_row("Capital?", "Paris", files.mlflow_assessment("exact", False, "CODE", "exact"), state="ERROR")
     read = read_files(put(tmp_path / "eval.json", [broken]))
     assert read.responses[0].failure is not None
     assert read.responses[0].failure.fault is Fault.HARNESS
@@ -208,10 +206,7 @@ def test_deepeval_metrics_of_a_model_wait_with_their_reason(tmp_path: Path) -> N
     read = read_files(files.deepeval(tmp_path))
     assert read.counts == (1, 2, 2, 4)
     assert read.runs[0].candidates[0].name == "tiny"
-    assert graders(read) == {
-        "Exact Match": ("deepeval", GradedBy.RULE),
-        "Correctness [GEval]": ("judge", GradedBy.MODEL),
-    }
+    assert graders(read) == {"Exact Match": ("deepeval", GradedBy.RULE), "Correctness [GEval]": ("judge", GradedBy.MODEL)}
     assert (scores(read, "Exact Match"), scores(read, "Correctness [GEval]")) == ([0.0, 1.0], [0.9, 0.9])
     assert (read.responses[0].latency_s, read.responses[0].cost_usd) == (1.5, 0.01)
     assert read.tasks[0].expected == ("2",)
@@ -474,10 +469,7 @@ def test_langfuse_experiment_items_hold_answers_and_new_scores_subjects(tmp_path
 
 
 def test_langfuse_traces_alone_give_the_scores_in_their_columns(tmp_path: Path) -> None:
-    rows = [
-        files.langfuse_trace("t1", "2 + 2?", exact=[1], mood=["calm"]),
-        files.langfuse_trace("t2", "2 + 3?", exact=None),
-    ]
+    rows = [files.langfuse_trace("t1", "2 + 2?", exact=[1], mood=["calm"]), files.langfuse_trace("t2", "2 + 3?", exact=None)]
     for path in (put(tmp_path / "a" / "traces.json", rows), files.put_table(tmp_path / "b" / "traces.csv", rows)):
         read = read_files(path)
         assert read.counts == (1, 2, 2, 2)
@@ -486,10 +478,7 @@ def test_langfuse_traces_alone_give_the_scores_in_their_columns(tmp_path: Path) 
 
 
 def test_langfuse_scores_of_one_name_are_judgings_of_their_own(tmp_path: Path) -> None:
-    rows = [
-        files.langfuse_score("t1", "exact", "EVAL", value, id=f"s{value}", observationId=f"o{value}")
-        for value in (0, 1)
-    ]
+    rows = [files.langfuse_score("t1", "exact", "EVAL", value, id=f"s{value}", observationId=f"o{value}") for value in (0, 1)]
     read = read_files(put(tmp_path / "scores.json", rows))
     assert scores(read, "exact") == [0.0, 1.0]
     assert [len(one.grades) for one in read.assessments] == [1, 1]

@@ -42,9 +42,7 @@ def test_jobs_of_unnamed_agents_stay_different_candidates(tmp_path: Path) -> Non
 
 def test_one_agent_with_an_unnamed_model_is_named_with_its_folder(tmp_path: Path) -> None:
     for folder in ("sonnet", "opus"):
-        files.put(
-            tmp_path / folder / "results.json", files.terminal_bench_job(files.terminal_bench_trial("t", 1, True))
-        )
+        files.put(tmp_path / folder / "results.json", files.terminal_bench_job(files.terminal_bench_trial("t", 1, True)))
         files.put(tmp_path / folder / "run_metadata.json", files.terminal_bench_set_up(model=None))
     read = read_files(tmp_path)
     assert [run.candidates[0].name for run in read.runs] == ["terminus (opus)", "terminus (sonnet)"]

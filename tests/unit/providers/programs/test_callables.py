@@ -87,8 +87,7 @@ def test_a_coroutine_function_that_cannot_be_sent_runs_on_the_loop(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("do", "kind"),
-    [(lambda _: 1 / 0, "exception"), (lambda _: None, "no_answer"), (lambda _: time.sleep(2), "timeout")],
+    ("do", "kind"), [(lambda _: 1 / 0, "exception"), (lambda _: None, "no_answer"), (lambda _: time.sleep(2), "timeout")]
 )
 def test_failures_in_this_process_have_the_same_names(tmp_path: Path, do: Callable[[str], Any], kind: str) -> None:
     with pytest.raises(CallFailed) as raised:

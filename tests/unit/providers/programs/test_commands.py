@@ -135,12 +135,7 @@ def test_a_flood_of_output_ends_the_command(tmp_path: Path, monkeypatch: pytest.
         (Command(words=("echo", "{{prompt}}")), "a\0b", "bad_input", "An argument would hold a NUL character"),
         (Command(words=("echo", "{{prompt}}")), "x" * 3_000_000, "cannot_start", "The prompt is too long"),
         (Command(words=("cat",), response="$.a"), "no json", "bad_answer", "Its output is not JSON"),
-        (
-            Command(words=("cat",), response="$.a.b"),
-            '{"a": {"c": 1}}',
-            "bad_answer",
-            "Its JSON has no $.a.b: $.a is an",
-        ),
+        (Command(words=("cat",), response="$.a.b"), '{"a": {"c": 1}}', "bad_answer", "Its JSON has no $.a.b: $.a is an"),
         (Command(words=("cat",), response="$.a"), '{"a": [1]}', "bad_answer", "$.a of its JSON is a list"),
     ],
 )

@@ -19,8 +19,6 @@ def test_rows_of_a_dropped_import_are_referred_to_by_index() -> None:
         unindexed += [
             str(reference.parent)
             for reference in table.foreign_keys
-            if reference.column.table.name in SWEPT
-            and table.name not in FEW_ROWS
-            and reference.parent.name not in leading
+            if reference.column.table.name in SWEPT and table.name not in FEW_ROWS and reference.parent.name not in leading
         ]
     assert unindexed == []

@@ -30,9 +30,7 @@ def draw_calibration(canvas: Canvas, chart: Chart) -> None:
         radius = min(4.5 + 2.2 * (float(row["n"] or 1) - 1) ** 0.5, 13)
         place = (x(float(row["deserved"] or 0.0)), y(float(row["given"] or 0.0)))
         ink = canvas.colours[colour]
-        canvas.mark(
-            shape, *place, radius, str(row[SPOKEN]), fill=ink, fill_opacity="0.8", stroke=canvas.colours["ground"]
-        )
+        canvas.mark(shape, *place, radius, str(row[SPOKEN]), fill=ink, fill_opacity="0.8", stroke=canvas.colours["ground"])
     at, height = left, top + side + 58
     for words, (colour, shape) in _LOOKS.items():
         canvas.mark(shape, at + 6, height - 4, 5, "", fill=canvas.colours[colour])

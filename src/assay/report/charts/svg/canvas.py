@@ -77,14 +77,7 @@ class Canvas:
         )
 
     def line(
-        self,
-        x1: float,
-        y1: float,
-        x2: float,
-        y2: float,
-        colour: str = "grid",
-        width: float = 1,
-        dash: str | None = None,
+        self, x1: float, y1: float, x2: float, y2: float, colour: str = "grid", width: float = 1, dash: str | None = None
     ) -> None:
         """Draw a straight line."""
         self.add(
@@ -112,15 +105,11 @@ class Canvas:
             fill=self.colours[colour],
         )
 
-    def dot(
-        self, x: float, y: float, spoken: str, href: str | None = None, colour: str = "accent", r: float = 5
-    ) -> None:
+    def dot(self, x: float, y: float, spoken: str, href: str | None = None, colour: str = "accent", r: float = 5) -> None:
         """Draw a filled circle."""
         self.add("circle", spoken, href, cx=x, cy=y, r=r, fill=self.colours[colour])
 
-    def mark(
-        self, shape: str, x: float, y: float, r: float, spoken: str, href: str | None = None, **paint: str
-    ) -> None:
+    def mark(self, shape: str, x: float, y: float, r: float, spoken: str, href: str | None = None, **paint: str) -> None:
         """Draw a circle, diamond, square or triangle of the same area."""
         if shape == "circle":
             self.add("circle", spoken, href, cx=x, cy=y, r=r, **paint)
@@ -141,9 +130,7 @@ class Canvas:
 class AxisScale:
     """Maps values to pixels, with round ticks that enclose all values."""
 
-    def __init__(
-        self, values: Sequence[float], start: float, end: float, *, most: int, within: tuple[float, float]
-    ) -> None:
+    def __init__(self, values: Sequence[float], start: float, end: float, *, most: int, within: tuple[float, float]) -> None:
         """Choose at most about `most` ticks; the scale never extends beyond `within`."""
         self.ticks = nice_ticks(min(values), max(values), most, within)
         self._low, self._high = self.ticks[0], self.ticks[-1]
@@ -173,9 +160,7 @@ def nice_ticks(low: float, high: float, most: int, within: tuple[float, float]) 
     return [place * step for place in range(first, last + 1)]
 
 
-def horizontal_axis(
-    canvas: Canvas, scale: AxisScale, top: float, bottom: float, title: str, *, signed: bool = False
-) -> float:
+def horizontal_axis(canvas: Canvas, scale: AxisScale, top: float, bottom: float, title: str, *, signed: bool = False) -> float:
     """Draw vertical grid lines with labels and the title below; return the y position below them."""
     for tick in scale.ticks:
         canvas.line(scale(tick), top, scale(tick), bottom)

@@ -53,7 +53,9 @@ def _drawn(cell: IntervalCell, scale: AxisScale, grid: str) -> str:
     marks = ""
     if cell.low is not None and cell.high is not None:
         start, end = scale(cell.low), scale(cell.high)
-        marks += f'<rect x="{start:.1f}%" y="{_MIDDLE - 4}" width="{max(end - start, 0.5):.1f}%" height="8" rx="4" class="range"/>'
+        marks += (
+            f'<rect x="{start:.1f}%" y="{_MIDDLE - 4}" width="{max(end - start, 0.5):.1f}%" height="8" rx="4" class="range"/>'
+        )
     if cell.mean is not None:
         marks += f'<circle cx="{scale(cell.mean):.1f}%" cy="{_MIDDLE}" r="5" class="dot"/>'
     return f'<svg class="interval" height="{_HEIGHT}" role="img"><title>{safe(cell.spoken)}</title>{grid}{marks}</svg>'

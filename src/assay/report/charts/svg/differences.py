@@ -39,9 +39,7 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
     for place, (row, name, label) in enumerate(zip(rows, names, labels, strict=True)):
         middle = 4 + height * place + (33 if narrow else 15)
         baseline = middle - 15 if narrow else middle + 4
-        canvas.text(
-            2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow
-        )
+        canvas.text(2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow)
         canvas.text(canvas.width - 2, baseline, label, colour="soft", anchor="end", clear=narrow)
         spoken = str(row[SPOKEN])
         if row["low"] is not None and row["high"] is not None:

@@ -31,9 +31,7 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     label_width = max(map(width_of, labels.values())) + 8
     name_width = min(BOLD * max(map(width_of, order)) + 8, 0.3 * canvas.width)
     start, end = (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
-    scale = AxisScale(
-        [float(row["score"] or 0.0) for row in chart.rows], start, end, most=5 if narrow else 7, within=(0, 100)
-    )
+    scale = AxisScale([float(row["score"] or 0.0) for row in chart.rows], start, end, most=5 if narrow else 7, within=(0, 100))
     height = 58 if narrow else 40
     bottom = 4.0 + height * len(order)
     canvas.height = horizontal_axis(canvas, scale, 4, bottom, "score of a trial, points out of 100")
@@ -41,9 +39,7 @@ def draw_scores(canvas: Canvas, chart: Chart) -> None:
     for place, (name, rows) in enumerate(rows_of.items()):
         low = 4.0 + height * (place + 1) - 6
         baseline = low - 38 if narrow else low - 10
-        canvas.text(
-            2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow
-        )
+        canvas.text(2, baseline, name, most=canvas.width - label_width - 10 if narrow else name_width, bold=True, clear=narrow)
         canvas.text(canvas.width - 2, baseline, labels[name], colour="soft", anchor="end", clear=narrow)
         _strip(canvas, scale, rows, low, f"{name}: {labels[name]}", dots=dots)
 

@@ -51,8 +51,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
         canvas.text(left - 12, scale(tick) + 4, scale.words(tick), colour="soft", size=SMALL, anchor="end")
     room = right - left - 40
     across = {
-        run: left + 20 + (room / 2 if len(starts) == 1 else room * place / (len(starts) - 1))
-        for run, place in place_of.items()
+        run: left + 20 + (room / 2 if len(starts) == 1 else room * place / (len(starts) - 1)) for run, place in place_of.items()
     }
     _run_labels(canvas, starts, across, bottom)
     # Ranges of candidates in the same run are drawn side by side, because bars at the same x would hide each other.
@@ -75,9 +74,7 @@ def draw_trend(canvas: Canvas, chart: Chart) -> None:
                     stroke_opacity=0.3,
                 )
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        canvas.add(
-            "polyline", points=points, fill="none", stroke=canvas.colours[colour], stroke_width=2, stroke_dasharray=dash
-        )
+        canvas.add("polyline", points=points, fill="none", stroke=canvas.colours[colour], stroke_width=2, stroke_dasharray=dash)
         for row, (x, y) in zip(by_candidate[name], places, strict=True):
             href = str(row[HREF]) if HREF in row else None
             canvas.mark(shape, x, y, 4.5, _spoken(row), href, fill=canvas.colours[colour])

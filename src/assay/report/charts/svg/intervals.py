@@ -14,9 +14,7 @@ _POINTS: Final = (0.0, 100.0)
 
 def draw_forest(canvas: Canvas, chart: Chart) -> None:
     """Draw scores or strengths with their ranges."""
-    values = [
-        float(value) for row in chart.rows for name in ("low", "mean", "high") if (value := row[name]) is not None
-    ]
+    values = [float(value) for row in chart.rows for name in ("low", "mean", "high") if (value := row[name]) is not None]
     title = str(chart.settings.get("axis", "score, points out of 100"))
     _draw_rows(canvas, chart.rows, values, "mean", title, within=_POINTS)
 
