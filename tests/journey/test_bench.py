@@ -102,6 +102,8 @@ def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, sc
     [
         (("evaluators:", "evaluatorz:"), "evaluators"),
         (("{name: test, weight: 0.7}", "{name: tests}"), "is not an evaluator"),
+        (("{name: test, weight: 0.7}", "{name: file_structure}"), "needs `required`"),
+        (("{name: test, weight: 0.7}", "{name: dependency_targets, options: {required: [a]}}"), "cannot read"),
         (("weight: 0.7}", "weight: -1}"), "of at least 0"),
         (("{test:", "{7:"), "is not an evaluator"),
         (('commands: {test: "python -m unittest -q"}', "required: [lint]"), "lint, which has no command"),

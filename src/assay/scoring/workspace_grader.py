@@ -10,11 +10,11 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
 
 from assay.domain.assessment import Assessment, weighted_score
 from assay.domain.digest import JsonValue
@@ -24,6 +24,9 @@ from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 
 EVALUATORS: Final = "evaluators"
 """Name of the grader, and of the scoring method of tasks with a scenario."""
+
+DECLARED: Final = frozenset({"dependency_targets", "dependency_proximity", "companion_versions"})
+"""Evaluators that read the file of dependencies that their option `file` names."""
 
 FINDING_COST: Final = 0.2
 LEFTOVER_COST: Final = 0.33
@@ -79,7 +82,13 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
     """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
     if name in FUNCTIONS:
         needed = _NEEDED[name]
-        return "" if not needed or options.get(needed) else f"needs `{needed}`."
+        if needed and not options.get(needed):
+            return f"needs `{needed}`."
+        try:
+            FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
+        except (TypeError, KeyError, ValueError, AttributeError, ZeroDivisionError) as error:
+            return f"has options in a form that it cannot read ({type(error).__name__}: {error}); see the documentation."
+        return ""
     if name in kinds:
         return ""
     return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}."
@@ -114,6 +123,57 @@ def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: 
             wrong.append(f"{name} is {version or 'any version'}, wanted {wanted}")
     total = len(options["required"])
     return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All targets are declared.")
+
+
+def _dependency_proximity(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Mean closeness to the expected versions: the same is 1, the same minor 0.9, the same major 0.7, another 0.3, missing 0."""
+    declared = dependencies_in(report.files)
+    shares, reasons = [], []
+    for name, wanted in options["expected"].items():
+        has, wants = _release(declared.get(name.lower(), "")), _release(str(wanted))
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(has, wants, strict=False)))
+        share = 0.0 if name.lower() not in declared else 1.0 if has == wants else {0: 0.3, 1: 0.7}.get(same, 0.9)
+        shares.append(share)
+        reasons += [f"{name} is {declared.get(name.lower()) or 'missing'}, expected {wanted}"] if share < 1 else []
+    return Finding(sum(shares) / len(shares), "; ".join(reasons) or "All versions are as expected.")
+
+
+def _companion_versions(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Share of the companions of a package whose major version is that of the package."""
+    declared = {name: _release(version)[:1] for name, version in dependencies_in(report.files).items()}
+    apart = []
+    total = 0
+    for main, companions in options["companions"].items():
+        total += len(companions)
+        major = declared.get(main.lower())
+        apart += [f"{each} differs from {main}" for each in companions if not major or declared.get(each.lower()) != major]
+    return Finding((total - len(apart)) / total, "; ".join(apart) or "All companions have the version of their package.")
+
+
+def _package_manager(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """1 if the repository has a lock file of an allowed package manager and of no other, else 0."""
+    present = {name: path for path in report.paths if (name := path.rpartition("/")[2]) in LOCK_FILES}
+    allowed = {name for name, manager in LOCK_FILES.items() if manager in options["allowed"]}
+    wrong = sorted(present.keys() - allowed)
+    if wrong or not present:
+        return Finding(0.0, f"It has {', '.join(wrong) or 'no lock file'}, allowed are {', '.join(sorted(allowed))}.")
+    return Finding(1.0, f"It has {', '.join(sorted(present))}.")
+
+
+LOCK_FILES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "package-lock.json": "npm",
+        "pnpm-lock.yaml": "pnpm",
+        "yarn.lock": "yarn",
+        "bun.lock": "bun",
+        "uv.lock": "uv",
+        "poetry.lock": "poetry",
+        "Pipfile.lock": "pipenv",
+        "Cargo.lock": "cargo",
+        "go.sum": "go",
+    }
+)
+"""Lock files by name, with their package managers."""
 
 
 def _file_structure(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
@@ -169,6 +229,9 @@ def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: Wor
 FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceReport], Finding]]] = MappingProxyType(
     {
         "dependency_targets": _dependency_targets,
+        "dependency_proximity": _dependency_proximity,
+        "companion_versions": _companion_versions,
+        "package_manager": _package_manager,
         "file_structure": _file_structure,
         "config_accuracy": _config_accuracy,
         "namespace_migration": _namespace_migration,
@@ -179,6 +242,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceRe
 
 _NEEDED: Final = {
     "dependency_targets": "required",
+    "dependency_proximity": "expected",
+    "companion_versions": "companions",
+    "package_manager": "allowed",
     "file_structure": "required",
     "config_accuracy": "files",
     "namespace_migration": "from",
@@ -227,13 +293,15 @@ def _document(path: str, content: str | None) -> Any:
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
+def _release(version: str) -> tuple[int, ...]:
+    """Return the first version number in a text as three numbers; empty if there is none."""
+    number = _NUMBERS.search(version)
+    return () if number is None else (*map(int, number.group()[:60].split(".")), 0, 0)[:3]
+
+
 def _allows(declared: str, wanted: str) -> bool:
     """True if a declared version (`==2.1.0`, `^18.2.0`) is at least the target, within the same major version."""
-    has, wants = _NUMBERS.search(declared), _NUMBERS.search(wanted)
-    if has is None or wants is None:
+    has, wants = _release(declared), _release(wanted)
+    if not has or not wants:
         return declared.strip() == wanted.strip()
-    try:
-        version, target = Version(has.group()), Version(wants.group())
-    except InvalidVersion:
-        return False
-    return version.major == target.major and version >= target
+    return has[0] == wants[0] and has >= wants

@@ -15,7 +15,7 @@ from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.scenarios import THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
 from assay.domain.suite import Message, Scoring, SuiteCopy, Task
-from assay.scoring.workspace_grader import EVALUATORS, FUNCTIONS, evaluator_problem
+from assay.scoring.workspace_grader import DECLARED, EVALUATORS, FUNCTIONS, evaluator_problem
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
@@ -257,7 +257,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         options: Any = spec.options
         search += options.get("from", ()) if spec.name == "namespace_migration" else ()
         keep += options.get("files", ()) if spec.name == "config_accuracy" else ()
-        keep += [options.get("file", "requirements.txt")] if spec.name == "dependency_targets" else ()
+        keep += [options.get("file", "requirements.txt")] if spec.name in DECLARED else ()
     return Scenario(
         folder=str(folder.relative_to(base)) if folder.is_relative_to(base) else str(folder),
         fixture=fixture,

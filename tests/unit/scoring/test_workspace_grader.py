@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -79,6 +80,26 @@ def test_command_that_was_stopped_or_did_not_run_scores_zero() -> None:
 def test_dependency_targets_are_read_from_each_kind_of_file(path: str, content: str | None, score: float) -> None:
     wanted = {"required": [{"name": "flask", "to": "3.0"}, {"name": "requests", "to": "2.31"}]}
     assert scored("dependency_targets", WorkspaceReport(files={path: content}), wanted)[0] == score
+
+
+def test_versions_are_compared_by_closeness_and_by_companions() -> None:
+    files = {
+        "package.json": json.dumps({"dependencies": {"react": "^18.2.0", "react-dom": "17.0.1", "vite": "5.1.3", "zod": "3"}})
+    }
+    report = WorkspaceReport(files=files)
+    expected = {"react": "18.2.0", "vite": "5.1.9", "zod": "3.9.0", "react-dom": "18.0.0", "absent": "1.0.0"}
+    score, reason = scored("dependency_proximity", report, {"expected": expected})
+    assert score == pytest.approx((1 + 0.9 + 0.7 + 0.3 + 0) / 5)
+    assert "absent is missing" in reason
+    assert scored("companion_versions", report, {"companions": {"react": ["react-dom", "react"]}})[0] == 0.5
+    assert scored("companion_versions", report, {"companions": {"gone": ["react"]}})[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("paths", "score"), [(("pnpm-lock.yaml",), 1), (("a/yarn.lock", "pnpm-lock.yaml"), 0), (("package.json",), 0)]
+)
+def test_only_lock_files_of_allowed_managers_pass(paths: tuple[str, ...], score: int) -> None:
+    assert scored("package_manager", WorkspaceReport(paths=paths), {"allowed": ["pnpm"]})[0] == score
 
 
 def test_files_configuration_and_old_names_are_checked() -> None:
