@@ -83,6 +83,24 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
     assert [each["candidate"] for each in ranked["candidates"]] == ["solves", "echo", "cheats"]
 
 
+HEURISTICS = """
+heuristic_checks:
+  weight: 4
+  commands: [test -f slug.py, {command: "false", weight: 0.5}]
+  patterns: [{files: "**/*.py", pattern: "/^def slug/m"}, {pattern: "no_such_name", weight: 1.5}]
+"""
+
+
+def test_heuristic_checks_read_and_run_in_the_workspace(assay: Command, scenario: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    (scenario / "scenario.yaml").write_text(SCENARIO + HEURISTICS, "utf-8")
+    (outcome,) = bench(assay, "--tier", "L0")["agent_trials"]
+    assert outcome["evaluators"] == {"test": 0, "integrity_guard": 1, "heuristic_checks": pytest.approx(0.5)}
+    assert outcome["score"] == pytest.approx((0.3 + 4 * 0.5) / 5)
+    assert "heuristic_checks" in assay("show", "t1").out, "the output of its commands can be read"
+
+
 def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, scenario: Path) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
@@ -105,6 +123,7 @@ def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, sc
         (("{name: test, weight: 0.7}", "{name: file_structure}"), "needs `required`"),
         (("{name: test, weight: 0.7}", "{name: dependency_targets, options: {required: [a]}}"), "cannot read"),
         (("weight: 0.7}", "weight: -1}"), "of at least 0"),
+        (("timeout_minutes: 1", "heuristic_checks: {patterns: ['(']}"), "not a regular expression"),
         (("{test:", "{7:"), "is not an evaluator"),
         (('commands: {test: "python -m unittest -q"}', "required: [lint]"), "lint, which has no command"),
         (("timeout_minutes: 1", "timeout_minutes: 1\n  x: ["), "scenario.yaml:"),

@@ -8,8 +8,10 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -24,6 +26,8 @@ from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
 from assay.domain.scenarios import CheckOutcome, Scenario, Step, WorkspaceReport
 from assay.domain.tools import ToolCall, ToolResult
 from assay.ports import Sandbox, Shell
+from assay.scoring.regex import search_for
+from assay.scoring.workspace_grader import heuristic_patterns
 
 SHOWN_OUTPUT: Final = 20_000
 LARGEST_STEPS: Final = 400_000
@@ -130,7 +134,7 @@ class Workspaces:
                     # The agent may have weakened the tests, so the validation commands run the original ones.
                     await asyncio.to_thread(restore, scenario.protected_files, control, folder)
                     outcomes = await _validated(sandbox, scenario, folder)
-                return _report(scenario, work, base, now, outcomes, seconds)
+                return await asyncio.to_thread(_report, scenario, work, base, now, outcomes, seconds)
 
             yield OpenWorkspace(shell, scenario, finish)
 
@@ -263,12 +267,20 @@ def _report(
         paths=tuple(sorted(now.sizes)[:MOST_PATHS]),
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
-        matches={text: [path for path, content in now.texts.items() if text in content] for text in scenario.search},
+        matches={text: [path for path, content in now.texts.items() if text in content] for text in scenario.search}
+        | {name: list(_matching(now, *where)) for name, where in heuristic_patterns(scenario).items()},
         outcomes=outcomes,
         steps=steps,
         cut=tuple(name for name, is_cut in cut.items() if is_cut),
         seconds=round(seconds, 3),
     )
+
+
+def _matching(now: Snapshot, paths: str, pattern: str) -> Iterator[str]:
+    """Yield the first path that fits a pattern of paths and whose text has a match; a search that takes too long has none."""
+    holds, paths = search_for(pattern), paths.replace("**/", "*")
+    with suppress(TimeoutError):
+        yield from islice((path for path, text in now.texts.items() if fnmatchcase(path, paths) and holds(text)), 1)
 
 
 def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:

@@ -145,7 +145,7 @@ class WorkspaceReport:
         paths: paths of all files in the workspace after the agent.
         files: contents of the files that evaluators read; None for an absent one.
         base: the contents of the same files before the agent.
-        matches: for each text that the scenario searches, the paths of the files that contain it.
+        matches: for each text that the scenario searches and each heuristic pattern, the paths of the files that contain it.
         outcomes: results of the validation commands, in order.
         steps: the agent's trajectory.
         cut: names of the parts above that were cut to their limits.

@@ -68,7 +68,7 @@ def pattern_of(text: str) -> Pattern:
 def pattern_problem(text: str) -> str | None:
     """Return why a pattern cannot be used, or None; the reason is the end of a sentence that begins with the pattern."""
     try:
-        _search_for(text)
+        search_for(text)
     except BadPattern as problem:
         return str(problem)
     return None
@@ -79,7 +79,7 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
     if not reference.strip():
         return Unscored("no_reference", "There is no pattern to look for.")
     try:
-        match = _search_for(reference.strip())(response)
+        match = search_for(reference.strip())(response)
     except BadPattern as problem:
         return Unscored("bad_pattern", f"The pattern {reference.strip()[:80]!r} {problem}")
     except TimeoutError:
@@ -90,10 +90,10 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
 
 
 @lru_cache(maxsize=256)
-def _search_for(reference: str) -> Callable[[str], bool]:
-    """Compile a predicate that is True if a text contains a match of the pattern.
+def search_for(reference: str) -> Callable[[str], bool]:
+    """Compile a predicate that is True if a text contains a match of the pattern; it raises TimeoutError after half a second.
 
-    The result is cached, because a suite uses a few patterns on many responses.
+    The result is cached, because a suite uses a few patterns on many responses. Raises `BadPattern`.
     """
     pattern = pattern_of(reference)
     linear = _linear(pattern)

@@ -21,12 +21,16 @@ from assay.domain.digest import JsonValue
 from assay.domain.scenarios import CommandKind, EvaluatorSpec, Scenario, WorkspaceReport
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
+from assay.scoring.regex import search_for
 
 EVALUATORS: Final = "evaluators"
 """Name of the grader, and of the scoring method of tasks with a scenario."""
 
 DECLARED: Final = frozenset({"dependency_targets", "dependency_proximity", "companion_versions"})
 """Evaluators that read the file of dependencies that their option `file` names."""
+
+HEURISTIC: Final = "heuristic_checks"
+"""Evaluator with weighted checks of many kinds; also the kind of the commands that it runs."""
 
 FINDING_COST: Final = 0.2
 LEFTOVER_COST: Final = 0.33
@@ -193,9 +197,7 @@ def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: Wor
         document = _document(file, report.files.get(file))
         for path, wanted in keys.items():
             total += 1
-            value = document
-            for step in path.split("."):
-                value = value.get(step) if isinstance(value, dict) else None
+            value = _value_at(document, path)
             if value != wanted:
                 wrong.append(f"{file} {path} is {json.dumps(value)[:80]}, wanted {json.dumps(wanted)[:80]}")
     return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All keys have their values.")
@@ -226,6 +228,61 @@ def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: Wor
     return Finding(max(0.0, 1 - FINDING_COST * len(findings)), "; ".join(findings[:20]) or "No check was weakened.")
 
 
+def heuristics(options: Mapping[str, Any], group: str) -> list[dict[str, Any]]:
+    """Return the heuristic checks of a group as mappings; a check may be written as the text of its first key."""
+    return [{HEURISTICS[group]: item} if isinstance(item, str) else item for item in options.get(group, ())]
+
+
+HEURISTICS: Final = {"commands": "command", "scripts": "command", "files": "path", "patterns": "pattern", "structured": "path"}
+"""Groups of heuristic checks, each with the key that a check must have."""
+
+
+def heuristic_patterns(scenario: Scenario) -> dict[str, tuple[str, str]]:
+    """Return the patterns to search for: the name in the report's matches, with the pattern of the paths and the expression."""
+    specs = (spec for spec in scenario.evaluators if spec.name == HEURISTIC)
+    checks = [check for spec in specs for check in heuristics(spec.options, "patterns")]
+    return {_pattern_name(check): (check.get("files", "*"), check["pattern"]) for check in checks}
+
+
+def _pattern_name(check: Mapping[str, Any]) -> str:
+    return f"/{check['pattern']}/ in {check.get('files', '*')}"
+
+
+def _heuristic_checks(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
+    """Share of the checks that hold, by weight: commands succeed, files exist, patterns match, documents have a key or section."""
+    if unknown := options.keys() - HEURISTICS.keys():
+        raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(HEURISTICS)}")
+    succeeded = {each.command for each in report.outcomes if each.kind == HEURISTIC and each.exit_code == 0}
+    held, total, failed = 0.0, 0.0, []
+    for group, needed in HEURISTICS.items():
+        for check in heuristics(options, group):
+            name = check[needed]
+            match group:
+                case "files":
+                    holds = name in report.paths
+                case "patterns":
+                    search_for(name)
+                    holds = bool(report.matches.get(_pattern_name(check)))
+                case "structured":
+                    holds = _has_part(check["file"], name, report.files.get(check["file"]))
+                case _:
+                    holds = name in succeeded
+            holds = holds is not bool(check.get("absent"))
+            weight = max(0.0, float(check.get("weight", 1)))
+            total += weight
+            held += weight * holds
+            failed += [] if holds else [f"{name} ({group})"]
+    return Finding(held / total, f"Failed: {'; '.join(failed[:20])}" if failed else "All checks hold.")
+
+
+def _has_part(file: str, part: str, content: str | None) -> bool:
+    """True if a JSON or TOML file has the value at `$.a.b`, or a text has a Markdown heading or `[section]` of this name."""
+    if not part.startswith("$."):
+        heading = rf"(?im)^\s*(?:#+\s*{re.escape(part)}\s*#*|\[{re.escape(part)}\])\s*$"
+        return re.search(heading, content or "") is not None
+    return _value_at(_document(file, content), part[2:]) is not None
+
+
 FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceReport], Finding]]] = MappingProxyType(
     {
         "dependency_targets": _dependency_targets,
@@ -236,6 +293,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceRe
         "config_accuracy": _config_accuracy,
         "namespace_migration": _namespace_migration,
         "integrity_guard": _integrity_guard,
+        HEURISTIC: _heuristic_checks,
     }
 )
 """Evaluators of files by name; every other evaluator is a kind of validation command."""
@@ -249,6 +307,7 @@ _NEEDED: Final = {
     "config_accuracy": "files",
     "namespace_migration": "from",
     "integrity_guard": "",
+    HEURISTIC: "",
 }
 KINDS: Final = tuple(kind.value for kind in CommandKind)
 
@@ -288,6 +347,13 @@ def _document(path: str, content: str | None) -> Any:
         return None if content is None else tomllib.loads(content) if path.endswith(".toml") else json.loads(content)
     except (ValueError, RecursionError):
         return None
+
+
+def _value_at(document: Any, path: str) -> Any:
+    """Return the value under a path of keys such as `a.b`; None if there is none."""
+    for step in path.split("."):
+        document = document.get(step) if isinstance(document, dict) else None
+    return document
 
 
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")

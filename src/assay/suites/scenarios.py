@@ -15,7 +15,7 @@ from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.scenarios import THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
 from assay.domain.suite import Message, Scoring, SuiteCopy, Task
-from assay.scoring.workspace_grader import DECLARED, EVALUATORS, FUNCTIONS, evaluator_problem
+from assay.scoring.workspace_grader import DECLARED, EVALUATORS, FUNCTIONS, HEURISTIC, evaluator_problem, heuristics
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
@@ -28,6 +28,7 @@ _TIER: Final = re.compile(r"(L\d+|Lx)(?:-.*)?\.md")
 _KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_FILES: Final = 20_000
 _LONGEST_MINUTES: Final = 24 * 60
+HEURISTIC_SECONDS: Final = 300.0
 _PROTECTED: Final = ("test*", "*/test*", "*_test.*", "*.test.*", "*.spec.*")
 _KIND_WORDS: Final[Mapping[str, CommandKind]] = {
     "install": CommandKind.INSTALL,
@@ -123,6 +124,7 @@ class ScenarioKeys(Keys):
     validation = key(Kind(ValidationKeys.read, ValidationKeys.schema()))
     validation_commands = key(TEXTS, "A short form of `validation: {commands: […]}`.")
     evaluators = key(list_of(made_of(EvaluatorKeys, _evaluator)), "The criteria of the grade, with their weights.")
+    heuristic_checks = key(FREE_MAPPING, "Options of the evaluator `heuristic_checks`, which is added with its `weight`.")
     protected = key(TEXTS, "Patterns of files that the agent must not change; by default, those that hold tests.")
     threshold = key(number(0, 1), f"Weighted score from which a trial is a success; {THRESHOLD:g} by default.")
     tags = key(TEXTS)
@@ -249,6 +251,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
     if not keys.evaluators:
         evaluators = [EvaluatorSpec(name=kind) for kind in dict.fromkeys(check.kind for check in commands)]
         evaluators.append(EvaluatorSpec(name="integrity_guard"))
+    evaluators += _named_apart(HEURISTIC, keys.heuristic_checks, kinds, context)
     if not any(spec.weight for spec in evaluators):
         context.report(("evaluators",), "have no weight above 0, expected at least one.")
     search: list[str] = []
@@ -258,6 +261,10 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         search += options.get("from", ()) if spec.name == "namespace_migration" else ()
         keep += options.get("files", ()) if spec.name == "config_accuracy" else ()
         keep += [options.get("file", "requirements.txt")] if spec.name in DECLARED else ()
+        if spec.name == HEURISTIC and not context.errors():
+            keep += [check["file"] for check in heuristics(options, "structured")]
+            scripts = [each["command"] for group in ("commands", "scripts") for each in heuristics(options, group)]
+            commands += tuple(CheckCommand(kind=HEURISTIC, command=text, seconds=HEURISTIC_SECONDS) for text in scripts)
     return Scenario(
         folder=str(folder.relative_to(base)) if folder.is_relative_to(base) else str(folder),
         fixture=fixture,
@@ -274,6 +281,20 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         minutes=keys.timeout_minutes or 60.0,
         threshold=THRESHOLD if keys.threshold is None else keys.threshold,
     )
+
+
+def _named_apart(name: str, options: Value, kinds: set[str], context: ReadContext) -> list[EvaluatorSpec]:
+    """Return the evaluator whose options stand under a key of its own, unless they say `enabled: false`."""
+    values: dict[str, Any] = dict(plain(options or {}))  # type: ignore[arg-type] # a mapping stays a mapping
+    if not values or not values.pop("enabled", True):
+        return []
+    weight = values.pop("weight", 1.0)
+    spec = EvaluatorSpec(name=name, weight=weight, options=values)
+    if not isinstance(weight, int | float) or not weight >= 0:
+        context.report((name, "weight"), f"is {shown(weight)}, expected a number of at least 0.")
+    elif problem := evaluator_problem(name, values, kinds):
+        context.report((name,), problem)
+    return [spec]
 
 
 def _checks(keys: ScenarioKeys, context: ReadContext) -> tuple[CheckCommand, ...]:

@@ -11,7 +11,7 @@ from assay.domain.assessment import Response
 from assay.domain.scenarios import CheckCommand, CheckOutcome, EvaluatorSpec, Scenario, WorkspaceReport, readable
 from assay.domain.suite import Scoring, Task
 from assay.scoring.evaluator import Sitting, Unscorable
-from assay.scoring.workspace_grader import EVALUATORS, WorkspaceGrader, evaluate, succeeded
+from assay.scoring.workspace_grader import EVALUATORS, WorkspaceGrader, evaluate, evaluator_problem, succeeded
 
 SCORING = Scoring(method=EVALUATORS)
 
@@ -111,6 +111,35 @@ def test_files_configuration_and_old_names_are_checked() -> None:
     score, reason = scored("namespace_migration", report, {"from": ["oldlib"]})
     assert score == pytest.approx(0.34)
     assert "b.py still has 'oldlib'" in reason
+
+
+def test_heuristic_checks_share_their_weights() -> None:
+    report = WorkspaceReport(
+        paths=("README.md", "src/a.py"),
+        files={"README.md": "# App\n\n## Usage ##\n", "package.json": '{"scripts": {"test": "x"}}'},
+        matches={"/def slug/ in src/**/*.py": ["src/a.py"], "/print/ in *": []},
+        outcomes=(CheckOutcome(kind="heuristic_checks", command="./run", exit_code=0, end="exited", seconds=1),),
+    )
+    checks = {
+        "commands": [{"command": "./run", "weight": 2}, {"command": "./other", "weight": 0.5}],
+        "files": ["README.md", {"path": "old.py", "absent": True}, {"path": "CHANGELOG.md", "weight": 0.5}],
+        "patterns": [{"files": "src/**/*.py", "pattern": "def slug"}, {"pattern": "print", "absent": True}],
+        "structured": [
+            {"file": "package.json", "path": "$.scripts.test"},
+            {"file": "README.md", "path": "usage"},
+            {"file": "README.md", "path": "$.usage"},
+        ],
+    }
+    score, reason = scored("heuristic_checks", report, checks)
+    assert score == pytest.approx(8 / 10)
+    assert reason == "Failed: ./other (commands); CHANGELOG.md (files); $.usage (structured)"
+
+
+@pytest.mark.parametrize(
+    "checks", [{}, {"pattern": []}, {"patterns": ["(["]}, {"structured": ["$.a"]}, {"files": [{"path": "a", "weight": 0}]}]
+)
+def test_unusable_heuristic_checks_are_refused(checks: dict[str, Any]) -> None:
+    assert "form that it cannot read" in evaluator_problem("heuristic_checks", checks, set())
 
 
 @pytest.mark.parametrize(
