@@ -26,11 +26,11 @@ READING = ((0.667, "not reliable"), (0.8, "tentative"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alpha:
-    """Agreement beyond chance; 1 is perfect, 0 is chance.
+    """Agreement beyond chance: 1 is perfect agreement, 0 is what chance alone would give.
 
-    Always read `agreement` as well: alpha is low if the ratings hardly vary, however well the raters agree. `reading` is based
-    on the lower end of the interval if there is one: reliable from .80, tentative from .667, and not reliable below that.
-    `ci95` is None below 20 units or without a generator.
+    Always read `agreement` together with alpha: alpha is low if the ratings hardly vary, however well the raters agree.
+    `reading` is a label for the lower end of `ci95` (for alpha itself without an interval): reliable from .80, tentative from
+    .667, otherwise not reliable. `ci95` is None below 20 units or without a random generator.
     """
 
     alpha: float | None
@@ -51,7 +51,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pairable:
-    """Ratings as arrays: unit codes and scores, shape (ratings,), and the number of ratings per unit, shape (units,)."""
+    """Ratings as arrays: `unit` codes and scores have shape (ratings,); the number of ratings per unit has shape (units,)."""
 
     unit: Ints
     score: Floats
@@ -67,23 +67,21 @@ def krippendorff_alpha(
     rng: np.random.Generator | None = None,
     resamples: int = 999,
 ) -> Alpha:
-    """Compute Krippendorff's alpha of ratings grouped by unit; it does not matter who gave which rating.
+    """Compute Krippendorff's alpha of ratings grouped by unit. Which rater gave a rating does not matter.
 
     Args:
-        unit: the rated unit, one entry per rating.
+        unit: the rated unit of each rating.
         score: the rating, finite; leave missing ratings out.
-        metric: `interval` for scores, `ordinal` for ranked grades, `nominal` for categories coded as numbers, `ratio`
-            for amounts (at least 0).
+        metric: `interval` for scores, `ordinal` for ranked grades, `nominal` for categories coded as numbers, `ratio` for
+            amounts of at least 0.
         tolerance: two ratings that differ by at most this much count as agreeing in `agreement`.
-        rng: used for the bootstrap interval over units.
-        resamples: number of bootstrap resamples of units.
+        rng: draws the bootstrap resamples of units for the interval.
+        resamples: number of bootstrap resamples.
 
-    Raises:
-        ValueError: an unknown metric, columns of unequal length, a rating that is not finite, or negative ratio ratings.
+    Raises ValueError for an unknown metric, columns of unequal length, a rating that is not finite, or a negative ratio rating.
 
-    Source:
-        Krippendorff (2011), Computing Krippendorff's alpha-reliability; checked against the printed example there (.743,
-        .815, .849, .797) and the krippendorff package.
+    Source: Krippendorff (2011), Computing Krippendorff's alpha-reliability; checked against the printed example there (.743,
+    .815, .849, .797) and the krippendorff package.
     """
     codes, n_units = places(unit)
     values = np.asarray(score, np.float64)
@@ -110,7 +108,7 @@ def alpha_from_codes(
     if metric not in ("interval", "ordinal", "nominal", "ratio"):
         raise ValueError(f"metric is {metric!r}; it must be interval, ordinal, nominal or ratio")
     if metric == "ratio" and (score < 0).any():
-        raise ValueError("ratio alpha takes amounts of at least 0")
+        raise ValueError("metric ratio accepts only ratings of at least 0")
     count = np.bincount(unit, minlength=n_units)
     disagreement = _Disagreement(unit, score, count, metric)
     alpha = disagreement.alpha(None)
@@ -134,7 +132,7 @@ def alpha_from_codes(
 
 
 class _Disagreement:
-    """Sums per unit that give alpha quickly, for all units or for a bootstrap resample."""
+    """Per-unit sums from which alpha is computed quickly, for all units or for a bootstrap resample."""
 
     def __init__(self, unit: Ints, score: Floats, count: Ints, metric: str) -> None:
         paired = count >= 2
@@ -219,7 +217,7 @@ class _Disagreement:
         return float(frequency @ distance @ frequency) / (n - 1)
 
     def alpha(self, times: Floats | None) -> float | None:
-        """Return alpha if unit u is counted `times[u]` times; None if nothing varies."""
+        """Return alpha, counting unit u `times[u]` times. Returns None if the ratings do not vary."""
         n = float(self.count.sum() if times is None else (self.count * times).sum())
         if n < 2 or self.too_many_values:
             return None
@@ -256,7 +254,7 @@ def midranks(score: Floats) -> Floats:
 
 
 def _share_within(ratings: Pairable, tolerance: float) -> float | None:
-    """Return the share of rating pairs within units that differ by at most `tolerance`, without forming the pairs."""
+    """Compute `agreement` without forming the pairs."""
     count, score = ratings.count, ratings.score
     pairs = float((count * (count - 1.0) / 2).sum())
     if pairs < 1:

@@ -1,4 +1,4 @@
-"""Array types for `statistics`, and the threshold below which a spread counts as 0."""
+"""Array types for this package, and the threshold below which a spread counts as 0."""
 
 from typing import TypeAlias
 

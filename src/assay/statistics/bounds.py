@@ -1,4 +1,4 @@
-"""Coverage of planned trials, and bounds for a candidate's mean if no trials were missing."""
+"""Coverage (the share of planned trials that count), and a candidate's mean under two assumptions about missing trials."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Counted and planned trials of one candidate, with its mean under two assumptions about missing trials.
+    """One candidate's coverage, and its mean under two assumptions that bracket it.
 
-    `missing_as_zero` and `missing_left_out` bracket the mean: in the first, every missing trial scores 0; in the second, it
-    scores like the counted trials of its task (a task without counted trials is left out). `rate` is the number of counted
-    trials divided by the number of planned trials.
+    `missing_as_zero`: the mean if every missing trial scores 0. `missing_left_out`: the mean if every missing trial scores like
+    the counted trials of its task; a task without counted trials is left out. `rate`: counted trials divided by planned trials.
     """
 
     candidate: Hashable
@@ -37,15 +36,15 @@ def coverage(
     *,
     weights: Mapping[Hashable, float] | None = None,
 ) -> Coverage:
-    """Compute a candidate's coverage, and its mean with missing trials scored 0 and with them left out.
+    """Compute a candidate's coverage, and its mean with missing trials scored 0 and with missing trials left out.
 
     Args:
-        planned: number of trials planned per task: one number for every task of the table, or a number by task, which may
-            include tasks without counted trials. If more trials count than were planned, the counted number is used.
+        planned: number of trials planned per task: one number for all tasks of the table, or a mapping from task to number,
+            which may include tasks without counted trials. If a task has more counted than planned trials, the counted number
+            is used.
         weights: weights of tasks that are not in the table, by default 1.
 
-    Raises:
-        ValueError: a negative number of planned trials, or a weight that is negative or not finite.
+    Raises ValueError for a negative number of planned trials, or a weight that is negative or not finite.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     wanted = dict.fromkeys(cells.tasks, planned) if isinstance(planned, int) else dict(planned)

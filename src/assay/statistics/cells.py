@@ -1,12 +1,13 @@
-"""Sufficient statistics for a report: number, mean and spread of trials per task and candidate.
+"""Sums from which a report is computed: number, mean and spread of trials per task and candidate.
 
 Theory. For each (task, candidate) cell, a report needs only n, the mean, M2 (the sum of squared deviations), and the smallest
 and the largest score. If one judge call graded all candidates, it also needs n, mean and M2 of each pair's differences. A
-decision adds or withdraws one score, by Welford's update or its inverse. This takes O(1) time, whatever the number of rows.
+review decision adds or withdraws one score, by Welford's update or its inverse. This takes O(1) time, whatever the number of
+rows.
 
-House rules. Arrays are laid out (candidate, task) and (pair, task), so that a sum over tasks reads contiguous memory. The
-inverse update loses digits if little spread is left, and the range becomes unknown if an extreme score is withdrawn. Such cells
-are `stale`: their ranges are usable but too wide until `recompute` gets their scores.
+House rules. Arrays have the axes (candidate, task) and (pair, task), so that a sum over tasks reads contiguous memory. The
+inverse update loses digits if little spread is left, and the smallest and largest score become unknown if one of them is
+withdrawn. Such cells are `stale`: their ranges are usable but too wide until `recompute` receives their scores.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -22,14 +23,14 @@ ROWS_AT_A_TIME = 65_536
 
 
 class Cells:
-    """Sufficient statistics per task and candidate; mutable, with updates in O(1) by `add` and `withdraw`.
+    """Sufficient statistics per task and candidate; `add` and `withdraw` update them in place in O(1).
 
     Attributes:
-        tasks, candidates: labels; `candidate_code` and `task_code` return their positions.
-        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has n = 0 and zeros in the other arrays.
-        weight: shape (tasks,), at least 0; 0 leaves the task out.
+        tasks, candidates: labels; `task_code` and `candidate_code` return a label's position.
+        n, mean, m2, low, high: shape (candidates, tasks). A cell without trials has 0 in all of these arrays.
+        weight: shape (tasks,), at least 0; a task with weight 0 is left out.
         pairs: differences in jointly graded trials, or None if candidates were graded separately.
-        planned_tasks: number of planned tasks, which decides the default scope; at least 0.
+        planned_tasks: number of planned tasks, at least 0, which decides the default scope.
         family: shape (tasks,), code of each task's family; None if every planned task is its own family.
         planned_families: number of families among the planned tasks.
     """
@@ -45,10 +46,10 @@ class Cells:
         family: Ints | None = None,
         planned_families: int | None = None,
     ) -> None:
-        """Create empty cells (one per task and candidate).
+        """Create empty cells, one per task and candidate.
 
-        Raises:
-            ValueError: a weight is negative, NaN or infinite, or the number of weights or families differs from that of tasks.
+        Raises ValueError if a weight is negative, NaN or infinite, or if there is not exactly one weight and one family per
+        task.
         """
         shape = (len(candidates), len(tasks))
         self.tasks = tuple(tasks)
@@ -86,19 +87,18 @@ class Cells:
     ) -> "Cells":
         """Build cells from rows of integer codes, in a few passes.
 
-        Repeated judge calls must already be averaged within their trial, as `ScoreTable` does.
+        Average repeated judge calls of a trial first, as `ScoreTable` does.
 
         Args:
             task, candidate: shape (rows,), codes from 0.
-            score: shape (rows,), 0 to 1, NaN not allowed.
-            n_tasks, n_candidates: numbers of codes.
+            score: shape (rows,), between 0 and 1, without NaN.
+            n_tasks, n_candidates: number of tasks and of candidates.
             weight: shape (n_tasks,).
             tasks, candidates: labels, by default the codes themselves.
             family: shape (n_tasks,), code of each task's family; None if tasks are independent.
 
-        Raises:
-            ValueError: columns of unequal length, a code out of range, a score outside 0 to 1 (the message names its row), or
-                an invalid weight.
+        Raises ValueError for columns of unequal length, a code out of range, a score outside 0 to 1 (the message names its
+        row), or an invalid weight.
         """
         check_codes("task", task, n_tasks, len(score))
         check_codes("candidate", candidate, n_candidates, len(score))
@@ -116,11 +116,7 @@ class Cells:
         return cells
 
     def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
-        """Set all cells from trials, without any checks.
-
-        Args:
-            task, candidate, score: shape (rows,), as in `from_codes`.
-        """
+        """Set all cells from rows with the columns that `from_codes` takes, without checking them."""
         size = self.n.size
         n, total = np.zeros(size), np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -157,7 +153,7 @@ class Cells:
 
     @property
     def planned_units(self) -> int:
-        """Number of independent units among the planned tasks: families if tasks share any, otherwise tasks."""
+        """Number of independent units among the planned tasks: families if any tasks share a family, otherwise tasks."""
         return self.planned_tasks if self.family is None else self.planned_families
 
     def candidate_code(self, candidate: Hashable) -> int | None:
@@ -180,10 +176,9 @@ class Cells:
         self.n[at] = n
 
     def withdraw(self, task: int, candidate: int, score: float) -> bool:
-        """Remove one trial; return True if the cell should then be recomputed from its scores.
+        """Remove one trial's score. Returns True if `recompute` should then be called on the cell.
 
-        Raises:
-            ValueError: the cell is empty.
+        Raises ValueError if the cell is empty.
         """
         at = (candidate, task)
         n = self.n[at] - 1.0
@@ -207,10 +202,9 @@ class Cells:
         return at in self._stale
 
     def add_joint(self, task: int, scores: Mapping[int, float]) -> None:
-        """Add one jointly graded trial, as scores by candidate code, to the cells and the pair differences.
+        """Add one jointly graded trial to the cells and to the pair differences; `scores` maps candidate codes to scores.
 
-        Raises:
-            ValueError: the cells were not created with `joint=True`, or a score is outside 0 to 1.
+        Raises ValueError if the cells were not created with `joint=True`, or if a score is outside 0 to 1.
         """
         pairs, values, present = self._joint(scores)
         for candidate, score in scores.items():
@@ -218,7 +212,7 @@ class Cells:
         pairs.add(task, values, present)
 
     def withdraw_joint(self, task: int, scores: Mapping[int, float]) -> bool:
-        """Remove one counted, jointly graded trial; return True if one of its cells should be recomputed."""
+        """Remove one counted, jointly graded trial. Returns True if `recompute` should then be called on one of its cells."""
         pairs, values, present = self._joint(scores)
         pairs.withdraw(task, values, present)
         # A list instead of a generator: any() would stop at the first stale cell and not withdraw from the others.
@@ -227,7 +221,7 @@ class Cells:
 
     def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
         if self.pairs is None:
-            raise ValueError("these cells keep no differences; make them with joint=True")
+            raise ValueError("these cells store no pair differences; create them with joint=True")
         # Checked before anything is added, so that a bad score does not leave a trial partly counted.
         bad = [score for score in scores.values() if not 0.0 <= score <= 1.0]
         if bad:
@@ -238,7 +232,7 @@ class Cells:
         return self.pairs, values, present
 
     def recompute(self, task: int, candidate: int, scores: Sequence[float] | Floats) -> None:
-        """Recompute a cell from all its counted scores, so that it is no longer stale."""
+        """Recompute a cell from all of its counted scores. Afterwards it is not stale."""
         at = (candidate, task)
         values = np.asarray(scores, np.float64)
         bad = first_outside_unit(values)
@@ -257,21 +251,21 @@ class Cells:
 
     @property
     def stale(self) -> tuple[tuple[int, int], ...]:
-        """Return the (task, candidate) codes of the cells that should be recomputed, in order."""
+        """Return the (task, candidate) codes of the stale cells, sorted; call `recompute` on each."""
         return tuple(sorted((task, candidate) for candidate, task in self._stale))
 
     @property
     def counted(self) -> Bools:
-        """Return shape (candidates, tasks): True if the cell has a counted trial and its task has a positive weight."""
+        """Return a mask of shape (candidates, tasks): True if the cell has a counted trial and its task has a positive weight."""
         return (self.n > 0) & (self.weight > 0)
 
 
 class PairCells:
-    """Moments of the differences in jointly graded trials, for each pair of candidates and each task.
+    """Moments of score differences in jointly graded trials, for each pair of candidates and each task.
 
-    Pair p of candidates i < j holds differences i - j. Attributes, each of shape (pairs, tasks): `n` is the number of trials
-    that count for both (0 if the pair is not compared by trial on that task), `mean` and `m2` describe the differences, and
-    `middle` is the mean of (i + j) / 2.
+    Pair p of candidates i < j holds differences i - j. All attributes have shape (pairs, tasks). `n`: number of trials that
+    count for both candidates; 0 if the pair is not compared by trial on that task. `mean`, `m2`: moments of the differences.
+    `middle`: mean of (i + j) / 2.
     """
 
     __slots__ = ("first", "m2", "mean", "middle", "n", "n_candidates", "second")
@@ -287,12 +281,7 @@ class PairCells:
         return first * self.n_candidates - first * (first + 1) // 2 + second - first - 1
 
     def add(self, task: int, scores: Floats, present: Bools) -> None:
-        """Add one jointly graded trial: the scores of all candidates that are present in it.
-
-        Args:
-            task: code of the task.
-            scores, present: shape (candidates,).
-        """
+        """Add one jointly graded trial of a task; `scores` and the mask `present` have shape (candidates,)."""
         self._update(task, scores, present, sign=1.0)
 
     def withdraw(self, task: int, scores: Floats, present: Bools) -> None:

@@ -1,8 +1,8 @@
 """Comparison of two candidates: difference, test, interval, and the data needed to decide it.
 
-Theory. `contrasts` computes the answers for both scopes. The caller or the rule in `scopes` chooses which one is the headline;
-the other becomes `other_scope`. Effect sizes, second opinion and plan accompany the headline but never change its decision.
-Only a margin can turn "not decided" into "equivalent".
+Theory. `contrasts` computes the results in both scopes. The caller, or the rule in `scopes`, chooses the scope of the headline;
+the result in the second scope is in `other_scope`. Effect sizes, second opinion and plan accompany the headline but never
+change its decision. Only a margin can turn "not decided" into "equivalent".
 """
 
 from collections.abc import Hashable
@@ -34,10 +34,11 @@ SMALLEST_DIFFERENCE_WORTH_PLANNING = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondOpinion:
-    """A permutation p-value as a check of the t-test; `about` is its scope.
+    """A permutation test that checks the t-test; `about` is the scope that it tests.
 
-    It is None with one of these reasons: `permutation_cannot_reach_alpha` (too few observations), `needs_generator` (too many
-    observations for an exact count, and no random generator was given) or `needs_rows` (cells do not hold single scores).
+    Its p-value is None for one of these reasons: `permutation_cannot_reach_alpha` (too few observations), `needs_generator`
+    (too many observations for an exact count, and no random generator was passed) or `needs_rows` (cells do not store single
+    scores).
     """
 
     method: str
@@ -76,10 +77,10 @@ class SharedColumns:
 class Comparison:
     """Comparison of A with B on the tasks for which both have counted trials.
 
-    `difference` is a - b, with scores between 0 and 1, and `points` is 100 times that. `decision` is better or worse if p <=
-    .05, else equivalent if a margin was set and its test is passed, else not_decided. `reason` is set only if the interval or
-    the p-value is None. `other_scope` answers the other question (about new tasks, or about the same tasks again). `to_decide`
-    says how much data would decide an undecided comparison.
+    `difference`: a - b, with scores between 0 and 1; `points` is 100 times that. `decision`: better or worse if p <= .05; else
+    equivalent if a margin was set and the equivalence test passes; else not_decided. `reason`: set only if the interval or the
+    p-value is None. `other_scope`: the result for new tasks if the headline is about these tasks, and vice versa. `to_decide`:
+    the data needed to decide an undecided comparison.
     """
 
     a: Hashable
@@ -150,23 +151,22 @@ def compare(
     """Compute the difference a - b with its test, interval, effect sizes and a plan to decide it.
 
     For new tasks of the same kind, it uses one difference per shared task, the CR2 variance and Kish degrees of freedom (with
-    equal weights this is the paired t-test on task means). For the same tasks again, it uses Welch's test on one task and a
-    stratified t-test on several, and compares trial by trial if one judge call graded both.
+    equal weights this is the paired t-test on task means). For reruns of the same tasks, it uses Welch's test on one task and a
+    stratified t-test on several. If one judge call graded both candidates, it compares them trial by trial.
 
     Args:
-        scores: a table, or cells (sums per task and candidate). With cells there is no probability of superiority and no label
+        scores: a table, or cells (sums per task and candidate). Cells give no probability of superiority and no label
             permutation.
         a, b: labels; an unknown label gives the reason `no_approved_trials`.
         scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
-        margin: smallest difference that matters, strictly between 0 and 1, chosen before seeing the data; without it nothing is
-            called equivalent.
-        rng: used for the second opinion if there are more than 32 tasks; without it, that second opinion is None.
+        margin: smallest difference that matters, strictly between 0 and 1, chosen before seeing the data. Without a margin the
+            decision is never "equivalent".
+        rng: draws the second opinion's permutations if there are more than 32 tasks; without it that second opinion is None.
 
-    Raises:
-        ValueError: a and b are the same, the scope is unknown, or the margin is out of range.
+    Raises ValueError if a and b are the same, the scope is unknown, or the margin is out of range.
 
-    Source:
-        docs/explanation/statistics.md; checked against scipy.stats and statsmodels in tests/golden/test_statistics_reference.py.
+    Source: docs/explanation/statistics.md; checked against scipy.stats and statsmodels in
+    tests/golden/test_statistics_reference.py.
     """
     if a == b:
         raise ValueError(f"compare takes two different candidates; both are {a!r}")
@@ -192,7 +192,7 @@ def compare(
 
 
 class _Assembly:
-    """Assembles a `Comparison` from its headline and the other results."""
+    """Builds a `Comparison` from the headline result, the result in the other scope, and the additional figures."""
 
     def __init__(
         self,
@@ -381,10 +381,9 @@ def _flipped(differences: Floats, weight: Floats | None, rng: np.random.Generato
 def equivalence(
     scores: ScoreTable | Cells, a: Hashable, b: Hashable, *, margin: float, scope: str | None = None
 ) -> Equivalence | None:
-    """Test the difference from `compare` for equivalence; None if it has no standard error.
+    """Test the difference from `compare` for equivalence. Returns None if the difference has no standard error.
 
-    Raises:
-        ValueError: as for `compare`.
+    Raises ValueError as `compare` does.
     """
     return compare(scores, a, b, scope, margin).equivalence
 

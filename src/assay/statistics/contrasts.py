@@ -1,8 +1,8 @@
 """Pairwise differences between candidates in both scopes, computed as arrays from cells.
 
-Theory. Each scope reduces a pair to a difference with a variance and degrees of freedom. For tasks like these, the units are
-differences of task means; if the table is complete, one matrix product gives all pairs. For exactly these tasks, the noise of
-trials adds up over tasks and over both sides, and joint trials enter as differences.
+Theory. In each scope, a pair has a difference, a variance and degrees of freedom. For tasks like these, the units are
+differences of task means; if the table is complete, one matrix product computes all pairs. For exactly these tasks, the
+variance is the sum of trial noise over tasks and both candidates. Jointly graded trials enter as differences.
 """
 
 from dataclasses import dataclass, replace
@@ -58,47 +58,47 @@ class Contrasts:
 
     @cached_property
     def shared(self) -> Bools:
-        """Return shape (pairs, tasks): True if both have counted trials and the task's weight is above 0."""
+        """Mask of shape (pairs, tasks): True if both candidates have counted trials and the task's weight is above 0."""
         return np.asarray(self.counted[self.first] & self.counted[self.second])
 
     @cached_property
     def weight(self) -> Floats:
-        """Shape (pairs, tasks): task weights, 0 for tasks that the pair does not share."""
+        """Task weights, shape (pairs, tasks); 0 for tasks that the pair does not share."""
         return np.where(self.shared, self.cells.weight, 0.0)
 
     @cached_property
     def mean(self) -> tuple[Floats, Floats]:
-        """Task means of both sides, each of shape (pairs, tasks)."""
+        """Task means of both candidates of each pair: two arrays of shape (pairs, tasks)."""
         return self.cells.mean[self.first], self.cells.mean[self.second]
 
     @cached_property
     def difference(self) -> Floats:
-        """Shape (pairs, tasks): differences of task means."""
+        """Differences of task means, shape (pairs, tasks)."""
         return self.mean[0] - self.mean[1]
 
     @property
     def n(self) -> tuple[Floats, Floats]:
-        """Numbers of trials of both sides, each of shape (pairs, tasks)."""
+        """Numbers of trials of both candidates of each pair: two arrays of shape (pairs, tasks)."""
         return self.cells.n[self.first], self.cells.n[self.second]
 
     @property
     def m2(self) -> tuple[Floats, Floats]:
-        """Sums of squared deviations of both sides, each of shape (pairs, tasks)."""
+        """Sums of squared deviations for both candidates of each pair: two arrays of shape (pairs, tasks)."""
         return self.cells.m2[self.first], self.cells.m2[self.second]
 
     @property
     def by_trial(self) -> Bools:
-        """Return shape (pairs, tasks): True if the pair is compared trial by trial on the task."""
+        """Mask of shape (pairs, tasks): True if the pair is compared trial by trial on the task."""
         return np.zeros_like(self.shared) if self.paired is None else self.shared & (self.paired.n > 0)
 
     @property
     def n_joint(self) -> Floats:
-        """Shape (pairs, tasks): number of joint trials that count for both."""
+        """Number of joint trials that count for both candidates, shape (pairs, tasks)."""
         return np.zeros_like(self.weight) if self.paired is None else self.paired.n
 
     @property
     def repeated(self) -> Bools:
-        """Return shape (pairs,): True if a task has at least two trials of each side, so that rerun noise can be estimated."""
+        """Mask of shape (pairs,): True if both candidates have repeated trials, so that rerun noise can be estimated."""
         by_trial = self.by_trial
         apart = self.shared & ~by_trial
         sides = [(apart & (n >= 2)).any(axis=1) for n in self.n]
@@ -110,8 +110,7 @@ class Contrasts:
 class LikeThese:
     """Pairwise tests for new tasks of the same kind, with CR2 variance and Kish degrees of freedom.
 
-    Source:
-        docs/explanation/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
+    Source: docs/explanation/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:
@@ -159,11 +158,10 @@ class LikeThese:
 
 
 class TheseTasks:
-    """Pairwise tests for reruns of the same tasks: stratified t-tests, by trial if trials were graded jointly.
+    """Pairwise tests for reruns of the same tasks: stratified t-tests, trial by trial if trials were graded jointly.
 
-    Source:
-        Satterthwaite (1946), Welch (1947); for one task this is scipy.stats.ttest_ind(equal_var=False) if graded separately,
-        and scipy.stats.ttest_rel if graded jointly.
+    Source: Satterthwaite (1946), Welch (1947); for one task this is scipy.stats.ttest_ind(equal_var=False) if graded
+    separately, and scipy.stats.ttest_rel if graded jointly.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:
@@ -232,7 +230,7 @@ class TheseTasks:
 
 
 def _two_constants(n_a: int, n_b: int) -> float:
-    """Return the exact label-permutation p-value for n_a equal scores against n_b other equal scores."""
+    """Return the exact label-permutation p-value for n_a equal scores of one candidate and n_b equal scores of the other."""
     # Multiplied step by step, because the binomial coefficient itself may be too large for a float.
     p = 2.0 if n_a == n_b else 1.0
     for k in range(1, min(n_a, n_b) + 1):

@@ -13,11 +13,11 @@ from assay.statistics.table import ScoreTable
 
 
 def design_variances(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> DesignVariances | None:
-    """Estimate how much the difference of two candidates varies between tasks and trials; None without shared tasks.
+    """Estimate how much the difference of two candidates varies between tasks and between trials; None without shared tasks.
 
     The interaction is the variance of task differences minus the part that trial noise causes, and at least 0. With unequal
-    weights, both variances are multiplied by the design effect (tasks / effective tasks), so that planning with them is correct
-    for equally weighted tasks.
+    weights, both variances are multiplied by the design effect (tasks / effective tasks). The formulas for equally weighted
+    tasks then remain correct.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)

@@ -1,8 +1,8 @@
 """Quantiles and tail probabilities of common distributions, computed with `scipy.special` alone.
 
-`scipy.stats` gives the same values, but a call takes a hundred times as long and the import three times as long.
-`scipy.special` itself is imported by the first call that needs it: the import takes longer than NumPy's, and many programs that
-import this package (a command line that prints its help) never compute anything. All functions broadcast.
+`scipy.stats` returns the same values, but a call takes a hundred times as long and the import three times as long.
+`scipy.special` is imported by the first call that needs it, because that import is slow and many programs that import this
+package, such as a command line that prints its help, never compute anything. All functions broadcast.
 """
 
 from functools import cache

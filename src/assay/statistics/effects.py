@@ -23,7 +23,7 @@ def effect_label(d: float | None) -> str | None:
 
 
 def small_sample_factor(df: float) -> float | None:
-    """Return Hedges' J, which removes the upward bias of a standardised difference; None below 2 degrees of freedom."""
+    """Return Hedges' J, which corrects the upward bias of a standardised difference. Returns None below 2 degrees of freedom."""
     if df < 2:
         return None
     return float(np.exp(log_gamma(df / 2) - log_gamma((df - 1) / 2)) / np.sqrt(df / 2))
@@ -33,9 +33,9 @@ def small_sample_factor(df: float) -> float | None:
 class EffectSizes:
     """Standardised differences a - b over shared tasks; None if the spread to divide by is 0 or unknown.
 
-    `d_total` divides by the spread of a single trial of a random task, and the thresholds .2, .5 and .8 refer to it; on one
-    task it is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and is useful
-    only for power; `g_z` is d_z with Hedges' correction. `cohen_d` and `hedges_g` are set only for a single task.
+    `d_total` divides by the spread of a single trial of a random task; the thresholds .2, .5 and .8 apply to it. On one task it
+    is Hedges' g. `d_within` divides by rerun noise alone. `d_z` divides by the spread of task differences and is useful only
+    for power. `g_z` is d_z with Hedges' correction. `cohen_d` and `hedges_g` are set only for a single task.
     """
 
     difference: float | None = None
@@ -54,9 +54,8 @@ class EffectSizes:
 def effect_size(scores: ScoreTable | Cells, a: Hashable, b: Hashable) -> EffectSizes:
     """Compute the effect sizes of a against b over the tasks on which both have counted trials.
 
-    Source:
-        Hedges (2007), J. Educ. Behav. Stat. 32:341-370 (δ_T); Hedges (1981) for J; checked against statsmodels
-        anova_lm and pingouin compute_effsize.
+    Source: Hedges (2007), J. Educ. Behav. Stat. 32:341-370 (δ_T); Hedges (1981) for J; checked against statsmodels anova_lm and
+    pingouin compute_effsize.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code_a, code_b = cells.candidate_code(a), cells.candidate_code(b)
@@ -73,7 +72,7 @@ Moments = tuple[Floats, Floats, Floats]
 
 
 def effect_sizes_from_moments(a: Moments, b: Moments, weight: Floats) -> EffectSizes:
-    """Compute `effect_size` from (n, mean, M2) per shared task, each of shape (tasks,); weights must be positive."""
+    """Compute `effect_size` from n, mean and M2 per shared task, each of shape (tasks,); weights must be positive."""
     differences = a[1] - b[1]
     difference = float((weight / weight.max() * differences).sum() / (weight / weight.max()).sum())
     if weight.size == 1:

@@ -1,7 +1,7 @@
 """A candidate's mean score over tasks with a 95% interval, in both scopes, and its mean on each task.
 
-Theory. All candidates are computed together as arrays (`_Means`), because the time of a call to NumPy hardly depends on their
-number. At the end, a record of plain numbers is created for each candidate. Moments within tasks are computed on demand.
+`_Means` computes all candidates together as arrays, because a NumPy call takes about the same time for one candidate as for
+many. Moments within tasks are computed on demand. At the end, each candidate gets a record of plain numbers.
 """
 
 from collections.abc import Collection, Hashable
@@ -43,9 +43,9 @@ class TaskEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskColumns:
-    """Moments of one candidate's cells, each of shape (tasks,), in label order; cells that do not count have n = 0.
+    """Moments of one candidate's cells, each of shape (tasks,), in label order. Cells that do not count have n = 0.
 
-    `family` has the code of each task's family, or is None if tasks are independent.
+    `family`: code of each task's family; None if tasks are independent.
     """
 
     tasks: tuple[Hashable, ...]
@@ -78,9 +78,9 @@ class ScopedMean:
 class Estimate:
     """One candidate's score over tasks, between 0 and 1.
 
-    `mean` is the weighted mean of task means. `sd`, `min` and `max` describe single trials and are not an interval; `ci95`
-    applies to `scope`. `n_families` is the number of families, None if tasks share none. `n_eff` is the effective number of
-    tasks, or of families, after weighting.
+    `mean`: weighted mean of task means. `ci95`: interval of the mean in `scope`. `sd`, `min` and `max` describe single trials
+    and are not an interval. `n_families`: number of families; None if no tasks share a family. `n_eff`: effective number of
+    tasks (or families) after weighting.
     """
 
     candidate: Hashable
@@ -103,9 +103,9 @@ class Estimate:
 
     @property
     def other_scope(self) -> ScopedMean | None:
-        """Return the mean in the other scope (new tasks of the same kind, or the same tasks again); None if there is no mean.
+        """Return the mean in the other scope (new tasks of the same kind, or these tasks again); None if there is no mean.
 
-        It has no range about tasks like these if there are fewer than 3 tasks, or if the range would be narrower than the one
+        The range for tasks like these is left out if there are fewer than 3 tasks, or if it would be narrower than the range
         for exactly these tasks.
         """
         if self.mean is None:
@@ -129,7 +129,7 @@ class Estimate:
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:
-        """Return `by_task` for the given tasks only, which is faster if there are thousands of tasks."""
+        """Return `by_task` for the given tasks only, which is faster in a suite with thousands of tasks."""
         columns = self.columns
         places = [i for i, task in enumerate(columns.tasks) if task in tasks]
         moments = {name: getattr(columns, name)[places] for name in _MOMENTS}
@@ -143,22 +143,20 @@ def _width(interval: Interval | None) -> float:
 def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None = None) -> Estimate:
     """Compute the mean score of a candidate with a 95% interval.
 
-    For new tasks of the same kind, it uses the CR2 variance of task means with Kish degrees of freedom, on the logit scale; if
-    tasks share families, of family means (`families`). For the same tasks again, it uses a stratified t interval over trials,
-    on the logit scale; for a single task whose scores are all 0 or 1, Wilson's interval. Identical scores get a bounded
-    interval, never one of zero width.
+    For new tasks of the same kind, the interval comes from the CR2 variance of task means (family means if tasks share
+    families) with Kish degrees of freedom, on the logit scale. For reruns of the same tasks, it is a stratified t interval over
+    trials, on the logit scale; for a single task whose scores are all 0 or 1, it is Wilson's interval. Identical scores get a
+    bounded interval, never one of zero width.
 
     Args:
         scores: a table, or cells.
         candidate: the candidate's label; an unknown label gives the reason `no_approved_trials`.
         scope: `tasks_like_these`, `these_tasks`, or None for the rule in `scopes`.
 
-    Raises:
-        ValueError: the scope is unknown.
+    Raises ValueError if the scope is unknown.
 
-    Source:
-        docs/explanation/statistics.md for the choice of methods; checked against scipy.stats and statsmodels in
-        tests/golden/test_statistics_reference.py.
+    Source: docs/explanation/statistics.md for the choice of methods; checked against scipy.stats and statsmodels in
+    tests/golden/test_statistics_reference.py.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     asked = checked_scope(scope)
@@ -171,8 +169,7 @@ def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None 
 def estimates(scores: ScoreTable | Cells, scope: str | None = None) -> tuple[Estimate, ...]:
     """Compute `estimate` for all candidates, in label order, in little more time than for one.
 
-    Raises:
-        ValueError: the scope is not known.
+    Raises ValueError if the scope is unknown.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     return _estimates(cells, np.arange(len(cells.candidates)), checked_scope(scope))

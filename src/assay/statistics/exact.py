@@ -1,7 +1,8 @@
 """Exact permutation p-values, computed by splitting the observations into two halves.
 
-The sums over 2^G sign patterns are split into two halves with 2^(G/2) sums each. One half is sorted and searched for each sum
-of the other half. So 32 observations take 65,536 sums instead of four billion, and no random draws are needed.
+A sign-flip test of G observations has 2^G sign patterns. Each half of the observations has only 2^(G/2) sums. One half is
+sorted, and each sum of the other half is looked up in it. So 32 observations take 65,536 sums instead of four billion, and no
+random draws are needed.
 """
 
 from math import comb
@@ -21,15 +22,14 @@ def sign_flip(
 ) -> float | None:
     """Compute the two-sided p-value of a weighted mean difference by a sign-flip test.
 
-    It is exact for up to 32 differences. With more, it uses random flips from `rng`, as (1 + hits) / (1 + draws), or is None if
-    there is no `rng`. The smallest possible p with G differences is 2 / 2^G, so with fewer than 6 it cannot reach 5%.
+    It is exact for up to 32 differences. With more, it draws random flips from `rng` and returns (1 + hits) / (1 + draws), or
+    None without `rng`. The smallest possible p with G differences is 2 / 2^G, so fewer than 6 differences cannot reach 5%.
 
     Args:
         differences: shape (observations,).
         weights: shape (observations,), at least 0; default equal.
 
-    Source:
-        Fisher (1935); checked against full enumeration and scipy.stats.permutation_test.
+    Source: Fisher (1935); checked against full enumeration and scipy.stats.permutation_test.
     """
     d = np.asarray(differences, np.float64)
     w = np.ones(d.size) if weights is None else np.asarray(weights, np.float64)
@@ -60,9 +60,9 @@ def sign_flip(
 
 
 def _sums_by_byte(terms: Floats) -> Floats:
-    """Return a table of signed sums, shape (groups, 256), so that one random byte gives eight signs.
+    """Return a table of signed sums, shape (groups, 256), in which one random byte selects eight signs.
 
-    With a thousand differences, looking up these sums takes a tenth of the time of drawing and multiplying each sign.
+    With a thousand differences, this takes a tenth of the time of drawing and multiplying each sign.
     """
     padded = np.zeros((-(-terms.size // 8), 8))
     padded.reshape(-1)[: terms.size] = terms
@@ -80,13 +80,12 @@ def _signed_sums(terms: Floats) -> Floats:
 def label_permutation(a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator | None = None, draws: int = 9999) -> float | None:
     """Compute the two-sided p-value of a difference of means by a label permutation test.
 
-    It is exact for up to 32 scores. With more, it uses random splits from `rng`, or is None if there is no `rng`.
+    It is exact for up to 32 scores. With more, it draws random splits from `rng`, or returns None without `rng`.
 
     Args:
-        a, b: scores of the two sides, with at least one score each.
+        a, b: each candidate's scores, at least one.
 
-    Source:
-        Pitman (1937); checked against full enumeration and scipy.stats.permutation_test.
+    Source: Pitman (1937); checked against full enumeration and scipy.stats.permutation_test.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     pooled = np.concatenate([a, b])

@@ -11,7 +11,7 @@ from assay.statistics.arrays import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coded:
-    """A column as `codes` into `labels`; labels are distinct, and sorted if they can be sorted."""
+    """A column stored as integer `codes` into distinct `labels`, which are sorted if their type allows it."""
 
     codes: Ints
     labels: tuple[Hashable, ...]
@@ -42,7 +42,7 @@ def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
 
 
 def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
-    """Return codes that may have gaps, and a number above all codes; faster than `coded`, because it needs no labels."""
+    """Return codes that may have gaps, and a number above all codes. This is faster than `coded`, because it needs no labels."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
         low, high = int(column.min()), int(column.max())
         if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:

@@ -1,8 +1,8 @@
-"""Tests for fair reviewing: equal approval rates, and rejections that do not depend on the leader.
+"""Tests for fair reviewing: equal approval rates, and rejections that do not depend on which candidate was ahead.
 
-Rejecting only one candidate's poor trials biases a comparison, and this shows in the rates. A joint trial is rejected for all
-its candidates at once, so rates cannot differ. For joint trials, the score differences in rejected trials are therefore
-compared with those in counted trials, task by task.
+Rejecting only one candidate's poor trials biases a comparison, and unequal approval rates reveal it. A joint trial is rejected
+for all of its candidates at once, so their rates cannot differ. For joint trials, the score differences in rejected trials are
+therefore compared with those in counted trials, task by task.
 """
 
 from collections.abc import Hashable, Sequence
@@ -48,20 +48,18 @@ def approval_rates(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> RateTest:
-    """Test if all candidates have the same approval rate (or any other count out of a total).
+    """Test if all candidates have the same approval rate, or the same rate of any other count out of a total.
 
     Args:
         candidates: names.
         approved, total: counts per candidate, 0 <= approved <= total.
-        rng: used for more than two candidates if there are too many tables to enumerate (over 200,000).
+        rng: draws random tables if more than two candidates have too many possible tables to enumerate (over 200,000).
         draws: number of random tables in that case.
 
-    Raises:
-        ValueError: unequal lengths, or counts out of range.
+    Raises ValueError for unequal lengths, or counts out of range.
 
-    Source:
-        Fisher (1934); Freeman & Halton (1951), Biometrika 38:141-149; checked against scipy.stats.fisher_exact and
-        full enumeration.
+    Source: Fisher (1934); Freeman & Halton (1951), Biometrika 38:141-149; checked against scipy.stats.fisher_exact and full
+    enumeration.
     """
     if not len(candidates) == len(approved) == len(total):
         raise ValueError("approval_rates: candidates, approved and total must have the same length")
@@ -113,7 +111,7 @@ def _log_ways(k: Ints, n: Ints) -> Floats:
 
 
 def _all_tables(n: Ints, hits: int) -> Floats | None:
-    """Return the log weights of all tables with these margins, or None if there are too many."""
+    """Return the log weights of all contingency tables with these row and column sums, or None if there are too many."""
     given, logs = np.zeros(1, np.int64), np.zeros(1)
     for place, size in enumerate(n):
         left = int(n[place + 1 :].sum())
@@ -131,10 +129,10 @@ def _all_tables(n: Ints, hits: int) -> Floats | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectiveRejection:
-    """Result of a test if joint trials were rejected depending on which candidate was ahead.
+    """Result of a test for selective rejection: were joint trials rejected depending on which candidate was ahead?
 
-    `excess` is the mean raw difference a - b in rejected (and rerun) trials minus that in counted trials, within tasks. If it
-    is above 0, trials in which a was ahead were rejected more often. `warning` is `selective_rejection` if p < .05.
+    `excess`: mean difference a - b (as judged) in rejected and rerun trials, minus the mean difference in counted trials of the
+    same tasks. Above 0, trials in which a was ahead were rejected more often. `warning`: `selective_rejection` if p < .05.
     """
 
     excess: float | None
@@ -155,19 +153,18 @@ def selective_rejection(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> SelectiveRejection:
-    """Compare the raw differences in rejected and in counted joint trials, by permutation within tasks.
+    """Compare the judged differences in rejected and in counted joint trials, by permutation within tasks.
 
-    Only tasks with both kinds of trials are used. The test is exact if there are at most 200,000 ways to choose the rejected
-    trials. Otherwise it draws from `rng` (or uses the normal approximation if drawing would take seconds); without `rng`, the
-    result is None with the reason `needs_generator`.
+    Only tasks with both rejected and counted trials are used. The test is exact if there are at most 200,000 ways to choose the
+    rejected trials. Otherwise it draws random choices from `rng`, or uses the normal approximation if drawing would take
+    seconds. Without `rng`, the result is None with the reason `needs_generator`.
 
     Args:
         task: task of each trial.
-        difference: the difference a - b in the trial as the judge graded it; must be finite.
+        difference: a - b in each trial as the judge graded it; must be finite.
         rejected: True if the trial was rejected or rerun.
 
-    Raises:
-        ValueError: columns of unequal length, or a difference that is not finite.
+    Raises ValueError for columns of unequal length, or a difference that is not finite.
     """
     tasks = coded(task)
     d, out = np.asarray(difference, np.float64), np.asarray(rejected, np.bool_)
@@ -230,7 +227,7 @@ def _permuted(
 
 
 def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
-    """Approximate the permutation p-value by a normal distribution; almost exact for thousands of trials."""
+    """Approximate the permutation p-value by a normal distribution, which is accurate for thousands of trials."""
     variance = sum(k * (len(values) - k) / (len(values) - 1) * float((values * values).mean()) for values, k, _ in strata)
     return float(2 * normal_below(-abs(seen) / variance**0.5)) if variance > 0 else 1.0
 

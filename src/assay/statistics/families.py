@@ -1,16 +1,16 @@
 """Families of related tasks: questions on one passage, issues of one repository, variants of one template.
 
-Theory. Tasks of a family share what makes them easy or hard, so they are not independent. In 100 benchmarks with 8 families of
-6 tasks each, a test over tasks declared a false winner in 32, and its 95% range covered only 68%. The family is therefore the
-unit. Its value is the weighted mean of its tasks and its weight is the sum of their weights. `across_tasks` then computes the
-CR2 variance of the mean over families; tasks within a family may correlate in any way. A task without a family is a family of
-one.
+Theory. Tasks of a family share causes of difficulty, so they are not independent. In 100 benchmarks with 8 families of 6 tasks
+each, a test over tasks declared a false winner in 32, and its 95% range covered only 68%. The family is therefore the unit. A
+family's value is the weighted mean of its tasks, and its weight is the sum of their weights. `across_tasks` then computes the
+CR2 variance of the mean over families; tasks within a family may correlate in any way. A task without a family counts as a
+family with one task.
 
-Degrees of freedom. Kish's formula treats large families as varying less, while Bell and McCaffrey's (Satterthwaite) treats all
-families as varying equally. If 3 of 20 families have 10 tasks and the others have 2, intervals with Kish's formula cover 93.9%
-and with Bell and McCaffrey's 97.9%; with sizes drawn from 2 to 10, they cover 94.3 to 95.6% and 95.0 to 97.0%. The truth
-depends on how much the tasks of a family have in common, so the mean of both is used. With families of equal size, all three
-equal the number of families minus one.
+Degrees of freedom. Kish's formula assumes that large families vary less; the formula of Bell and McCaffrey (Satterthwaite)
+assumes that all families vary equally. If 3 of 20 families have 10 tasks and the others have 2, intervals cover 93.9% with
+Kish's formula and 97.9% with Bell and McCaffrey's. With sizes drawn from 2 to 10, they cover 94.3 to 95.6% and 95.0 to 97.0%.
+Which formula is right depends on how strongly tasks of a family correlate, so the mean of both is used. With families of equal
+size, all three equal the number of families minus one.
 """
 
 from dataclasses import replace
@@ -41,15 +41,14 @@ def by_family(values: Floats, weights: Floats, family: Ints) -> tuple[Floats, Fl
 
 
 def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
-    """Compute `across_tasks` with families as the units, or with tasks as the units if there are no families.
+    """Compute `across_tasks` with families as the units, or with tasks as the units if `family` is None.
 
     Args:
         values, weights: as in `across_tasks`.
         family: as in `by_family`, or None.
 
-    Source:
-        Bell & McCaffrey (2002), Survey Methodology 28:169-181; with families of equal size and weight
-        scipy.stats.ttest_1samp on family means. Simulation: bench/families_simulation.py.
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181; with families of equal size and weight
+    scipy.stats.ttest_1samp on family means. Simulation: bench/families_simulation.py.
     """
     if family is None or family.size == 0:
         return across_tasks(values, weights)
@@ -78,8 +77,7 @@ def bell_mccaffrey(weights: Floats) -> Floats:
     Args:
         weights: shape (..., units), not negative.
 
-    Source:
-        Bell & McCaffrey (2002); this closed form was checked against the matrix form.
+    Source: Bell & McCaffrey (2002); this closed form was checked against the matrix form.
     """
     share = shares_of(weights)
     square = (share * share).sum(axis=-1, keepdims=True)

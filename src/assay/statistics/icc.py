@@ -13,10 +13,10 @@ from assay.statistics.warnings import Caution, caution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntraclassCorrelations:
-    """Intraclass correlations; A: absolute agreement, C: consistency, 1: a single rater, k: the mean of all raters.
+    """Intraclass correlations with 95% intervals. A: absolute agreement, C: consistency, 1: one rater, k: mean of k raters.
 
-    `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If several judges graded the same trials, use
-    `icc_a1`. Values below 0 are not changed. Intervals are 95% intervals.
+    `icc_1` and `icc_1k` assume that each unit's raters are chosen at random. If the same judges graded all trials, use
+    `icc_a1`. Negative values are reported unchanged.
     """
 
     icc_1: float | None = None
@@ -36,12 +36,10 @@ class IntraclassCorrelations:
 def icc(unit: Column, rater: Column, score: Numbers) -> IntraclassCorrelations:
     """Compute all six ICCs from the units that every rater scored; other units are left out, with a warning.
 
-    Raises:
-        ValueError: columns of unequal length, a score that is not finite, or a rater who scored a unit twice.
+    Raises ValueError for columns of unequal length, a score that is not finite, or a rater who scored a unit twice.
 
-    Source:
-        Shrout & Fleiss (1979), Psych. Bulletin 86:420-428; McGraw & Wong (1996), Psych. Methods 1:30-46; checked
-        against their printed table and pingouin intraclass_corr.
+    Source: Shrout & Fleiss (1979), Psych. Bulletin 86:420-428; McGraw & Wong (1996), Psych. Methods 1:30-46; checked against
+    their printed table and pingouin intraclass_corr.
     """
     grid, left_out = _complete_grid(unit, rater, score)
     n, k = grid.shape

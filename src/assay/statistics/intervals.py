@@ -12,11 +12,10 @@ from assay.statistics.distributions import beta_quantile, expit, logit, normal_q
 def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     """Compute a t interval for a mean on the logit scale, so that it stays between 0 and 1.
 
-    Use it for a `mean` strictly between 0 and 1. If the mean is 0 or 1, both bounds equal it; callers must handle that case
-    first (`identical_interval`). The arguments broadcast.
+    `mean` must be strictly between 0 and 1: at 0 or 1 both bounds would equal it, so use `identical_interval` there. The
+    arguments broadcast.
 
-    Source:
-        Delta method on the logit; coverage against the plain interval in docs/explanation/statistics.md.
+    Source: delta method on the logit; its coverage and that of the plain interval are in docs/explanation/statistics.md.
     """
     mean, std_err, df = np.asarray(mean, np.float64), np.asarray(std_err, np.float64), np.asarray(df, np.float64)
     inside = (mean > 0) & (mean < 1)
@@ -31,12 +30,11 @@ def logit_interval(mean: ArrayLike, std_err: ArrayLike, df: ArrayLike, *, level:
 def identical_interval(value: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     """Compute an interval for the mean of scores between 0 and 1 if all n scores are equal.
 
-    An outcome that occurred n times out of n has a probability of at least α^(1/n) with confidence 1 - α; the remaining
-    probability may be anywhere between 0 and 1. The interval never has zero width. The arguments broadcast; n must be at least
-    1.
+    An outcome that occurred in n of n cases has, with confidence 1 - α, a probability of at least α^(1/n). The remaining
+    probability may be anywhere between 0 and 1, so the interval never has zero width. The arguments broadcast; n must be at
+    least 1.
 
-    Source:
-        A closed form; for the value 1 it is the one-sided Clopper-Pearson bound.
+    Source: closed form; for the value 1 it is the one-sided Clopper-Pearson bound.
     """
     value, n = np.asarray(value, np.float64), np.asarray(n, np.float64)
     # Three trials with scores near the maximum are all equal in 27% of cases, and three yes-or-no trials with a pass rate of
@@ -48,8 +46,7 @@ def identical_interval(value: ArrayLike, n: ArrayLike, *, level: float = 0.95) -
 def wilson_bounds(mean: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     """Compute the Wilson score bounds for a share of successes. The arguments broadcast; n must be at least 1.
 
-    Source:
-        Wilson (1927), JASA 22:209-212; checked against statsmodels proportion_confint(method="wilson").
+    Source: Wilson (1927), JASA 22:209-212; checked against statsmodels proportion_confint(method="wilson").
     """
     mean, n = np.asarray(mean, np.float64), np.asarray(n, np.float64)
     z2 = float(normal_quantile(0.5 + level / 2)) ** 2
@@ -74,21 +71,18 @@ class Proportion:
 
 
 def proportion(successes: int, n: int) -> Proportion:
-    """Return the share of successes in n independent tries, with 95% intervals.
+    """Return the share of successes in n independent attempts, with 95% intervals.
 
-    `ci95` is Wilson's interval, or the interval for identical scores at 0 of n and n of n. Use Clopper-Pearson if the coverage
-    must be guaranteed in every case and not only on average.
+    `ci95` is Wilson's interval, or `identical_interval` for 0 of n and n of n. Use the Clopper-Pearson interval if coverage
+    must be at least 95% in every case and not only on average.
 
     Args:
         successes: 0 to n.
         n: at least 1.
 
-    Raises:
-        ValueError: n below 1, or successes outside 0 to n.
+    Raises ValueError for n below 1, or successes outside 0 to n.
 
-    Source:
-        Wilson (1927); Clopper & Pearson (1934); Agresti & Coull (1998); checked against statsmodels
-        proportion_confint.
+    Source: Wilson (1927); Clopper & Pearson (1934); Agresti & Coull (1998); checked against statsmodels proportion_confint.
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"proportion: {successes} successes of {n} is not possible; 0 <= successes <= n and n >= 1 must hold")
@@ -121,7 +115,7 @@ def proportion(successes: int, n: int) -> Proportion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialIntervals:
-    """95% intervals of task means from each task's own trials; `method` is "" if there is none (fewer than 2 trials)."""
+    """95% intervals of task means from each task's own trials; `method` is empty for tasks with fewer than 2 trials."""
 
     low: Floats
     high: Floats

@@ -19,10 +19,10 @@ ENOUGH_PAIRS = 30
 class Calibration:
     """Bias, errors and correlations of a judge's scores, relative to people's scores.
 
-    `bias` is the mean of judge - human; above 0 means that the judge is too generous. `pass_rate` is the share of pairs within
-    `tolerance`. `limits_of_agreement` contain about 95% of single differences. `concordance` is Lin's coefficient, which is 1
-    only if the two agree in value, not just in order. `label` is based on the lower end of `concordance_ci95`: poor, fair from
-    .4, good from .6, excellent from .8; None without such an interval. `pairs_advised` is 30.
+    `bias`: mean of judge - human; above 0 means that the judge is too generous. `pass_rate`: share of pairs within `tolerance`.
+    `limits_of_agreement`: range of about 95% of single differences. `concordance`: Lin's coefficient, which is 1 only if the
+    scores agree in value and not just in order. `label`: from the lower end of `concordance_ci95`: poor, fair from .4, good
+    from .6, excellent from .8; None without that interval. `pairs_advised`: 30.
     """
 
     n: int
@@ -52,15 +52,13 @@ def calibration(judge: Numbers, human: Numbers, *, tolerance: float = 0.10) -> C
         judge, human: scores of the same responses in the same order, finite.
         tolerance: the largest difference at which two scores agree, at least 0.
 
-    The reason is `need_at_least_3_pairs` below 3 pairs (no correlation), and `judge_has_no_variation` or `no_variation` if one
-    side is constant.
+    The reason is `need_at_least_3_pairs` below 3 pairs (no correlation), and `judge_has_no_variation` or `no_variation` if the
+    judge's scores or the people's scores are all equal.
 
-    Raises:
-        ValueError: unequal lengths, a score that is not finite, a negative tolerance.
+    Raises ValueError for unequal lengths, a score that is not finite, or a negative tolerance.
 
-    Source:
-        Lin (1989), Biometrics 45:255-268, with his z-transform interval; Bland & Altman (1986); Fisher's z; checked
-        against scipy.stats pearsonr, spearmanr and ttest_1samp.
+    Source: Lin (1989), Biometrics 45:255-268, with his z-transform interval; Bland & Altman (1986); Fisher's z; checked against
+    scipy.stats pearsonr, spearmanr and ttest_1samp.
     """
     a, b = np.asarray(judge, np.float64), np.asarray(human, np.float64)
     if a.shape != b.shape or a.ndim != 1:

@@ -1,6 +1,7 @@
 """Agreement on categories: Cohen's kappa for two raters and Fleiss' kappa for more, each with percent agreement.
 
-Kappa falls if one category dominates, whatever the raters do; percent agreement shows if that is the case.
+Kappa falls if one category dominates, even if the raters agree often. Compare it with percent agreement to see if that is the
+case.
 """
 
 from collections.abc import Hashable, Sequence
@@ -16,7 +17,7 @@ from assay.statistics.factorize import coded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kappa:
-    """Agreement beyond chance, and percent agreement; kappa is None if raters would always agree by chance."""
+    """Agreement beyond chance, and percent agreement; kappa is None if all ratings are in one category or are missing."""
 
     kappa: float | None = None
     std_err: float | None = None
@@ -31,16 +32,14 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     """Compute Cohen's kappa of two raters over the same units, in the same order.
 
     Args:
-        first, second: the category that each rater gave; None if a rater gave none (the unit is then left out).
-        weights: `none` for categories, `linear` or `quadratic` for ordered grades (categories are sorted; numbers keep their
-            distances, and other labels are spaced evenly).
+        first, second: the category that each rater chose for each unit; None if missing (the unit is then left out).
+        weights: `none` for categories, `linear` or `quadratic` for ordered grades. Numeric categories keep their distances;
+            other labels are sorted and spaced evenly.
 
-    Raises:
-        ValueError: unequal lengths, or unknown weights.
+    Raises ValueError for unequal lengths, or unknown weights.
 
-    Source:
-        Cohen (1960, 1968); large-sample standard error from Fleiss, Cohen & Everitt (1969), Psych. Bulletin 72:323-327;
-        checked against statsmodels cohens_kappa.
+    Source: Cohen (1960, 1968); large-sample standard error from Fleiss, Cohen & Everitt (1969), Psych. Bulletin 72:323-327;
+    checked against statsmodels cohens_kappa.
     """
     if len(first) != len(second):
         raise ValueError(f"cohen_kappa: {len(first)} ratings by one rater, but {len(second)} by the other")
@@ -93,11 +92,9 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
         counts: shape (units, categories): number of raters who put the unit into the category; every unit must have the same
             number of ratings, at least 2.
 
-    Raises:
-        ValueError: the counts are not whole numbers of at least 0, or the row sums are not equal and at least 2.
+    Raises ValueError if the counts are not whole numbers of at least 0, or the row sums are not equal and at least 2.
 
-    Source:
-        Fleiss (1971), Psych. Bulletin 76:378-382; checked against its example and statsmodels fleiss_kappa.
+    Source: Fleiss (1971), Psych. Bulletin 76:378-382; checked against its example and statsmodels fleiss_kappa.
     """
     table = np.asarray(counts, np.float64)
     if table.ndim != 2 or table.size == 0:

@@ -10,9 +10,9 @@ from assay.statistics.arrays import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """Adjusted p-values, in the order given; None stays None and does not count as a comparison.
+    """Adjusted p-values, in the order of the input; None stays None and does not count as a comparison.
 
-    `holm` keeps the chance of even one false claim below the level. `bh` keeps the expected share of false claims below it,
+    `holm` limits the probability of any false claim to the significance level. `bh` limits the expected share of false claims,
     which suits screening lists. `bonferroni` is for intervals that accompany claims by Holm's method.
     """
 
@@ -24,16 +24,14 @@ class Adjusted:
 def multiplicity(p_values: Sequence[float | None]) -> Adjusted:
     """Adjust p-values by Holm, Benjamini-Hochberg and Bonferroni.
 
-    Raises:
-        ValueError: a p-value is NaN or outside 0 to 1.
+    Raises ValueError if a p-value is NaN or outside 0 to 1.
 
-    Source:
-        Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), JRSS B 57:289-300; checked against
-        statsmodels multipletests.
+    Source: Holm (1979), Scand. J. Statist. 6:65-70; Benjamini & Hochberg (1995), JRSS B 57:289-300; checked against statsmodels
+    multipletests.
     """
     for place, p in enumerate(p_values):
         if p is not None and not 0.0 <= p <= 1.0:
-            raise ValueError(f"p-value {p} at place {place} (counted from 0) is outside 0 to 1")
+            raise ValueError(f"p-value {p} at index {place} (counted from 0) is outside 0 to 1")
     known = np.array([p for p in p_values if p is not None], np.float64)
     adjusted = (holm(known), benjamini_hochberg(known), np.minimum(known * known.size, 1.0))
     if known.size == len(p_values):

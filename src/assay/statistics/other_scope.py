@@ -1,16 +1,15 @@
-"""Consistency between a comparison's results in its two scopes: tasks like these, and exactly these tasks.
+"""Rules that withhold a comparison's result in one scope if it contradicts the result in the other scope.
 
 Theory. New tasks have the same trial noise as these tasks and also differ among themselves, so the true range for tasks like
-these is at least as wide as the one for exactly these tasks. But both ranges are estimated, and with few tasks the first can
-come out narrower because the tasks happen to agree. This once led to the line "about tasks like these: +4.2 to +13.5, p =
-0.026" below "Not decided, p = 0.19".
+these is at least as wide as the one for exactly these tasks. But both ranges are estimated, and with few tasks the first can be
+narrower because the tasks happen to agree. A report once showed "about tasks like these: +4.2 to +13.5, p = 0.026" below the
+headline "Not decided, p = 0.19".
 
-The headline is never changed. The second answer is withheld, with a reason, if it would contradict the headline:
+The headline is never changed. The second result is withheld, with a reason, in these cases:
 
-* an answer about tasks like these is withheld if there are fewer than 3 tasks, or if it is narrower than the one for exactly
-  these tasks, or decided when that one is not;
-* an answer about exactly these tasks is withheld if it is not decided although the headline about tasks like these is. A
-  warning then says so.
+* about tasks like these: if there are fewer than 3 tasks, if its range is narrower than the range for exactly these tasks, or
+  if it is decided and the result for exactly these tasks is not;
+* about exactly these tasks: if it is not decided although the headline about tasks like these is. A warning then states this.
 """
 
 from dataclasses import replace
@@ -23,7 +22,7 @@ ALPHA = 0.05
 
 
 def why_withheld(headline: ScopedDifference, beside: ScopedDifference, *, n_tasks: int) -> str | None:
-    """Return the reason for withholding the result in the other scope, or None."""
+    """Return the reason for withholding the result in the other scope, or None if it may be shown."""
     if beside.p_value is None:
         return None
     if beside.scope != TASKS_LIKE_THESE:
@@ -35,19 +34,19 @@ def why_withheld(headline: ScopedDifference, beside: ScopedDifference, *, n_task
 
 
 def withheld(answer: ScopedDifference, reason: str) -> ScopedDifference:
-    """Return a result without its test and interval."""
+    """Return a copy of a result without its test and interval."""
     return replace(answer, ci95=None, std_err=None, t=None, df=None, p_value=None, method=None, reason=reason)
 
 
 def wider_here(headline: ScopedDifference, beside: ScopedDifference) -> Caution | None:
-    """Return a warning if a decision for tasks like these is not supported by exactly these tasks, else None."""
+    """Return a warning if the comparison is decided for tasks like these but not for exactly these tasks, else None."""
     if not _contradicts(headline, beside) or beside.p_value is None:
         return None
     return caution("narrower_by_chance", p=beside.p_value)
 
 
 def _contradicts(like: ScopedDifference, these: ScopedDifference) -> bool:
-    """True if tasks like these give a decision, but exactly these tasks give none or the opposite."""
+    """True if the result for tasks like these is decided, and the result for exactly these tasks is undecided or opposite."""
     if like.p_value is None or like.p_value > ALPHA:
         return False
     if these.p_value is None or these.p_value > ALPHA:

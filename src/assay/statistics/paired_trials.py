@@ -1,8 +1,8 @@
-"""Jointly graded trials: scores from one judge call are correlated, so differences are computed by trial.
+"""Differences by trial for jointly graded trials, whose scores are correlated because they come from one judge call.
 
-A task is compared by trial if every counted trial of both candidates on it was graded jointly and at least one trial counts for
-both; otherwise the two are treated as graded separately. Pairing by trial is exact for any correlation between the two scores;
-treating them as independent is wrong whenever the correlation is not 0 (docs/explanation/statistics.md).
+A pair is compared by trial on a task if every counted trial of both candidates on it was graded jointly and at least one trial
+counts for both. Otherwise the two are treated as graded separately. Pairing by trial is exact for any correlation between the
+two scores; treating them as independent is wrong unless the correlation is 0 (docs/explanation/statistics.md).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from assay.statistics.table import ScoreTable
 class PairedTrials:
     """Differences first - second per task, over trials that count for both; `n` is 0 for tasks that were graded separately.
 
-    All fields have shape (..., tasks). `middle` is the mean of the two candidates' scores over the same trials.
+    All fields have shape (..., tasks). `middle`: mean of the two candidates' scores over these trials.
     """
 
     n: Floats

@@ -1,9 +1,9 @@
 """Scores from a partial review: three estimates with different assumptions.
 
-* vetted only: uses the trials that people reviewed. This is the default and the only possible headline.
-* the judge as it is: assumes that the judge is right, which is not checked.
-* calibrated: uses the judge's scores of all trials, corrected by people's decisions on a random part (`sampled_review`). It is
-  refused if the part was not chosen at random.
+* vetted only: uses the trials that people reviewed. This is the default, and the only estimate that may be a headline.
+* judge only: assumes, without a check, that the judge is right.
+* calibrated: corrects the judge's scores of all trials by people's decisions on a random sample (`sampled_review`). It is
+  refused if the sample was not random.
 """
 
 from dataclasses import dataclass, replace
@@ -27,8 +27,8 @@ FEWEST_YES_OR_NO = 15
 class PredictionPowered:
     """Mean of judge scores corrected by reviewed trials (prediction-powered inference).
 
-    `judge_only_mean` is the mean of all of the judge's scores, `rectifier` the mean of human - judge on the reviewed part, and
-    `lam` the weight given to the judge. The interval may extend beyond 0 and 1.
+    `judge_only_mean`: mean of all of the judge's scores. `rectifier`: mean of human - judge over the reviewed trials. `lam`:
+    weight of the judge's scores. The interval may extend beyond 0 and 1.
     """
 
     mean: float | None = None
@@ -52,17 +52,15 @@ def ppi(
     Args:
         human: people's scores of the reviewed trials.
         judge_on_human: the judge's scores of the same trials, in the same order.
-        judge_unlabelled: the judge's scores of the trials that nobody reviewed.
+        judge_unlabelled: the judge's scores of the unreviewed trials.
         lam: weight of the judge, between 0 and 1; None tunes it, which costs one degree of freedom.
-        random: True if the reviewed trials were chosen at random; if not, the result is refused (`not_random_review`).
+        random: True if the reviewed trials were chosen at random; otherwise the result is refused (`not_random_review`).
 
-    Raises:
-        ValueError: unequal lengths, a score that is not finite, or lam outside 0 to 1.
+    Raises ValueError for unequal lengths, a score that is not finite, or lam outside 0 to 1.
 
-    Source:
-        Angelopoulos et al. (2023), Science 382:669-674; tuning from Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453; here
-        with sample variances (n - 1) and Student's t, which keeps its level at 10 reviews, while the normal does not. Checked
-        against ppi_py.
+    Source: Angelopoulos et al. (2023), Science 382:669-674; tuning from Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453.
+    This version uses sample variances (n - 1) and Student's t, which keeps its level at 10 reviews, while the normal does not.
+    Checked against ppi_py.
     """
     y, f, u = (np.asarray(column, np.float64) for column in (human, judge_on_human, judge_unlabelled))
     if y.shape != f.shape:
@@ -130,8 +128,8 @@ def _refused(y: Floats, f: Floats, u: Floats, reason: str) -> PredictionPowered:
 class PartialMean:
     """One of the three estimates; `assumes` is nothing, judge_is_right or random_review.
 
-    `method` is set only for `calibrated`, to `prediction_powered` or `prediction_powered_stratified`. `lam` is then the weight
-    of the judge, and `n_reviewed` the number of trials in the review sample that were decided.
+    These fields are set only for `calibrated`: `method` (`prediction_powered` or `prediction_powered_stratified`), `lam` (the
+    judge's weight) and `n_reviewed` (number of decided trials in the review sample).
     """
 
     mean: float | None
@@ -172,19 +170,17 @@ def partial_review(
     Args:
         task: task of each trial.
         judge: the judge's score of each trial, between 0 and 1.
-        human: the person's score of each trial; NaN if no person kept the trial.
-        weight: weight of each row's task, the same on all its rows, at least 0; by default 1.
-        random: True if the trials that people reviewed were chosen at random.
-        family: code of the family of each row's task, the same on all its rows; None if tasks are independent.
-        sampled: True if the trial was drawn for the sample and a person decided on it; if None, trials with a score in `human`
-            are used. A sampled trial without a score was rejected.
+        human: the person's score of each trial; NaN if the trial was not reviewed or was rejected.
+        weight: weight of the trial's task, at least 0, the same for all trials of a task; by default 1.
+        random: True if the reviewed trials were chosen at random.
+        family: code of the task's family, the same for all trials of a task; None if tasks are independent.
+        sampled: True if the trial was drawn for the sample and decided; None selects the trials with a score in `human`. A
+            sampled trial without a score was rejected.
         stratum: code of the group of trials within which the sample was drawn; None if it was drawn from all trials.
 
-    Raises:
-        ValueError: columns of unequal length, a score outside 0 to 1, or a weight that is negative or not finite.
+    Raises ValueError for columns of unequal length, a score outside 0 to 1, or a weight that is negative or not finite.
 
-    Source:
-        As `sampled_review.influence`; coverage in bench/review_sample_simulation.py.
+    Source: as `sampled_review.influence`; coverage in bench/review_sample_simulation.py.
     """
     tasks = coded(task)
     f, y = np.asarray(judge, np.float64), np.asarray(human, np.float64)
@@ -226,7 +222,7 @@ def partial_review(
 
 
 def refusal(judge: Floats, human: Floats, sampled: Bools, random: bool, *, each: int = 1) -> str | None:
-    """Return the reason why a review sample gives no calibrated estimate, or None; each review has `each` scores."""
+    """Return the reason why a review sample supports no calibrated estimate, or None; each review has `each` scores."""
     # If all scores are 0 or 1, a few reviews often show no disagreement at all: with 10 reviews the range covered 89 to 95%.
     both = np.concatenate([judge[sampled], human[sampled]])
     yes_or_no = both.size > 0 and bool(np.isin(both, (0.0, 1.0)).all())

@@ -1,10 +1,10 @@
-"""Benchmark planning: detectable differences, and the tasks, trials and costs that they need.
+"""Benchmark planning: detectable differences, and the tasks, trials and money needed to detect a given difference.
 
-Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference is
-(σ²_int + σ²_trial / n) / G, where σ²_int is how much the true difference varies from task to task and σ²_trial is the
-trial noise of a difference (both candidates' noise added, or the noise of paired differences). The smallest difference that is
-detected with the desired power is (t_.975 + t_power) · √variance. The normal version of this formula promises 80% but delivers
-only 62 to 70% with 6 to 10 tasks.
+Model. With G tasks and n trials of each candidate on each task, the variance of a mean difference is (σ²_int + σ²_trial / n) /
+G. σ²_int is the variance of the true difference between tasks. σ²_trial is the trial noise of a difference: the sum of both
+candidates' noise, or the noise of paired differences. The smallest difference that is detected with the desired power is
+(t_.975 + t_power) · √variance. The normal version of this formula promises 80% power but reaches only 62 to 70% with 6 to 10
+tasks.
 """
 
 from bisect import bisect_left
@@ -22,14 +22,16 @@ MOST = 10_000_000
 class DesignVariances:
     """Variances of the difference between two candidates, as input for planning.
 
-    `interaction`: variance of the true task differences. `trial`: variance of the difference between one trial of each
-    candidate, with both candidates' noise (if paired, of the differences in joint trials). `n_tasks`, `n_trials`: the present
-    numbers of tasks and of trials per task and candidate. `paired`: True if trials are graded jointly. `split_known` is False
-    if no task has two trials: `interaction` then contains both variances, and nothing can be said about more trials.
-    `below_zero`: True if the interaction came out negative and was set to 0.
-
-    If tasks share families, `n_families` is their number (otherwise None), `between` is the variance of a family's difference
-    without trial noise, and `evenness` is the share of families that are effective after weighting.
+    Attributes:
+        interaction: variance of the true task differences.
+        trial: variance of the difference between one trial of each candidate; if `paired`, of the differences in joint trials.
+        n_tasks, n_trials: present numbers of tasks, and of trials per task and candidate.
+        paired: True if trials are graded jointly.
+        split_known: False if no task has two trials. `interaction` then contains both variances, so the effect of more trials
+            is unknown.
+        below_zero: True if the estimated interaction was negative and was set to 0.
+        n_families: number of families, None if no tasks share a family. With families, `between` is the variance of a family's
+            difference without trial noise, and `evenness` is the effective share of the families after weighting.
     """
 
     interaction: float
@@ -48,13 +50,18 @@ class DesignVariances:
 class Plan:
     """Number of tasks or trials that detect a difference with the given power at the two-sided 5% level.
 
-    `mde`: smallest difference that the present design detects. `tasks_needed`: number of tasks with the present trials per
-    task; None if the question is about these tasks only. `families_needed`: number of families that these tasks must come from,
-    each as large as now; None if tasks share no families. `trials_needed`: number of trials per task on the present tasks. It
-    is None and `more_trials_can_decide` False if no number of trials on these tasks is enough (`floor_mde` is the difference
-    that infinitely many trials would detect); both are None if this is unknown because no task has two trials yet.
-    `best_trials`: number of trials per task that gives the most precision for the money; None without prices. `cost`: cost of
-    the cheaper of the two ways, in the currency of the prices; None without prices. Numbers above ten million are None.
+    Attributes:
+        mde: smallest difference that the present design detects.
+        tasks_needed: number of tasks with the present trials per task; None if the question is about these tasks only.
+        families_needed: number of families (of the present size) that these tasks must come from; None if no tasks share a
+            family.
+        trials_needed: number of trials per task on the present tasks; None if no number is enough or if it is unknown.
+        more_trials_can_decide: False if no number of trials on these tasks is enough; None if no task has two trials yet.
+        floor_mde: smallest difference that infinitely many trials would detect.
+        best_trials: cost-optimal number of trials per task; None without prices.
+        cost: cost of the cheaper way (more tasks or more trials), in the currency of the prices; None without prices.
+
+    Numbers above ten million are None.
     """
 
     detect: float
@@ -96,8 +103,7 @@ def plan(
         cost_task: cost of one more task, without its trials; at least 0.
         cost_trial: cost of one trial of both candidates; above 0.
 
-    Raises:
-        ValueError: an argument is out of range.
+    Raises ValueError if an argument is out of range.
     """
     _check_plan(detect, power, cost_task, cost_trial)
     same_tasks = scope != "tasks_like_these"
@@ -191,8 +197,7 @@ def _costs(
 def cost_optimal_trials(interaction: float, trial: float, cost_task: float, cost_trial: float) -> float | None:
     """Return the cost-optimal number of trials per task, at least 1; None if more is always better.
 
-    Source:
-        √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation (Cochran 1977, 10.6).
+    Source: √((cost_task / cost_trial) · σ²_trial / σ²_int), the classical two-stage allocation (Cochran 1977, 10.6).
     """
     if interaction <= 0 or cost_trial <= 0:
         return None
@@ -208,7 +213,7 @@ def _bar(df: float, power: float, alpha: float = 0.05) -> float:
 
 
 def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int | None:
-    """Return the smallest whole number >= `start` for which the minimum detectable difference `mde` is at most `detect`."""
+    """Return the smallest whole number >= `start` at which the minimum detectable difference is at most `detect`."""
     if mde(start) <= detect:
         return start
     low, high = start, start * 2
@@ -223,7 +228,8 @@ def _least(mde: Callable[[float], float], detect: float, *, start: int) -> int |
 class Power:
     """Result of `power`; values that were not requested are None.
 
-    `se_if_trials_doubled`, `se_if_tasks_doubled` and `floor_with_infinite_trials` show what would improve precision.
+    `se_if_trials_doubled`, `se_if_tasks_doubled`: standard error with twice the trials or tasks. `floor_with_infinite_trials`:
+    standard error that remains however many trials there are.
     """
 
     mde: float | None = None
@@ -256,12 +262,9 @@ def power(
     * `var_interaction`, `var_trial` (each per candidate, so differences have twice that), `n_tasks` and `n_trials` give the
       standard error of the difference, and the standard error with twice the trials or tasks.
 
-    Raises:
-        ValueError: the combination is not one of these, or a number is out of range.
+    Raises ValueError if the combination is not one of these, or a number is out of range.
 
-    Source:
-        (t_.975 + t_power) · SE, within 0.6% of the noncentral t; checked against statsmodels TTestPower and
-        TTestIndPower.
+    Source: (t_.975 + t_power) · SE, within 0.6% of the noncentral t; checked against statsmodels TTestPower and TTestIndPower.
     """
     _check_power(power, alpha)
     for name, value in (("effect", effect), ("sd_task_diff", sd_task_diff), ("sd_trial", sd_trial)):

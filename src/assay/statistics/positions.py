@@ -15,8 +15,8 @@ _ALONE = 1e-9
 class PositionEffect:
     """Effect of one prompt position (from 1) on scores between 0 and 1.
 
-    If `reason` is `few_tasks` (or too few families), `ci95` is None. If it is `confounded`, because no candidate changed
-    places, `effect` is also None.
+    If `reason` is `few_tasks` (too few tasks or families), `ci95` is None. If it is `confounded`, because no candidate appeared
+    at different positions, `effect` is None too.
     """
 
     position: int
@@ -39,22 +39,21 @@ def position_effects(
 ) -> tuple[PositionEffect, ...]:
     """Estimate the effect of a candidate's position in the prompt on the judge's score.
 
-    The model is score = candidate + sitting + position + noise, fitted by least squares. Position effects sum to 0, so an
-    effect is the difference from the mean of all positions. If the order is balanced within tasks, the estimate is the mean of
-    the scores at this position minus the candidates' means. Tasks are clusters, because a candidate is better at some tasks
-    than at others; if tasks share families, families are the clusters.
+    The model is score = candidate + sitting + position + noise, fitted by least squares. Position effects sum to 0, so each
+    effect is the difference from the mean of all positions. If every candidate takes every position equally often within each
+    task, the effect is the mean of the scores at this position minus the candidates' means. Tasks are clusters, because a
+    candidate is better at some tasks than at others; if tasks share families, families are the clusters.
 
     Args:
         score: between 0 and 1.
-        position: place in the prompt, from 1; the order must be random.
+        position: position in the prompt, from 1; the order must be random.
         candidate, task: codes from 0.
         sitting: code of the prompt, from 0; each sitting belongs to one task.
-        family: code of the task's family, from 0; None if no two tasks share one.
+        family: code of the task's family, from 0; None if no two tasks share a family.
 
-    Source:
-        Bell & McCaffrey (2002), Survey Methodology 28:169-181, for the CR2 variance and its degrees of freedom; Pustejovsky
-        & Tipton (2018), JBES 36:672-683, for leaving sittings out of the CR2 weights (theorem 2). Checked against the matrix
-        form with all dummies in tests/property/test_position_effects.py, and for coverage by bench/position_coverage.py.
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181, for the CR2 variance and its degrees of freedom; Pustejovsky
+    & Tipton (2018), JBES 36:672-683, for leaving sittings out of the CR2 weights (theorem 2). Checked against the matrix form
+    with all dummies in tests/property/test_position_effects.py, and for coverage by bench/position_coverage.py.
     """
     last = int(position.max(initial=0))
     if last < 2:
@@ -89,7 +88,7 @@ def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: 
 
 
 def _within(columns: Floats, groups: Ints) -> Floats:
-    """Subtract the mean of its group from each row."""
+    """Subtract from each row the mean of its group."""
     means: Floats = _sums(columns, groups) / np.maximum(np.bincount(groups), 1)[:, None]
     return columns - means[groups]
 
@@ -115,7 +114,7 @@ class _Fit:
         self._score = _sums(self._white * residual[:, None], codes)
 
     def variance(self, contrast: Floats) -> tuple[float, float]:
-        """Return a contrast's CR2 variance and Satterthwaite degrees of freedom, 0 if one cluster alone determines it."""
+        """Return a contrast's CR2 variance and its Satterthwaite degrees of freedom, which are 0 if one cluster determines it."""
         share, axes = np.linalg.eigh(self._gram)
         # A cluster that alone determines a coefficient has share 1 and no residual in that direction. With 6 tasks of one trial
         # each, a task whose order differs from all others is such a cluster; without this rule, ranges covered 89%.

@@ -51,11 +51,14 @@ class StrengthDifference:
 class BradleyTerry:
     """Strengths in log-odds, centred at 0 over the items that have a strength.
 
-    `log_strength`, `elo` (centred at 1500, with 400 points for odds of ten) and `borda` (share of opponents beaten, where a tie
-    counts half) are in the order of `items`. `reason` says why strengths are missing: `separation` if an item never
-    loses or never wins against the rest, `disconnected` if two groups never met, `no_comparisons` if there are none; the
-    strengths of the items in `separated` are then None. `covariance` allows for comparisons that share tasks, `independent`
-    does not; `spread` selects the one that intervals use.
+    Attributes:
+        log_strength, elo, borda: one value per item, in the order of `items`. `elo` is centred at 1500, with 400 points for
+            odds of ten. `borda` is the share of opponents beaten, where a tie counts half.
+        reason: why strengths are missing: `separation` (an item never loses or never wins against the rest), `disconnected`
+            (two groups never met) or `no_comparisons`.
+        separated: items whose strength is None for that reason.
+        covariance, independent: covariance of the strengths with and without allowance for comparisons that share tasks;
+            `spread` selects the one that intervals use.
     """
 
     items: tuple[Hashable, ...]
@@ -73,8 +76,8 @@ class BradleyTerry:
     def spread(self, weights: Floats) -> tuple[float, float] | None:
         """Return the standard error of Σ weights · strength and its degrees of freedom; `weights` has shape (items,).
 
-        This is the clustered standard error. With few tasks, it is the one for independent comparisons if that gives a wider
-        range. None if neither is known or there is no variance.
+        The standard error comes from `covariance`. With few clustered tasks, the standard error for independent comparisons is
+        used if it gives a wider range. Returns None if neither is known or the variance is 0.
         """
         if self.method is None:
             return None
@@ -94,11 +97,7 @@ class BradleyTerry:
         return tuple(None if s is None else ELO_CENTRE + ELO_SCALE * s for s in self.log_strength)
 
     def contrast(self, a: Hashable, b: Hashable) -> StrengthDifference:
-        """Compare item a with item b.
-
-        Raises:
-            ValueError: an item is not among `items`.
-        """
+        """Compare item a with item b. Raises ValueError if either is not among `items`."""
         for name in (a, b):
             if name not in self.items:
                 raise ValueError(f"{name!r} is not one of the compared items")
@@ -139,18 +138,16 @@ def bradley_terry(
 
     Args:
         left, right: the two items of each comparison.
-        outcome: "left", "right" or "tie"; or the points of the left item, 1, 0 or 0.5.
+        outcome: "left", "right" or "tie"; or the points of the left item: 1, 0 or 0.5.
         count: number of times that each comparison occurred, at least 0; by default 1.
         task: task of each comparison; intervals are then clustered by task.
-        pseudo_wins: wins to add in both directions for every pair that met. If it is above 0, every strength is finite but
-            shrunk, and must be presented as such.
+        pseudo_wins: wins to add in both directions for every pair that met. Above 0, every strength is finite but shrunk; label
+            such strengths as shrunk.
 
-    Raises:
-        ValueError: columns of unequal length, an item compared with itself, an unknown outcome, or a negative count.
+    Raises ValueError for columns of unequal length, an item compared with itself, an unknown outcome, or a negative count.
 
-    Source:
-        Bradley & Terry (1952), Biometrika 39:324-345; Ford (1957); checked against statsmodels GLM, choix and evalica,
-        and Agresti's baseball table.
+    Source: Bradley & Terry (1952), Biometrika 39:324-345; Ford (1957); checked against statsmodels GLM, choix and evalica, and
+    Agresti's baseball table.
     """
     n_rows = len(left)
     if len(right) != n_rows or len(outcome) != n_rows or (count is not None and len(count) != n_rows):
@@ -192,8 +189,7 @@ def bradley_terry_from_codes(
         twice_points: shape (comparisons,): 2 if left won, 1 for a tie, 0 if right won.
         task: shape (comparisons,), codes from 0 below `n_tasks`.
 
-    Raises:
-        ValueError: as for `bradley_terry`, or a code is out of range.
+    Raises ValueError as `bradley_terry` does, and for a code out of range.
     """
     _check(left, right, twice_points, count, n_items)
     meeting = left * n_items
@@ -279,7 +275,7 @@ def _check(left: Ints, right: Ints, twice_points: Ints, count: Floats | None, n_
 
 
 def _core(wins: Floats) -> tuple[Ints, str | None]:
-    """Return the largest strongly connected component of the win graph, and a reason if it lacks items."""
+    """Return the largest strongly connected component of the win graph, and a reason if some items are outside it."""
     if wins.size == 0:
         return np.zeros(0, np.int64), None
     reaches = _reachable(wins > 0)

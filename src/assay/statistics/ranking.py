@@ -1,8 +1,8 @@
 """Rankings: pairwise comparisons, ranks with uncertainty, and groups of candidates that cannot be separated.
 
-Theory. `contrasts` computes all pairs at once. A list of pairs is a single claim, so the p-value adjusted by Holm's method
+Theory. `contrasts` computes all pairs at once. All pairs together are one claim, so the p-value adjusted by Holm's method
 decides which candidate of a pair is better. Ranks and groups follow from these decisions alone: a rank is possible unless a
-decided pair rules it out.
+decided pair excludes it.
 """
 
 from collections.abc import Hashable
@@ -28,9 +28,9 @@ from assay.statistics.warnings import Caution, about_sample, caution
 class Ranked:
     """A candidate with its rank by mean and the range of ranks that the data support.
 
-    `rank` is 1 for the highest mean; candidates with equal means share a rank, and it is None without counted trials.
-    `rank_low` is 1 plus the number of candidates shown to be better (Holm), and `rank_high` the number of candidates minus the
-    number shown to be worse.
+    `rank`: 1 for the highest mean; candidates with equal means share a rank; None without counted trials. `rank_low`: 1 plus
+    the number of candidates shown to be better (Holm). `rank_high`: the number of candidates minus the number shown to be
+    worse.
     """
 
     candidate: Hashable
@@ -71,8 +71,8 @@ class RankedPair:
 class Ranking:
     """Candidates from best to worst, all pairs in that order, and the groups of candidates that cannot be separated.
 
-    A group is a run of neighbours in rank order, as long as possible, without a pair that is significant after Holm's
-    adjustment; groups may overlap.
+    A group is a longest possible run of neighbours in rank order in which no pair differs significantly after Holm's
+    adjustment. Groups may overlap.
     """
 
     candidates: tuple[Ranked, ...]
@@ -97,16 +97,14 @@ def rank(scores: ScoreTable | Cells, scope: str | None = None, margin: float | N
 
     Args:
         scores: a table, or cells.
-        scope: as in `compare`; it is the same for all pairs, except that a pair with only one shared task is compared on that
+        scope: as in `compare`, and the same for all pairs. Exception: a pair that shares only one task is compared on that
             task.
         margin: as in `compare`.
 
-    Raises:
-        ValueError: the scope is unknown, or the margin is out of range.
+    Raises ValueError if the scope is unknown, or the margin is out of range.
 
-    Source:
-        Rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518, pairwise construction;
-        Holm (1979); Benjamini & Hochberg (1995).
+    Source: rank ranges: Mogstad, Romano, Shaikh & Wilhelm (2024), Rev. Econ. Stud. 91:476-518, pairwise construction; Holm
+    (1979); Benjamini & Hochberg (1995).
     """
     asked, margin = checked_scope(scope), checked_margin(margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
@@ -258,12 +256,11 @@ class Friedman:
 
 
 def friedman(scores: ScoreTable | Cells) -> Friedman:
-    """Run Friedman's test on task means, over the tasks that all candidates have; ties share the middle rank.
+    """Run Friedman's test on task means, over the tasks that all candidates have; ties get the mean of their ranks.
 
     If tasks share families, family means are ranked instead, because tasks of a family are not independent.
 
-    Source:
-        Friedman (1937); checked against scipy.stats.friedmanchisquare.
+    Source: Friedman (1937); checked against scipy.stats.friedmanchisquare.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     complete = cells.counted.all(axis=0)

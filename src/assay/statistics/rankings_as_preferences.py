@@ -11,7 +11,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preferences:
-    """Pairwise comparisons as columns, in the table's codes; `twice_points`: 2 if left scored higher, 1 for a tie, else 0."""
+    """Pairwise comparisons as columns of codes. `twice_points` is 2 if left scored higher, 1 for a tie, else 0."""
 
     left: Ints
     right: Ints
@@ -22,9 +22,9 @@ class Preferences:
 def preferences_of(table: ScoreTable) -> Preferences:
     """Compare every pair of candidates in every trial that both have; the higher score wins.
 
-    This is meant for joint trials, whose scores come from one judge call. If candidates were graded separately, trial k of one
-    and trial k of the other are paired only because they have the same number. Scores within 1e-12 of each other are a tie.
-    Tasks with weight 0 are left out.
+    Use this for joint trials, whose scores come from one judge call. If candidates were graded separately, trial k of one
+    candidate and trial k of the other share nothing but their number. Scores within 1e-12 of each other are a tie. Tasks with
+    weight 0 are left out.
     """
     n_trials = int(table.trial_codes.max(initial=0)) + 1
     rows = np.flatnonzero((table.weight > 0)[table.task_codes])
@@ -44,9 +44,9 @@ def preferences_of(table: ScoreTable) -> Preferences:
 
 
 def strengths(table: ScoreTable) -> BradleyTerry:
-    """Estimate Bradley-Terry strengths from the order of candidates within each trial.
+    """Estimate Bradley-Terry strengths from the order of the scores within each trial.
 
-    Comparisons are clustered by task, or by family if tasks share any.
+    Comparisons are clustered by task, or by family if any tasks share a family.
     """
     preferences = preferences_of(table)
     family = table.cells.family

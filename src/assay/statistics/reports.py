@@ -17,13 +17,10 @@ class Report:
 
 
 def report(scores: ScoreTable | Cells, scope: str | None = None, margin: float | None = None) -> Report:
-    """Compute all candidates' estimates and their ranking.
+    """Compute all candidates' estimates and their ranking. Raises ValueError as `rank` does.
 
-    If computed from cells, the time does not depend on the number of rows: the page of a million-row suite can refresh after
+    From cells, the time does not depend on the number of rows, so the page of a suite with a million rows can refresh after
     each decision.
-
-    Raises:
-        ValueError: as for `rank`.
     """
     ranking = rank(scores, scope, margin)
     cells = scores.cells if isinstance(scores, ScoreTable) else scores

@@ -1,7 +1,7 @@
 """Differences from a review sample, and the number of reviews that would decide them.
 
-Theory. A review of n of N trials leaves the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N): `floor` is the variance
-if everything is reviewed, and `saved` the additional variance with the present n₀ reviews. As in `planning`, a difference is
+Theory. A review of n of N trials has the variance V(n) = floor + saved · (1/n - 1/N) / (1/n₀ - 1/N). `floor` is the variance if
+everything is reviewed, and `saved` is the additional variance with the present n₀ reviews. As in `planning`, a difference is
 detected with the desired power if it is at least (t_.975 + t_power) · √V.
 """
 
@@ -24,9 +24,9 @@ from assay.statistics.sampled_review import Influence, difference, sampled_mean
 class SampledDifference:
     """Difference A - B on shared tasks, estimated from a review sample; never used as the result.
 
-    `lam` is the weight of the judge's difference; `n_reviewed` of `n_trials` trials are reviewed. `floor` is the variance that
-    would remain if everything were reviewed. `decision` is based on p alone; in a list of pairs, `p_holm` is set and decides
-    instead. `assumes` is `random_review`.
+    `lam`: weight of the judge's difference. `n_reviewed`, `n_trials`: number of reviewed trials and of all trials. `floor`:
+    variance that would remain if everything were reviewed. `decision`: based on `p_holm` in a list of pairs, otherwise on the
+    unadjusted p-value. `assumes`: `random_review`.
     """
 
     difference: float | None
@@ -52,10 +52,9 @@ def sampled_difference(a: Influence, b: Influence, *, n_tasks: int, refused: str
     Args:
         a, b: influences of single candidates, from `sampled_review.influence` with the same trials, units and strata.
         n_tasks: number of tasks that both have.
-        refused: reason code if it is already known that there is no answer.
+        refused: reason code if it is already known that the difference cannot be estimated.
 
-    Source:
-        As `sampled_review.sampled_mean`; coverage in bench/review_sample_simulation.py.
+    Source: as `sampled_review.sampled_mean`; coverage in bench/review_sample_simulation.py.
     """
     parts = difference(a, b)
     result = sampled_mean(parts)
@@ -110,13 +109,12 @@ def more_reviews(pair: SampledDifference, *, detect: float, power: float = 0.8) 
     """Return the number of further reviews needed to detect a difference; None if reviewing all trials is not enough.
 
     Args:
-        detect: difference between scores of 0 to 1, above 0; with the present difference, the result says how many reviews
-            would decide this comparison.
+        detect: difference between scores of 0 to 1, above 0. Pass the present difference to learn how many reviews would decide
+            this comparison.
         power: strictly between 0 and 1.
 
-    Source:
-        Cochran (1977), Sampling Techniques, 12.3 (variance in two-phase sampling as a function of the size of the second
-        phase).
+    Source: Cochran (1977), Sampling Techniques, 12.3 (variance in two-phase sampling as a function of the size of the second
+    phase).
     """
     n, all_trials = pair.n_reviewed, pair.n_trials
     if pair.std_err is None or pair.floor is None or pair.df is None or detect <= 0 or n >= all_trials:

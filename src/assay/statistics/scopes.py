@@ -1,8 +1,8 @@
 """Scopes of a result: new tasks of the same kind, exactly these tasks, or one task.
 
-The ranges of the two scopes differ by a factor of 2 to 5, so every number names its scope. The default depends on the number of
-*planned* tasks, so that it cannot change while reviews come in: choosing the scope that happens to be significant would be a
-form of peeking.
+The ranges of the two main scopes differ by a factor of 2 to 5, so every result names its scope. The default depends on the
+number of *planned* tasks, so that it cannot change while reviews come in: choosing the scope that happens to be significant
+would bias results.
 """
 
 TASKS_LIKE_THESE = "tasks_like_these"
@@ -15,11 +15,7 @@ FEWEST_TASKS_BESIDE = 3
 
 
 def checked_scope(scope: str | None) -> str | None:
-    """Check a requested scope; None and `auto` mean the default rule.
-
-    Raises:
-        ValueError: the word is not a scope.
-    """
+    """Return the requested scope; None and `auto` select the default rule. Raises ValueError for any other word."""
     if scope in (None, "auto"):
         return None
     if scope in (TASKS_LIKE_THESE, THESE_TASKS):
@@ -28,7 +24,7 @@ def checked_scope(scope: str | None) -> str | None:
 
 
 def asked_scope(scope: str) -> str:
-    """Return the scope to request for a second comparison, given the scope of the first."""
+    """Return the scope to request for a second comparison so that it equals the scope of the first."""
     return TASKS_LIKE_THESE if scope == TASKS_LIKE_THESE else THESE_TASKS
 
 
@@ -36,8 +32,8 @@ def default_scope(*, planned_units: int, repeated: bool) -> str:
     """Return the default scope of a result.
 
     Args:
-        planned_units: number of tasks planned in the selected runs, or of their families.
-        repeated: True if the data show trial noise (a task has at least two trials).
+        planned_units: number of tasks planned in the selected runs, or number of families if tasks share families.
+        repeated: True if a task has at least two trials, so that trial noise can be estimated.
     """
     if planned_units >= FEWEST_TASKS_TO_GENERALISE:
         return TASKS_LIKE_THESE

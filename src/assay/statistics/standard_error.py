@@ -24,10 +24,9 @@ from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 class AcrossTasks:
     """Moments of a weighted mean if tasks are a sample; every field has the leading axes of the input.
 
-    `n_tasks` is the number of tasks with positive weight, `n_units` that of independent units among them (tasks, or their
-    families), `n_eff` is Kish's 1 / Σ W² of the units, and `df` is max(n_eff - 1, 1). `constant` is True if the values of all
-    units are equal up to rounding, and `share` has the normalised weights, shape (..., tasks). Without any tasks, `estimate`
-    and `n_tasks` are 0.
+    `n_tasks`: number of tasks with positive weight. `n_units`: number of independent units among them (tasks or families).
+    `n_eff`: Kish's 1 / Σ W² of the units. `df`: max(n_eff - 1, 1). `constant`: True if all units have equal values up to
+    rounding. `share`: normalised weights, shape (..., tasks). Without tasks, `estimate` and `n_tasks` are 0.
     """
 
     estimate: Floats
@@ -47,9 +46,8 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
         values: shape (..., tasks); entries with weight 0 are ignored but must be finite.
         weights: shape (..., tasks), finite and not negative, 0 for an absent task; they need not be normalised.
 
-    Source:
-        Bell & McCaffrey (2002), Survey Methodology 28:169-181 (CR2); Kish (1965). The closed form was checked
-        against the matrix square-root form and, with equal weights, scipy.stats.ttest_1samp.
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181 (CR2); Kish (1965). The closed form was checked against the
+    matrix square-root form and, with equal weights, scipy.stats.ttest_1samp.
     """
     values, weights = np.broadcast_arrays(values, weights)
     present = weights > 0
@@ -93,9 +91,9 @@ def across_tasks(values: Floats, weights: Floats) -> AcrossTasks:
 def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> AcrossTasks:
     """Compute `across_tasks` for all pair differences at once, by one matrix product.
 
-    If r_a are the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²), the variance of a pair is
-    Q_aa + Q_bb - 2 Q_ab, Q = Σ_t q_t r_at r_bt. Pairs that are so similar that this loses precision are computed one by one.
-    `share` has the shape (tasks,).
+    Let r_a be the deviations of candidate a and q_t = W_t² / (1 - 2 W_t + Σ W²). The variance of a pair is then Q_aa + Q_bb - 2
+    Q_ab with Q_ab = Σ_t q_t r_at r_bt. Pairs that are so similar that this loses precision are computed one by one. `share` has
+    the shape (tasks,).
 
     Args:
         values: shape (candidates, tasks).
@@ -163,9 +161,9 @@ def _dominant_terms(values: Floats, scaled: Floats, share: Floats, crowded: Bool
 class WithinTasks:
     """Moments of a weighted mean if tasks are fixed and only trials are a sample.
 
-    `variance` is Σ c_t s²_t, `df_denominator` is Σ (c_t s²_t)² / (n_t - 1), so that several sources of noise can be added:
-    df = (Σ variance)² / Σ df_denominator. `known` is False if single-trial tasks have weight and no task has
-    two trials. `single` is the number of tasks with only one trial; `constant` is True if no task shows any spread.
+    `variance` is Σ c_t s²_t and `df_denominator` is Σ (c_t s²_t)² / (n_t - 1). Several sources of noise can be added: df = (Σ
+    variance)² / Σ df_denominator. `known`: False if single-trial tasks have weight and no task has two trials. `single`: number
+    of tasks with only one trial. `constant`: True if the trials of each task have equal scores.
     """
 
     variance: Floats
@@ -183,9 +181,8 @@ def within_tasks(n: Floats, m2: Floats, shares: Floats) -> WithinTasks:
         m2: shape (..., tasks), sums of squared deviations from the task means.
         shares: shape (..., tasks), task weights that sum to 1 over the tasks in use (0 for a task that is not in use).
 
-    Source:
-        Satterthwaite (1946), Biometrics Bulletin 2:110-114; for one task and two candidates it is Welch's (1947) test,
-        checked against scipy.stats.ttest_ind(equal_var=False).
+    Source: Satterthwaite (1946), Biometrics Bulletin 2:110-114; for one task and two candidates it is Welch's (1947) test,
+    checked against scipy.stats.ttest_ind(equal_var=False).
     """
     used = shares > 0
     repeated = used & (n >= 2)

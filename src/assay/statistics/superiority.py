@@ -12,7 +12,7 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superiority:
-    """Probability that a trial of A beats a trial of B, with ties counting half; `ci95` may be None."""
+    """Probability that a trial of A beats a trial of B; a tie counts half. `ci95` may be None."""
 
     value: float
     ci95: Interval | None
@@ -24,8 +24,7 @@ def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority
     Args:
         shared: shape (tasks,), True for tasks on which both have counted trials; at least one.
 
-    Source:
-        Mann-Whitney U / (n_a n_b) per task; checked against scipy.stats.mannwhitneyu.
+    Source: Mann-Whitney U / (n_a n_b) per task; checked against scipy.stats.mannwhitneyu.
     """
     values = superiority_by_task(table, a, b)
     weights = np.where(shared, table.weight, 0.0)
@@ -58,7 +57,7 @@ def superiority_by_task(table: ScoreTable, a: int, b: int) -> Floats:
 
 
 def _midranks(task: Ints, score: Floats) -> Floats:
-    """Return ranks from 1 along sorted rows; equal (task, score) share the middle rank."""
+    """Return ranks from 1 along sorted rows; equal (task, score) rows share the mean of their ranks."""
     if task.size == 0:
         return np.zeros(0)
     starts = np.flatnonzero(np.concatenate([[True], (task[1:] != task[:-1]) | (score[1:] != score[:-1])]))

@@ -1,4 +1,4 @@
-"""Score table: the validated input of all statistics, with one row per trial."""
+"""Score table: the validated input of all statistics, with one row per task, candidate and trial."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -69,24 +69,21 @@ class ScoreTable:
         """Build a table from columns of equal length.
 
         Args:
-            task, candidate, trial: labels. A trial is identified by (task, candidate, trial): rows that agree in all three
-                are repeated judge calls and are averaged. Candidates graded by one joint judge call share the trial.
+            task, candidate, trial: labels that together identify a trial. Rows that agree in all three are repeated judge calls
+                and are averaged. Candidates graded by one joint judge call share the trial.
             score: 0 to 1.
-            weight: weight of each row's task, finite and not negative, the same on all rows of a task; 0 leaves the task out;
-                by default 1.
+            weight: weight of the row's task, finite and at least 0, the same for all rows of a task; by default 1. A task with
+                weight 0 is left out.
             joint: True if one judge call graded all candidates of the trial; one value for all rows, or one per row.
-            planned_tasks: number of tasks that the selected runs plan. It decides the default scope, so that the scope cannot
-                change while reviews come in. By default, the number of tasks in the table with positive weight.
-            family: source that the task shares with other tasks (a passage, a repository, a template), the same on all rows of
-                a task; None or "" for a task that shares none. Tasks of a family are not independent, so for statements about
-                tasks like these the units are families.
-            planned_families: number of families among the planned tasks; by default, of those in the table with positive
-                weight.
+            planned_tasks: number of tasks that the selected runs plan, by default the number of tasks with positive weight. It
+                decides the default scope, which therefore cannot change while reviews come in.
+            family: source that the task shares with other tasks (a passage, a repository, a template), the same for all rows of
+                a task; None or "" for a task without a shared source. Tasks of a family are not independent, so results about
+                tasks like these use families as units.
+            planned_families: number of families among the planned tasks, by default of those in the table with positive weight.
 
-        Raises:
-            ValueError: columns of unequal length; a score that is NaN or outside 0 to 1; a weight that is negative or
-                not finite; a weight or family that is not the same on all rows of a task. The message names the first offending
-                row, counted from 0.
+        Raises ValueError for columns of unequal length; a score that is NaN or outside 0 to 1; a weight that is negative or not
+        finite; a weight or family that differs within a task. The message names the first offending row, counted from 0.
         """
         n_rows = len(score)
         for name, column in (("task", task), ("candidate", candidate), ("trial", trial), ("family", family)):

@@ -31,13 +31,12 @@ class OneWay:
 
 
 def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
-    """Compute a one-way analysis of variance by task; None without two tasks and one repeated trial.
+    """Compute a one-way analysis of variance by task; None unless there are two tasks and one of them has two trials.
 
     Args:
         n, mean, m2: shape (tasks,), number of trials (at least 1), mean and sum of squared deviations of each task.
 
-    Source:
-        Henderson's method I; checked against statsmodels anova_lm.
+    Source: Henderson's method I; checked against statsmodels anova_lm.
     """
     n_tasks, total = n.size, float(n.sum())
     df_task, df_trial = n_tasks - 1.0, total - n_tasks
@@ -64,8 +63,8 @@ def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
 def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
     """Return the variance of a single trial on a random task: between-task plus within-task variance.
 
-    With one trial per task the two cannot be separated, but their sum is the variance of the scores. With a single task, it is
-    the variance of its trials. None with fewer than two observations.
+    With one trial per task the two cannot be separated, but their sum is the variance of the scores. With a single task, the
+    result is the variance of its trials. Returns None with fewer than two observations.
     """
     split = one_way(n, mean, m2)
     if split is not None:
@@ -80,8 +79,9 @@ class VarianceComponents:
     """One candidate's variance, split into task, trial and (with repeated judge calls) judge variance.
 
     `icc1`: share of a single trial's variance that tasks explain, with its F interval (None if tasks share families).
-    `reliability`: the same for the mean of `n_trials_per_task` trials; None if trials per task differ. With one judge call per
-    trial, trial and judge noise cannot be separated: `var_trial` then contains both, and `var_judge` is None.
+    `reliability`: the same share for the mean of `n_trials_per_task` trials; None if tasks differ in their number of trials.
+    With one judge call per trial, trial and judge noise cannot be separated: `var_trial` then contains both, and `var_judge` is
+    None.
     """
 
     candidate: Hashable
@@ -106,9 +106,8 @@ def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> Vari
     The reason is `need_repeated_trials` if no task has two trials, and `need_at_least_2_tasks` if there is a single task. A
     task variance below zero is set to 0, with a warning.
 
-    Source:
-        Henderson's method I; Shrout & Fleiss (1979), Psych. Bulletin 86:420-428 for the interval of the ICC; checked
-        against statsmodels anova_lm and pingouin.
+    Source: Henderson's method I; Shrout & Fleiss (1979), Psych. Bulletin 86:420-428 for the interval of the ICC; checked
+    against statsmodels anova_lm and pingouin.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
     code = cells.candidate_code(candidate)
@@ -141,7 +140,7 @@ def variance_components(scores: ScoreTable | Cells, candidate: Hashable) -> Vari
 
 
 def icc1_interval(split: OneWay) -> Interval | None:
-    """Return the 95% interval of ICC(1) from the F distribution; None if trials do not vary, or if nothing varies."""
+    """Return the 95% interval of ICC(1) from the F distribution; None if scores do not vary within tasks."""
     if split.ms_trial < NO_SPREAD**2:
         return None
     ratio = split.ms_task / split.ms_trial

@@ -62,7 +62,7 @@ def about_sample(n_tasks: int, n_families: int | None, n_eff: float) -> list[Cau
 
 
 def few_names(labels: list[object], *, shown: int = 5) -> str:
-    """Return the first labels as text, with the number of further ones."""
+    """Return the first labels as text, followed by the number of labels left out."""
     rest = len(labels) - shown
     head = ", ".join(str(label) for label in labels[:shown])
     return f"{head} and {rest} more" if rest > 0 else head
