@@ -17,13 +17,9 @@ _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 def address_rules(settings: Settings, *, web: bool) -> AddressRules:
-    """Return a workspace's rules about addresses and keys.
+    """Return the workspace's rules about addresses and keys; raises `SettingsError` for invalid `keys` or `web_allow_origins`.
 
-    Args:
-        web: True if a browser or an HTTP request starts model calls.
-
-    Raises:
-        SettingsError: `keys` or `web_allow_origins` is invalid.
+    `web` is True if a browser or an HTTP request starts the model calls.
     """
     return AddressRules(
         bound=_bound(settings),

@@ -1,4 +1,4 @@
-"""The calibration status of judges in labels, in warnings and in the tiers that suites require."""
+"""Find out which judges have a current calibration, for labels, warnings and the tiers that suites require."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUNS_LOOKED_AT = 200
 
 
 class Stamps:
-    """Cached lookup of the current calibrations of runs' judges; `plans` holds the plans that were already read."""
+    """Cached lookup of the current calibration of each judge in a run; `plans` contains run plans that were already read."""
 
     def __init__(self, workspace: Workspace, *, plans: dict[RunId, RunPlan] | None = None) -> None:
         self._workspace = workspace
@@ -31,7 +31,7 @@ class Stamps:
         self._records: dict[JudgeIdentity, CalibrationRecord] | None = None
 
     def judges_of(self, run: RunId) -> dict[str, CalibrationRecord | None]:
-        """Return each judge's current calibration by the judge's name, without scorers and people."""
+        """Return the current calibration of each judge in a run, by judge name; None for an uncalibrated judge."""
         plan = self._plans.get(run)
         if plan is None:
             plan = self._plans[run] = self._workspace.journal.plan_of(run)
@@ -44,12 +44,12 @@ class Stamps:
         return self.judges_of(run).get(grader)
 
     def words_of(self, run: RunId, grader: str) -> str | None:
-        """Return the label beside a judge's grades: `uncalibrated`, or its tier; None for a scorer."""
+        """Return the calibration label of a judge in a run, such as `uncalibrated` or `calibrated: good`; None for a scorer."""
         judges = self.judges_of(run)
         return words(judges[grader]) if grader in judges else None
 
     def current(self, identity: JudgeIdentity) -> CalibrationRecord | None:
-        """Return the newest calibration with exactly this judge's settings; None if there is none."""
+        """Return the newest calibration with exactly these judge settings; None if no calibration has them."""
         if self._records is None:
             newest = self._workspace.calibrations.records(newest_only=True)
             self._records = {record.identity: record for record in newest}
@@ -57,17 +57,17 @@ class Stamps:
 
 
 def words(record: CalibrationRecord | None) -> str:
-    """Return a judge's label: `uncalibrated`, or for example `calibrated: good`."""
+    """Return the label for a calibration record; `uncalibrated` if the record is None."""
     return "uncalibrated" if record is None else f"calibrated: {record.tier.words}"
 
 
 def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, ...]:
-    """Return a warning that names judges with counted grades but no current calibration; empty if there are none."""
+    """Return a warning that lists the judges with counted grades but no current calibration; empty if every judge has one."""
     return uncalibrated_judges(workspace, columns.runs, {columns.judges[code] for code in set(columns.judge.tolist())})
 
 
 def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
-    """Return the warning of `uncalibrated` for the given runs and names of graders."""
+    """Return a warning that lists the uncalibrated judges among the runs' named graders; empty if all are calibrated."""
     stamps, names = Stamps(workspace), dict[str, None]()
     for run in runs[-_RUNS_LOOKED_AT:]:
         judges = stamps.judges_of(RunId(run))
@@ -79,7 +79,7 @@ def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Colle
 
 
 def check_demands(workspace: Workspace, plan: RunPlan) -> None:
-    """Raise `InputError` for a judge whose current calibration is below the tier that the suite requires."""
+    """Raise `InputError` if a judge's current calibration is below the tier that the suite requires."""
     stamps = Stamps(workspace)
     for judge in plan.judges:
         if judge.require_calibration is None:

@@ -34,7 +34,7 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of one check. `state` is `good`, `absent` (fine unless you need it) or `broken`."""
+    """Result of one check. `state` is `good`, `absent` (a problem only if you need the feature) or `broken`."""
 
     what: str
     state: str
@@ -43,9 +43,9 @@ class Check:
 
 
 def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, ...]:
-    """Check Python, the store, keys, extras and the browser, in that order; never shows a key.
+    """Check Python, the store, API keys, optional packages and the browser, in that order. Keys are never shown.
 
-    With `whole_store`, every row of the store is read and compared, see `StoreCheck`.
+    With `whole_store`, `StoreCheck` reads and compares every row of the store.
     """
     parts = _parts_of_store(workspace) if whole_store else ()
     return (_python(), _store(workspace), *parts, *_keys(workspace), *_extras(), _chromium(workspace))
@@ -65,7 +65,7 @@ def _store(workspace: Workspace) -> Check:
         return Check("store", "broken", error.problem, error.remedy)
     for changed, name, kind in ((event, f"review event {event}", "Decisions"), (vote, f"vote {vote} of the arena", "Votes")):
         if changed is not None:
-            remedy = f"{kind} are only ever appended; restore the store from a copy."
+            remedy = f"{kind} must never be changed. Restore the store from a backup."
             return Check("store", "broken", f"{name} was changed after it was stored", remedy)
     # The user and password of a PostgreSQL address stay out of the output.
     place = workspace.settings.store_url.rpartition("@")[2].removeprefix("sqlite:///")
@@ -117,13 +117,13 @@ def _chromium(workspace: Workspace) -> Check:
     if browser and has_own_sandbox():
         return Check("chromium", "good", browser)
     if browser:
-        remedy = "Pages that models wrote are opened with `--no-sandbox`. Run Assay as another user."
+        remedy = "Chromium opens pages that models wrote with `--no-sandbox`. Run Assay as a user other than root."
         return Check("chromium", "good", f"{browser}, without its own sandbox, because Assay runs as root", remedy)
     if named:
         remedy = "Correct `chromium` in your own settings, or ASSAY_CHROMIUM."
         return Check("chromium", "broken", f"{named} is not a program", remedy)
     remedy = (
-        "Only needed for `score: code_arena`, whose pages are judged without a picture meanwhile: install your system's "
-        "chromium package, or set ASSAY_CHROMIUM to its path."
+        "Only needed for `score: code_arena`; without a browser, pages are judged without a screenshot. Install your system's "
+        "chromium package, or set ASSAY_CHROMIUM to the path of a browser."
     )
     return Check("chromium", "absent", "not found", remedy)

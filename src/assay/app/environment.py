@@ -29,7 +29,7 @@ _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
 
 
 def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]:
-    """Return versions, machine, model addresses, prompt digests, and the working folder's git commit, if any."""
+    """Return the run's environment: versions, machine, model addresses, prompt digests, and the git commit of a repository."""
     libraries: dict[str, JsonValue] = {name: installed for name in _LIBRARIES if (installed := _version(name)) is not None}
     return {
         "assay": version("assay-bench"),
@@ -47,7 +47,7 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
 
 
 def record_document(plan: RunPlan) -> dict[str, JsonValue]:
-    """Return every setting that decides the questions and the grading of a run, as JSON."""
+    """Return the settings that determine a run's questions and grading, as JSON."""
     return {
         "regrade_of": plan.regrade_of,
         "system_prompt": plan.system_prompt,
@@ -83,12 +83,12 @@ def record_document(plan: RunPlan) -> dict[str, JsonValue]:
 
 
 def _without_seed(parameters: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the parameters without the seed, which is derived for each trial."""
+    """Return the parameters without the seed, because each trial gets its own seed."""
     return {name: value for name, value in parameters.items() if name != "seed"}
 
 
 def _bare(address: str | None) -> str | None:
-    """Return an address without query and login, which may contain keys."""
+    """Return an address without its login and query, because both may contain keys."""
     if address is None:
         return None
     parts = urlsplit(address)
@@ -115,7 +115,7 @@ def _version(library: str) -> str | None:
 
 
 def _git(folder: Path) -> JsonValue:
-    """Return the folder's commit, and whether tracked files differ from it; None outside a repository."""
+    """Return the folder's git commit and whether tracked files differ from it; None outside a repository."""
     commit = _said(folder, "rev-parse", "HEAD")
     if not commit:
         return None

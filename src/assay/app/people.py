@@ -19,7 +19,7 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invitation:
-    """A new invitation. Only its hash is stored, so the token and the link cannot be shown again."""
+    """A new invitation. The token and link can be shown only now, because the store keeps only the token's hash."""
 
     name: str
     role: str
@@ -29,7 +29,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonDocument:
-    """JSON of one invitation; `revoked` is null while it is valid."""
+    """JSON of one invitation; `revoked` is null while the invitation is valid."""
 
     name: str
     role: str
@@ -45,11 +45,7 @@ class PeopleDocument:
 
 
 def checked_name(name: str) -> str:
-    """Return a person's name with single spaces.
-
-    Raises:
-        InputError: the name is empty, too long, or has a slash or invisible characters.
-    """
+    """Return a name with single spaces; raises `InputError` for an empty or long name, a slash or invisible characters."""
     plain = " ".join(name.split())
     if not plain:
         raise InputError("name", "is empty.")
@@ -64,15 +60,11 @@ def checked_name(name: str) -> str:
 
 
 def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitation:
-    """Invite a person and return their token. An earlier invitation for the same name becomes invalid.
+    """Invite a person and return the invitation. Earlier invitations with the same name become invalid.
 
     Args:
-        role: `reviewer` or `viewer`.
-        base: address of the server, with which the link begins.
-
-    Raises:
-        InputError: the name is not allowed.
-        UnknownName: an unknown role.
+        role: `reviewer` or `viewer`; raises `UnknownName` for any other role.
+        base: address of the server, used as the start of the link.
     """
     if role not in INVITED_ROLES:
         raise UnknownName("role", role, INVITED_ROLES, remedy="Roles are reviewer and viewer.")
@@ -84,7 +76,7 @@ def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitati
 
 
 def revoke(workspace: Workspace, name: str) -> None:
-    """End a person's invitation at once; raises `UnknownName`. Their decisions stay."""
+    """Revoke a person's invitation at once, but keep the person's decisions; raises `UnknownName`."""
     workspace.store.people.revoke(" ".join(name.split()), at=workspace.clock.now())
 
 

@@ -1,7 +1,7 @@
-"""Find and read a project's `assay.yaml` and `.env`, and refuse files that another user could have written.
+"""Find and read a project's `assay.yaml` and `.env`. Files that another user could have written are refused.
 
-The search goes up from the working folder. It ends at the root of the repository (the folder with `.git`), at the home folder,
-and below the first folder that another user can write to, such as `/tmp`.
+The search starts in the working folder and moves up. It ends at the root of the repository, at the home folder, or
+before the first folder that another user can write to, such as `/tmp`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TRUSTED: Final = "ASSAY_TRUSTED_FOLDERS"
-"""Folders whose files are read regardless of their owner, separated as in PATH; for containers with files of another user."""
+"""Variable with folders whose files are read regardless of their owner, separated as in PATH; for containers."""
 
 LARGEST: Final = 4 * 2**20
 
 
 def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the nearest file of this name in the folder or above it; None if there is none."""
+    """Return the nearest file with this name in the folder or its parents; None if no such file exists."""
     folder = folder.resolve()
     end = home(environment)
     for place in (folder, *folder.parents):
@@ -38,10 +38,10 @@ def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Pat
 
 
 def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
-    """Return the text of a project's file.
+    """Return the text of a project file.
 
     Raises:
-        SettingsError: it cannot be read, is very large, or belongs to another user, or others can write to it.
+        SettingsError: the file is unreadable or very large, belongs to another user, or can be written by others.
     """
     try:
         with file.open("rb") as opened:
@@ -50,7 +50,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
             if reason and not _trusted(file, environment):
                 raise SettingsError(
                     str(file),
-                    f"{reason}, so somebody else may have written it; Assay ignored it.",
+                    f"{reason}, so somebody else may have written it. Assay did not read it.",
                     remedy=f"Read it. If it is yours: `chown $(id -un) {file}` and `chmod go-w {file}`, or list its folder in the "
                     f"variable {TRUSTED}. Otherwise delete it or work in another folder.",
                 )
@@ -67,7 +67,7 @@ def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
 
 
 def user_file(environment: Mapping[str, str]) -> Path | None:
-    """Return the path of the user's own settings, even if the file does not exist; None if there is no home folder."""
+    """Return the path of the user's own settings file, which may not exist; None without a home folder."""
     configured = environment.get("XDG_CONFIG_HOME", "")
     if configured and Path(configured).is_absolute():
         return Path(configured) / "assay" / "assay.yaml"
@@ -76,7 +76,7 @@ def user_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def home(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's home folder from the environment; None if it is not set."""
+    """Return the user's home folder from the environment; None if the variable is not set."""
     named = environment.get("HOME") or environment.get("USERPROFILE") or ""
     return Path(named).resolve() if named and Path(named).is_absolute() else None
 
@@ -87,7 +87,7 @@ def _trusted(file: Path, environment: Mapping[str, str]) -> bool:
 
 
 def _only_ours(folder: Path) -> bool:
-    """True if only this user and root can create files in a folder."""
+    """True if only this user and root can create files in the folder."""
     try:
         return not _not_ours(folder.stat())
     except OSError:
@@ -95,7 +95,7 @@ def _only_ours(folder: Path) -> bool:
 
 
 def _not_ours(status: os.stat_result, *, link: bool = False) -> str:
-    """Return the reason that a file does not belong to this user alone; empty if it does."""
+    """Return why a file is not under this user's control; empty if only this user and root can change it."""
     if not hasattr(os, "geteuid"):  # Windows has other means of access control
         return ""
     if status.st_uid not in (os.geteuid(), 0):
@@ -110,7 +110,7 @@ def _not_ours(status: os.stat_result, *, link: bool = False) -> str:
 
 
 def _private_group(group: int, user: int) -> bool:
-    """True for root's group and for a group that has the user's name and no other member, as many systems set up."""
+    """True for a group without other members: root's group, or the private group that many systems create for each user."""
     import grp
     import pwd
 

@@ -1,4 +1,4 @@
-"""A run's provenance: its plan, its model calls, their speed and their cost."""
+"""Read the provenance of a run: its plan, its model calls, and their speed and cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """A run with its plan and its calls, summed by model."""
+    """A run with its plan and its call totals per model."""
 
     summary: RunSummary
     plan: RunPlan
@@ -23,7 +23,7 @@ class Provenance:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds from the run's start to its end; None while it has not ended."""
+        """Seconds from the start to the end of the run; None for a run that has not ended."""
         return None if self.summary.finished is None else between(self.summary.started, self.summary.finished)
 
     @property
@@ -32,12 +32,12 @@ class Provenance:
 
     @property
     def calls_per_s(self) -> float | None:
-        """Calls per second over the run's duration; None without calls or before the run's end."""
+        """Calls per second over the run's duration; None without calls or before the run ends."""
         return self.calls / self.seconds if self.calls and self.seconds else None
 
 
 class ProvenanceSource(Protocol):
-    """The stores from which provenance is read; a workspace is one."""
+    """Stores that provenance is read from, such as those of a `Workspace`."""
 
     @property
     def archive(self) -> Archive: ...
@@ -53,19 +53,23 @@ def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
 
 @dataclass(frozen=True, slots=True)
 class RunCalls:
-    """A run's calls summed by model, its seconds (None while it has not ended), and the request rate that its log states."""
+    """Model calls of a run.
+
+    `totals` sums the calls per model, `seconds` is the run's duration (None before it ends), and `stated_per_s` is the request
+    rate that an imported log states.
+    """
 
     totals: tuple[CallTotals, ...]
     seconds: float | None
     stated_per_s: float | None
 
     def per_s(self, calls: int) -> float | None:
-        """Return the requests per second of a candidate that made this number of calls; None if unknown."""
+        """Return the requests per second of a candidate that made `calls` calls; None if unknown."""
         return self.stated_per_s or (calls / self.seconds if self.seconds and calls else None)
 
 
 def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
-    """Return a run's calls; an imported run's duration comes from its files if they state it."""
+    """Return a run's calls. An imported run's duration comes from the imported files if they state one."""
     seconds = None if summary.finished is None else between(summary.started, summary.finished)
     environment = rooms.journal.plan_of(summary.id).environment if summary.imported else {}
     took, per_s = environment.get("duration_s"), environment.get("requests_per_s")
@@ -77,5 +81,5 @@ def calls_of(rooms: ProvenanceSource, summary: RunSummary) -> RunCalls:
 
 
 def between(start: str, end: str) -> float:
-    """Return the seconds between two stored times."""
+    """Return the seconds between two ISO 8601 timestamps."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

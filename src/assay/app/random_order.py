@@ -1,9 +1,8 @@
-"""Visit every key of a range once in random order, without storing the order.
+"""Random order of the positions in a range, computed from a seed and never stored.
 
-Theory. A partial review can only be used to calibrate a judge if the reviewed items were chosen at random. A keyed
-permutation (a Feistel network of four rounds over a power of four, repeated until the result falls inside the range)
-gives such an order from a seed. Any prefix of the order is a sample without replacement, and the order is the same on every machine
-and after every restart.
+A partial review can calibrate a judge only if the reviewed items were chosen at random. A keyed permutation (a Feistel
+network with four rounds over a power of four, repeated until the result is inside the range) provides such an order. Every
+prefix of the order is a random sample without replacement. The order is the same on every machine and after every restart.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ROUNDS: Final = 4
 
 
 class Shuffle:
-    """A random order of the positions 0 to `size` - 1. It starts over if the range outgrows its power of four."""
+    """Random order of the positions 0 to `size` - 1. The order restarts if `size` exceeds its current power of four."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed.to_bytes(8, "big", signed=False)
@@ -33,7 +32,7 @@ class Shuffle:
         self._step = 0
 
     def next(self, size: int) -> int:
-        """Return the next position below `size`; starts over after the last one."""
+        """Return the next random position below `size`. After all positions were returned, the order starts again."""
         half = max(1, ((size - 1).bit_length() + 1) // 2)
         if half != self._half:
             self._half, self._step = half, 0
@@ -45,7 +44,7 @@ class Shuffle:
                 return place
 
     def rank(self, key: int) -> bytes:
-        """Return a random sort key for a key, for lists short enough to be sorted."""
+        """Return a random sort key that depends only on the seed and `key`. Use it for lists short enough to be sorted."""
         return blake2b(key.to_bytes(8, "big"), key=self._seed, digest_size=8, person=b"rank").digest()
 
     def _permuted(self, place: int) -> int:
@@ -58,9 +57,9 @@ class Shuffle:
 
 
 def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
-    """Return a function that returns the seed of a selection's review order, or None if no run uses random order.
+    """Return a function from a selection to the seed of its review order; None if no selected run uses random order.
 
-    A single run that asks for it is enough, because random order does not harm the other runs.
+    One run that requests random order is enough, because random order does not harm the other runs.
     """
     lock = Lock()
     known: list[DrawnOrder] = []  # a run's order is fixed when it is planned, so each run is read once

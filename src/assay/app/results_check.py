@@ -1,4 +1,4 @@
-"""Compare the records in the results folder with the store from which they were written."""
+"""Compare the records in the results folder with the store."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 _SETTLED: Final = frozenset({RunState.FINISHED, RunState.CANCELLED, RunState.INTERRUPTED})
-"""States in which no process adds anything to a run, so that its record is complete."""
+"""Run states in which the record is complete, because no process adds to the run."""
 
 _OF_THE_RUN: Final = ("suite", "suite_text", "plan", "regrade_of", "graders", "criteria")
-"""Fields of a record's first line that do not change after the run."""
+"""Fields of a record's first line that never change after the run ends."""
 
 
 _MARK: Final = "last decision"
 
 
 def compare_records(workspace: Workspace) -> CheckedPart:
-    """Compare the record of each settled run, line by line, with what the store holds.
+    """Compare the record of each ended run with the store, line by line.
 
-    Runs without a record are left out, as are decisions and votes that were not yet written to it.
+    Runs without a record, and decisions and votes that are still to be written to the record, are not compared.
     """
     checked, problems = 0, list[str]()
     folder = workspace.results.folder
@@ -56,7 +56,7 @@ def compare_records(workspace: Workspace) -> CheckedPart:
 
 
 def _lines(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return a digest of each task, each trial and the run, keyed by the name that messages use."""
+    """Return digests of the run, each task and each trial in a record, by the names used in messages."""
     digests: dict[str, str] = {}
     content: object
     for line in lines:

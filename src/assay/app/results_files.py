@@ -1,4 +1,4 @@
-"""A run's files in the results folder: its record, and each candidate's answers, log and description."""
+"""Write a run's files to the results folder: its record, and each candidate's answers, log and description."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _PARTS: Final = ("model", "dataset", "execution", "results", "files")
 
 STRUCTURED: Final = ".structured.jsonl"
-"""File name ending of a candidate's structured answers; only runs with structuring have this file."""
+"""File name suffix for structured answers; only runs with structuring have this file."""
 
 _COMPLETED: Final = frozenset({RunState.FINISHED, RunState.IMPORTING, RunState.DELETED, RunState.REPLACED})
 
 
 def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
-    """Write all files of a run: its record, and each candidate's answers, log and description."""
+    """Write all files of a run."""
     (summary,) = rooms.archive.runs.matching(Selection(runs=(run,)))
     origin = provenance(rooms, summary)
     with results_folder.locked(folder):  # register names before writing files under them
@@ -70,7 +70,10 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
 
 
 def register_all(folder: Path) -> int:
-    """Rebuild the registry from the folder's descriptions, keep other programs' entries, and return the number of Assay's."""
+    """Rebuild the registry from the descriptions in the folder, and return the number of Assay's entries.
+
+    Entries of other programs are kept.
+    """
     with results_folder.locked(folder):
         documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)
@@ -81,7 +84,7 @@ def register_all(folder: Path) -> int:
 
 
 def set_aside(folder: Path, event: RunEvent) -> None:
-    """Move every file of a run to the folder of deleted runs, with the reason, and remove the run from the registry."""
+    """Move all files of a run to the folder of deleted runs, record the reason, and remove the run from the registry."""
     run = event.run_id
     home = results_folder.aside_of(folder, run)
     with results_folder.locked(folder):
@@ -99,13 +102,17 @@ def set_aside(folder: Path, event: RunEvent) -> None:
 
 
 def forget_aside(folder: Path, run: RunId) -> None:
-    """Remove the leftover files of a deleted run before they are rewritten from the store."""
+    """Delete the set-aside files of a deleted run, before its files are written again from the store."""
     rmtree(results_folder.aside_of(folder, run), ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A task as its answer lines need it; `several` is True for several trials, `brought` lists candidates with a snippet."""
+    """Task data for answer lines.
+
+    `several` is True if the task has more than one trial; `brought` lists the candidates whose answer is a snippet in the
+    suite.
+    """
 
     task: str
     several: bool
@@ -114,7 +121,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Sheet:
-    """One candidate's output files for a run; `names` has its name in the run and its current name."""
+    """One candidate's output files of a run. `names` contains the candidate's name during the run and its current name."""
 
     candidate: CandidateSpec
     described: tuple[Path, dict[str, Any]]
@@ -139,13 +146,13 @@ class _Sheet:
             self.file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
     def snippet(self, task: str, text: str) -> None:
-        """Write one line for a suite's snippet, which serves every trial of its task."""
+        """Write one line for a snippet from the suite, which is the candidate's answer in every trial of the task."""
         self.total += 1
         self.success += 1
         self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
 
     def trial(self, line: Mapping[str, Any], place: _Place, run: RunId) -> None:
-        """Write the candidate's answer or failure in one trial; writes nothing if it was not called yet."""
+        """Write the candidate's answer or failure in one trial. A candidate that was not called yet gets no line."""
         if not self.names.isdisjoint(place.brought):
             return
         self.total += 1
@@ -183,7 +190,7 @@ class _Sheet:
         )
 
     def structures(self, line: Mapping[str, Any], place: _Place, *, of_ideal: bool) -> None:
-        """Write the structure that a model gave the candidate's answer in one trial; with `of_ideal`, also the model solution's."""
+        """Write the structured version of the candidate's answer in one trial; `of_ideal` adds the structured model solution."""
         for call in line["calls"]:
             of_candidate = call["candidate"] is not None and folded(call["candidate"]) in self.names
             wanted = of_candidate or (of_ideal and call["candidate"] is None)
@@ -228,7 +235,7 @@ class _Sheet:
             file.write("\n".join(" ".join(line.splitlines()) for line in lines) + "\n")
 
     def document(self) -> tuple[Path, dict[str, Any]]:
-        """Return the description with the current counts."""
+        """Return the path and content of the description, with the current counts."""
         stem, document = self.described
         results = {
             **document["results"],
@@ -250,7 +257,7 @@ class _Sheet:
 
 
 def recount(folder: Path, summary: RunSummary, plan: RunPlan) -> None:
-    """Update the counts that decisions change in a run's descriptions; other counts were final when it ended."""
+    """Update the review counts in a run's descriptions after a decision; all other counts were final when the run ended."""
     described = []
     for candidate in plan.candidates:
         stem = results_folder.stem_of(folder, model=candidate.name, dataset=summary.suite, at=summary.started, run=summary.id)
@@ -265,13 +272,13 @@ def _review(summary: RunSummary) -> dict[str, int]:
 
 
 def all_described(folder: Path, origin: Provenance) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the paths and descriptions of all candidates of a run."""
+    """Return the path and description of each candidate of a run."""
     pairs = zip(origin.plan.candidates, origin.summary.candidates, strict=True)
     return [_described(folder, origin, candidate, now) for candidate, now in pairs]
 
 
 def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: str) -> tuple[Path, dict[str, Any]]:
-    """Return the path of a candidate's files and their description. Earlier counts stay until they are recounted."""
+    """Return the path of a candidate's files and their description. Counts of an earlier description are kept for now."""
     summary, plan = origin.summary, origin.plan
     dataset = plan.suite
     stem = results_folder.stem_of(folder, model=candidate.name, dataset=dataset, at=summary.started, run=summary.id)
@@ -336,7 +343,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
 
 
 def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the execution facts that the imported files state, without unknown ones."""
+    """Return the execution facts that the imported files state; unknown facts are left out."""
     plan, environment = origin.plan, origin.plan.environment
     seconds = environment.get("duration_s", origin.seconds if source.get("finished_known") else None)
     known = {
@@ -351,7 +358,7 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
 
 
 def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> None:
-    """Write descriptions, and register them."""
+    """Write the descriptions and enter them in the registry."""
     known = results_folder.registry(folder)
     mine = {(document["assay_run"], folded(document["model"]["name"])) for _, document in described}
     entries = [
@@ -393,7 +400,7 @@ def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> 
 
 
 def _is_ours(document: Mapping[str, Any]) -> bool:
-    """True if a description has all the parts that Assay writes, even if somebody has edited it since."""
+    """True if a description has every section that Assay writes, even if a person has edited it."""
     return "assay_run" in document and all(isinstance(document.get(key), dict) for key in _PARTS)
 
 
@@ -424,7 +431,7 @@ def _answer(
     usage: dict[str, int | None] | None,
     assay: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return an answered request in the format of a batch endpoint."""
+    """Return an answered request in the response format of a batch API."""
     body: dict[str, Any] = {
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],

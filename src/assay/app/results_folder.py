@@ -1,8 +1,8 @@
-"""Updates of the results folder when a run starts, when it ends, and after decisions.
+"""Update the results folder when a run starts, when it ends, and after decisions.
 
-The store is authoritative. Other programs read the folder, and a store can be rebuilt from it. Writing the folder never
-delays other work: the start of a run writes a few small files, decisions are queued and written when the process ends or a server
-is idle, and an unwritable folder causes a warning in the log instead of a failure.
+The store is authoritative, but other programs read the folder, and a store can be rebuilt from it. Writing the folder never
+delays other work. The start of a run writes a few small files. Decisions are queued and written when the process ends or
+a server is idle. If the folder cannot be written, Assay logs a warning and continues.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("assay.results")
 
 ADOPTED_WHOLE: Final = 20_000
-"""Maximum trials of an imported run that is written automatically. A few thousand take a second."""
+"""Maximum number of trials for which an imported run is written automatically; a few thousand take a second."""
 
 BEGIN_PATIENCE_S: Final = 1.0
 
 
 def folder_of(setting: object, project: Path) -> Path | None:
-    """Return the results folder that the setting names; None if it is off."""
+    """Return the path of the results folder in the settings; None if the results folder is off."""
     if setting is None:
         return project / "results"
     if setting is False or setting in ("", "off", "no", "false"):
@@ -47,12 +47,12 @@ def folder_of(setting: object, project: Path) -> Path | None:
 
 
 class Projector:
-    """Updates of one results folder.
+    """Updates the results folder from the store.
 
     Args:
-        rooms: stores from which the runs are read.
-        folder: the folder; with None, nothing is written.
-        idle_s: seconds that a server waits before it writes a decision; with None, only `flush` writes.
+        rooms: stores that the runs are read from.
+        folder: the results folder; None writes no files.
+        idle_s: seconds that an idle server waits before it writes decisions; with None, only `flush` writes them.
     """
 
     def __init__(self, rooms: ProvenanceSource, folder: Path | None, *, idle_s: float | None = None) -> None:
@@ -65,7 +65,7 @@ class Projector:
         self._timer: threading.Timer | None = None
 
     def begin(self, run: RunId) -> None:
-        """Register a run that starts; its files have no results yet."""
+        """Register a run at its start, without results."""
         self._quietly(lambda folder: self._describe(folder, run))
 
     def end(self, run: RunId) -> None:
@@ -73,7 +73,7 @@ class Projector:
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
-        """Write an imported run. A very large one is only registered; it is written when the user requests it."""
+        """Write the files of an imported run. A very large run is only registered, and `assay export results` writes its files."""
         if self.folder is None:
             return
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
@@ -83,17 +83,17 @@ class Projector:
             self.begin(run)
 
     def set_aside(self, event: RunEvent) -> None:
-        """Move a deleted or replaced run's files to the folder of deleted runs, with the event as the reason."""
+        """Move the files of a deleted or replaced run to the folder of deleted runs; `event` is the recorded reason."""
         self.flush()  # otherwise its record would lack the queued decisions
         self._quietly(lambda folder: set_aside(folder, event))
 
     def bring_back(self, run: RunId) -> None:
-        """Write the files of a run that is in use again."""
+        """Write the files of a deleted run that was restored."""
         self._quietly(lambda folder: forget_aside(folder, run))
         self.adopt(run)
 
     def note(self, events: Iterable[ReviewEvent]) -> None:
-        """Queue these decisions for the next write without waiting. Decisions on control items are not written."""
+        """Queue decisions for the next write, without waiting. Decisions on control items are skipped."""
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
         if numbers:
             before = min(numbers) - 1
@@ -102,13 +102,13 @@ class Projector:
             self._soon()
 
     def touch(self, run: RunId, trial: TrialKey) -> None:
-        """Queue the run for the next write, without waiting, because a trial was executed again."""
+        """Queue a run for the next write, without waiting, because one of its trials changed."""
         with self._lock:
             self._trials.setdefault(run, set()).add(trial)
         self._soon()
 
     def flush(self) -> None:
-        """Write all queued changes."""
+        """Write all queued changes to the folder."""
         with self._lock:
             after, trials = self._after, self._trials
             self._after, self._trials = None, {}
@@ -150,7 +150,7 @@ class Projector:
                     recount(folder, summary, self._rooms.journal.plan_of(run))
 
     def _describe(self, folder: Path, run: RunId) -> None:
-        """Register a run quickly, because its start waits for this."""
+        """Register a run quickly, because the start of the run waits for this call."""
         (summary,) = self._rooms.archive.runs.matching(Selection(runs=(run,)))
         origin = provenance(self._rooms, summary)
         with results_folder.locked(folder, patience_s=BEGIN_PATIENCE_S):
@@ -169,7 +169,7 @@ class Projector:
 
 
 class ProjectingDecisions:
-    """The store's decisions, which are also queued for the results folder."""
+    """Decisions of the store. Each new decision is queued for the results folder."""
 
     def __init__(self, decisions: StoreDecisions, projector: Projector) -> None:
         self._decisions = decisions

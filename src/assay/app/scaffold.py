@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...]:
-    """Write the files of a new project, with a suite for a ready-made rubric if one is named, and return their paths.
+    """Write the files of a new project and return their paths. A named ready-made rubric gets a suite.
 
     Raises:
-        Refused: a file of that name exists; nothing was written.
+        Refused: one of the files exists; no file was written.
     """
     files = {folder / name: text for name, text in starter_files(rubric).items()}
     # An existing .gitignore is kept as it is; it usually belongs to a repository around the project.

@@ -1,7 +1,7 @@
-"""Settings and their origins: defaults, which `assay.yaml`, ASSAY_* variables and options override in this order.
+"""Read the settings and their origins. `assay.yaml` overrides defaults, ASSAY_* variables override both, options override all.
 
-A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They cannot name a program
-to run, and cannot decide where keys go: such settings come from the user's own file, the environment or the command line.
+A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They cannot name a
+program to run or decide where keys are sent. Only the user's own file, the environment or the command line can set these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Setting:
 
 SETTINGS: Final = (
     Setting(key="store", about="where results are kept: a path, sqlite:///path or postgresql://…", default=None, kind="string"),
-    Setting(key="results", about="the results folder, kept in step with the store: a path, or off", default=None, kind="any"),
+    Setting(key="results", about="the results folder, updated with the store: a path, or off", default=None, kind="any"),
     Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
     Setting(key="judge_names", about="models for bare judge names from clients: {o1: openai/o1}", default={}, kind="object"),
     Setting(key="rubric", about="the rubric of suites that name none: as in a suite, or a file", default=None, kind="any"),
@@ -53,9 +53,9 @@ SETTINGS: Final = (
     Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
     Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
     Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
-    Setting(key="batch_interval", about="seconds between looks of assay batch collect --watch", default=30.0, kind="number"),
+    Setting(key="batch_interval", about="seconds between checks by assay batch collect --watch", default=30.0, kind="number"),
     Setting(key="batch_requests", about="maximum number of requests in one batch", default=None, kind="integer"),
-    Setting(key="batch_tries", about="batches in which a request may stay unanswered", default=5, kind="integer"),
+    Setting(key="batch_tries", about="number of batches that may leave a request unanswered", default=5, kind="integer"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 
@@ -70,11 +70,11 @@ class Settings:
     """The settings of one working folder.
 
     Attributes:
-        values: by key, every key present.
-        origins: the origin of each value in words: `default`, the file, the variable or the option.
-        folder: the folder of `assay.yaml`, or the working folder without one.
-        environment: variables, including those of `.env`; contains keys, so it is never printed.
-        project_variables: the variables that `.env` sets.
+        values: value of every setting, by key.
+        origins: origin of each value, by key: `default`, a file, a variable or an option.
+        folder: the folder of `assay.yaml`, or the working folder if there is no such file.
+        environment: environment variables and those of `.env`; never printed, because they contain keys.
+        project_variables: variables that `.env` sets.
     """
 
     values: Mapping[str, Any]
@@ -85,12 +85,12 @@ class Settings:
 
     @property
     def read_from(self) -> tuple[Path, ...]:
-        """Folders from which suites may read files: the project's own and those in the settings."""
+        """Folders from which suites may read files: the project folder and the folders in the settings."""
         return self.folder, *(self.folder / str(named) for named in self.values["read_from"])
 
     @property
     def judge_refs(self) -> tuple[str, ...]:
-        """References of the models that the setting `judge` names."""
+        """References of the models in the setting `judge`."""
         judge = self.values["judge"]
         entries = judge if isinstance(judge, list) else [judge]
         refs = (entry.get("model") if isinstance(entry, Mapping) else entry for entry in entries)
@@ -98,7 +98,7 @@ class Settings:
 
     @property
     def store_url(self) -> str:
-        """Address of the store; a plain path names a SQLite file, by default in the project's folder."""
+        """Address of the store; a plain path is a SQLite file. The default is a file in the project folder."""
         named = str(self.values["store"] or self.folder / ".assay" / "assay.db")
         return named if "://" in named else f"sqlite:///{named}"
 
@@ -109,13 +109,13 @@ def read_settings(
     """Read the settings of a folder.
 
     Args:
-        folder: the working folder; `project_files` says where `assay.yaml` and `.env` are searched.
-        environment: variables; None for the process's own.
-        options: values from the command line, by key; None values are ignored.
+        folder: the working folder, from which `project_files` searches for `assay.yaml` and `.env`.
+        environment: environment variables; None for those of this process.
+        options: command-line values by key; None values are ignored.
 
     Raises:
-        SettingsError: a file cannot be read or may be somebody else's, a key is unknown, a value has the wrong type, or a project's
-            file has a setting that only the user may make.
+        SettingsError: an unreadable file, a file that another user may have written, an unknown key, a value of the wrong type,
+            or a setting in a project file that only the user may set.
     """
     process = os.environ if environment is None else environment
     own_file = user_file(process)
@@ -180,7 +180,7 @@ def _variable(setting: Setting) -> str:
 
 
 def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> None:
-    """Raise `SettingsError` if a project's file has a setting that only the user may make."""
+    """Raise `SettingsError` if a project file has a setting that only the user may set."""
     for key in settings:
         if key in USERS_OWN:
             place = f"Write it into {own_file}, or set" if own_file is not None else "Set"
@@ -193,7 +193,7 @@ def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> N
 
 
 def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if a project's file lets suites read folders outside the project."""
+    """Raise `SettingsError` if a project file lets suites read folders outside the project."""
     user_home, start = home(environment), folder.resolve()
     above = takewhile(lambda place: place != user_home, (start, *start.parents))
     root = next((place for place in above if (place / ".git").exists()), start)
@@ -209,7 +209,7 @@ def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environm
 
 
 def _refuse_borrowed_password(store: str, origin: str, environment: Mapping[str, str]) -> None:
-    """Raise `SettingsError` if the server in a project's store address would get the user's own PostgreSQL password."""
+    """Raise `SettingsError` if a project file names a PostgreSQL server that would receive the user's own password."""
     if not store.startswith("postgres"):
         return
     with suppress(ValueError):
@@ -265,7 +265,7 @@ def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _yaml(text: str, where: str) -> Any:
-    """Parse YAML with the limits of a suite: bounded depth and size, and unique keys."""
+    """Parse YAML with the limits that suites have: depth, size and unique keys."""
     from assay.suites.located_yaml import UnreadableText, plain, read_yaml  # only where there is something to read
 
     try:

@@ -19,12 +19,12 @@ class StoreCopyDocument:
 
 
 def copy_to(workspace: Workspace, target_url: str) -> StoreCopyDocument:
-    """Copy the workspace's store into a new or empty one; the copy is verified row by row."""
+    """Copy the workspace's store into a new or empty store and compare the two row by row."""
     return _copy(workspace, workspace.settings.store_url, target_url, read_only=workspace.read_only)
 
 
 def copy_from(workspace: Workspace, source_url: str) -> StoreCopyDocument:
-    """Copy another store into the workspace's store, which must be new or empty; the copy is verified row by row."""
+    """Copy another store into the workspace's store, which must be new or empty, and compare the two row by row."""
     if workspace.read_only:
         problem = "is open for reading only."
         raise Refused("store", problem, remedy="Restore without --read-only.")

@@ -40,9 +40,9 @@ def read_suite(
     text: str | None = None,
     given: GivenSuite | None = None,
 ) -> Suite:
-    """Return the checked suite in a file, with the prices and (if it names no judge) the judge from the settings.
+    """Read and check a suite. Prices, and the judge of a suite without one, come from the settings.
 
-    `text` is read in place of the file's content, and `given` in place of a file.
+    If `text` is given, it replaces the content of the file; if `given` is given, it replaces the file itself.
     """
     suite = load_suite(
         path,
@@ -68,12 +68,12 @@ def read_suite(
 
 
 def rubric_of_file(workspace: Workspace, path: Path) -> Rubric:
-    """Return a file's rubric, with the price of its structuring model; raises `SuiteErrors`."""
+    """Return the rubric in a file, with the price of its structuring model; raises `SuiteErrors`."""
     return _rubric(workspace, load_rubric(path, checks()))
 
 
 def default_rubric(workspace: Workspace) -> Rubric | None:
-    """Return the rubric of the setting `rubric`; None if it is not set. Raises `SuiteErrors`."""
+    """Return the rubric in the setting `rubric`; None if it is not set. Raises `SuiteErrors`."""
     settings = workspace.settings
     given = settings.values["rubric"]
     return None if given is None else _rubric(workspace, described_rubric(given, settings.folder, checks()))
@@ -87,7 +87,7 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
 
 
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
-    """Return all problems of a suite or set file, or of a text that will be saved as one."""
+    """Return all problems in a suite file or set file, or in `text` before it is saved as such a file."""
     settings = workspace.settings
     if path.name == SCENARIO_FILE and text is None:
         return scenario_problems(path)
@@ -100,12 +100,12 @@ def json_schema(kind: str) -> dict[str, JsonValue]:
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
-    """Return a candidate that is the referenced model; raises InputError for an invalid reference."""
+    """Return a candidate that calls the referenced model; raises `InputError` for an invalid reference."""
     return CandidateSpec(name=ref, model=_priced(workspace, _model(ref)))
 
 
 def notes_on(suite: Suite, options: RunOptions) -> tuple[str, ...]:
-    """List settings that are legal but worth knowing before the run."""
+    """Return notes on suite settings that are valid but may surprise the user."""
     return suite_notes(suite, trials=options.trials)
 
 
@@ -115,7 +115,7 @@ def _model(ref: str) -> ModelSpec:
 
 
 def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
-    """Make the folder of a model's program relative to the working folder if possible, so that a project can be moved."""
+    """Store the folder of a model's program relative to the working folder if possible, so that a project can be moved."""
     if model.program is None:
         return model
     folder, root = Path(model.program.folder), workspace.folder.resolve()
@@ -141,7 +141,7 @@ def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
 
 
 def checks() -> ExternalChecks:
-    """Return the checks of references, methods and options that other parts of Assay and installed packages provide."""
+    """Return the checks of model references, scoring methods and scorer options, including those of installed packages."""
     offered = dict.fromkeys((*SCORER_REGISTRY.plugin_names(), *GRADERS.plugin_names()))
     plugins = tuple(name for name in offered if name not in METHODS)
 

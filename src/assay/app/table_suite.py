@@ -1,4 +1,4 @@
-"""Proposal of a suite for a table, whose columns are identified by name."""
+"""Propose a suite for a table, based on the column names."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _ANSWER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSuite:
-    """A proposed suite.
+    """A suite proposed for a table.
 
     Attributes:
-        path: the suite file, beside the table.
-        mapping: the column for each key of a task.
-        answers: columns with answers, by candidate.
+        path: suite file to write, in the table's folder.
+        mapping: column for each key of a task.
+        answers: column with the answers of each candidate, by candidate.
         candidates: suite-file keys of each candidate that calls a model.
-        judge: the model that grades, None for a rule or people.
+        judge: model that grades; None if a rule or people grade.
     """
 
     path: Path
@@ -65,7 +65,7 @@ class TableSuite:
 
     @property
     def by_rule(self) -> bool:
-        """True if the suite scores its answers by a rule, so that no person reviews them."""
+        """True if a rule scores the suite's answers, so that they need no review."""
         return self.judge is None and not self.mapping.keys().isdisjoint(("expected", "final_answer"))
 
     def text(self) -> str:
@@ -102,17 +102,16 @@ class TableSuite:
         return "\n".join([*lines, ""])
 
     def _judge(self, model: str) -> str:
-        """Return the value of `judge`; a comparing judge needs two candidates."""
+        """Return the `judge` value of the suite; with a single candidate, the judge grades each answer separately."""
         alone = len(self.candidates) + len(self.answers) < 2
         return f"{{model: {json.dumps(model)}, mode: each}}" if alone else json.dumps(model)
 
 
 def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None) -> TableSuite:
-    """Return a suite for a table, with a candidate for each of the prompts and each of the models.
+    """Propose a suite with a candidate for each combination of prompt and model.
 
     Raises:
-        InputError: the table or a prompt cannot be read, no model is given for the prompts, or no column looks like prompts
-            or answers.
+        InputError: an unreadable table or prompt, prompts without a model, or a table without a column of prompts or answers.
     """
     if table.suffix.lower() not in TABLES:
         raise InputError(str(table), "is not a table.", remedy=f"Name a file that ends with {', '.join(TABLES)}.")
@@ -133,7 +132,7 @@ def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] =
 
 
 def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> Iterator[dict[str, JsonValue]]:
-    """Yield the keys of a candidate for each prompt and model; a file that names no column is a system prompt."""
+    """Yield the suite-file keys of a candidate for each prompt and model. A prompt file without {column} is a system prompt."""
     if prompts and not models:
         raise InputError("--prompt", "needs a model to ask.", remedy="Add --model PROVIDER/NAME.")
     for model in models if not prompts else ():
@@ -150,24 +149,20 @@ def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> 
 
 
 def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
-    """Write a proposed suite, and return the problems of its rows.
-
-    Raises:
-        Refused: the file exists, or cannot be written.
-    """
+    """Write a proposed suite and return the problems of its rows; raises `Refused` if the file exists or cannot be written."""
     try:
         with proposal.path.open("x", encoding="utf-8") as file:
             file.write(proposal.text())
     except FileExistsError:
-        remedy = f"Run it: assay run {proposal.path}. To propose it again, move it away."
-        raise Refused(str(proposal.path), "exists already.", remedy=remedy) from None
+        remedy = f"Run it: assay run {proposal.path}. To propose a new suite, move this file first."
+        raise Refused(str(proposal.path), "already exists.", remedy=remedy) from None
     except OSError as error:
         raise Refused(str(proposal.path), f"cannot be written: {error.strerror}.") from error
     return problems(workspace, proposal.path)
 
 
 def _named(columns: Sequence[str], names: tuple[str, ...]) -> str | None:
-    """Return the column whose name fits best; case, blanks and hyphens make no difference."""
+    """Return the column whose name fits best, ignoring case, blanks and hyphens; None if no name fits."""
     plain = {_plain(column): column for column in reversed(columns)}
     return next((plain[name] for name in names if name in plain), None)
 

@@ -1,4 +1,4 @@
-"""Differences between texts, by word or line, and between JSON answers, by field."""
+"""Find differences between texts, by word or line, and between JSON answers, by field."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 MOST_WORDS: Final = 4_000
-"""Maximum number of words for a comparison by word; longer texts are compared by line."""
+"""Maximum number of words that are compared one by one; longer texts are compared by line."""
 MOST_LINES: Final = 10_000
 MOST_JSON: Final = 2_000_000
-"""Maximum characters of an answer that is parsed as JSON."""
+"""Maximum number of characters of an answer that is parsed as JSON."""
 MOST_FIELDS: Final = 200
 
 _WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
@@ -27,16 +27,16 @@ _WORD: Final = re.compile(r"\w+|[^\w\s]|\s+")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a text; `changed` is True if the other text lacks it or differs there."""
+    """A part of a text; `changed` is True if the other text lacks this part."""
 
     text: str
     changed: bool = False
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """Split the text into parts, and mark those that differ from the other text; joined, the parts are the text.
+    """Split `text` into parts and mark those that differ from the other text; joined, the parts equal `text`.
 
-    The result is symmetric: both texts leave the same words unmarked.
+    Both texts keep the same words unmarked, so the result is symmetric.
     """
     if text == other:
         return (Part(text),)
@@ -56,7 +56,7 @@ def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
 
 
 def too_long(text: str, other: str, *, by_line: bool = False) -> bool:
-    """True if `marked` leaves two different texts unmarked because they have too many lines."""
+    """True if two texts have too many lines for `marked`, which then marks no differences."""
     if not by_line and max(len(_pieces(side, by_line=False)) for side in (text, other)) <= MOST_WORDS:
         return False
     return max(len(_pieces(side, by_line=True)) for side in (text, other)) > MOST_LINES
@@ -67,7 +67,7 @@ def _pieces(text: str, *, by_line: bool) -> list[str]:
 
 
 def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
-    """Merge adjacent parts with the same mark; a space between two changed words counts as changed."""
+    """Merge adjacent pieces with the same mark into parts; a space between two changed words counts as changed."""
     marks = list(changed)
     for place in range(1, len(pieces) - 1):
         if pieces[place].isspace() and marks[place - 1] and marks[place + 1]:
@@ -82,7 +82,7 @@ def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
 
 
 def document_of(text: str) -> JsonValue:
-    """Return the JSON object that is an answer's whole text, its last code fence or its end; None if there is none.
+    """Return the JSON object in an answer: the whole text, its last code fence, or its end. None if there is no valid object.
 
     Invalid JSON is not repaired, because code often looks like JSON.
     """
@@ -103,7 +103,10 @@ def document_of(text: str) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """One field in several answers; None for an answer without it. `differs` compares only candidates that answered."""
+    """The values of one field in several answers. `differs` ignores candidates that did not answer.
+
+    A value is None if the answer does not have the field.
+    """
 
     path: str
     values: tuple[str | None, ...]
@@ -111,10 +114,9 @@ class FieldRow:
 
 
 def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
-    """Return the documents' first `MOST_FIELDS` fields, in order of first appearance.
+    """Return the first `MOST_FIELDS` fields of the documents, in order of first appearance.
 
-    `answered` holds the positions of candidates that answered; a failed candidate has no fields, which does not count as a
-    difference. None means all.
+    `answered` contains the indexes of the candidates that answered; only these are compared. None means all of them.
     """
     places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]
@@ -127,7 +129,7 @@ def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = 
 
 
 def _flat(document: JsonValue) -> dict[str, str]:
-    """Return the leaves by path, such as `a.b[0]`; an empty object or list is a leaf."""
+    """Return the leaf values of a JSON document by path, such as `a.b[0]`; empty objects and lists are leaves."""
     fields: dict[str, str] = {}
     waiting: list[tuple[str, JsonValue]] = [("", document)]
     # An explicit stack, because an answer may be nested deeper than Python's recursion limit.

@@ -1,8 +1,8 @@
-"""Webhooks, which notify another program of a run's end or pending items without delaying the run.
+"""Send a webhook notice when a run ends or items await review, without delaying the run.
 
-House rules. A notice contains the run, its progress and an address, but never a response, a candidate's or judge's name, or a
-score. It is sent directly to the address in the settings, without redirects or proxies; with `local_only`, an address on another
-machine is refused before the run. A notice that cannot be delivered causes a warning.
+A notice contains the run, its progress and an address, but never a response, a candidate's or judge's name, or a score.
+Assay sends it directly to the address in the settings, without redirects or proxies. With `local_only`, an address on
+another machine is refused before the run starts. A notice that cannot be delivered causes a warning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WAITS_S: Final = (0.5, 1.5)
 """Seconds before the second and third attempt."""
 
 PATIENCE_S: Final = 12.0
-"""Seconds that a process waits for notices in progress before it ends."""
+"""Maximum seconds that a process waits at its end for undelivered notices."""
 
 _LOOK_EVERY_S: Final = 1.0
 _MOST_WAITING: Final = 1000
@@ -74,7 +74,7 @@ def check_webhook(settings: Settings) -> None:
 
 
 def without_secrets(url: str) -> str:
-    """Return a webhook's address with host and port only, because path and query often contain the key."""
+    """Return only the host and port of a webhook address, because its path and query often contain a key."""
     try:
         parts = urlsplit(url)
         place = parts.netloc.rpartition("@")[2]
@@ -85,7 +85,7 @@ def without_secrets(url: str) -> str:
 
 
 class WebhookSource(Protocol):
-    """The parts of a workspace that webhooks need."""
+    """Attributes of a workspace that webhooks need."""
 
     settings: Settings
     clock: Clock
@@ -95,10 +95,9 @@ class WebhookSource(Protocol):
 
 
 class Notices:
-    """The notices that one workspace sends; without a webhook, none are sent. Thread-safe.
+    """Sends the webhook notices of one workspace; sends none without a webhook address. Thread-safe.
 
-    Attributes:
-        base: the address of the server that shows the runs, without a trailing slash; None if no server runs.
+    `base` is the address of the server that shows the runs, without a trailing slash; None if no server runs.
     """
 
     def __init__(self, workspace: WebhookSource) -> None:
@@ -113,7 +112,7 @@ class Notices:
         self.base: str | None = None
 
     def watch(self, plan: RunPlan, before: RunSummary, listener: Listener) -> tuple[Listener, Watch]:
-        """Return a listener that also reports the first pending item, and the `Watch` that reports the run's end."""
+        """Return a listener that also reports the first pending item, and a `Watch` that reports the end of the run."""
         watching = Watch(self, plan, before)
         if self._url is None:
             return listener, watching
@@ -125,18 +124,18 @@ class Notices:
         return both, watching
 
     def tell(self, event: str, summary: RunSummary) -> None:
-        """Send a notice about this event soon, from another thread."""
+        """Send a notice about an event from another thread."""
         if self._url is None:
             return
         document = self._document(event, summary)
         self._soon(lambda: self._send(document))
 
     def begun_to_wait(self, plan: RunPlan, told: threading.Event) -> None:
-        """Check in another thread if items of a run are pending; report it only once."""
+        """Check in another thread whether items of a run are pending, and send a notice the first time."""
         self._soon(lambda: self._look(plan, told))
 
     def close(self) -> None:
-        """Wait until everything is sent, for at most `PATIENCE_S` seconds."""
+        """Wait up to `PATIENCE_S` seconds until all notices are sent."""
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is None:
@@ -220,7 +219,7 @@ class Notices:
 
 
 class Watch:
-    """Watches a run in progress, and reports its first pending item once."""
+    """Watches one run and sends notices about its first pending item and its end."""
 
     def __init__(self, notices: Notices, plan: RunPlan, before: RunSummary) -> None:
         self._notices = notices
@@ -232,7 +231,7 @@ class Watch:
             self._told.set()  # items were already pending
 
     def hear(self, event: Event) -> None:
-        """Check from time to time, after a trial, until an item is pending."""
+        """Check for a pending item after a trial, but only from time to time because each check costs a query."""
         if not isinstance(event, TrialEnded) or event.failure is not None or self._told.is_set() or not self._may_wait:
             return
         now = time.monotonic()
@@ -242,7 +241,7 @@ class Watch:
             self._notices.begun_to_wait(self._plan, self._told)
 
     def ended(self, summary: RunSummary) -> None:
-        """Report the end of a run, if it has ended."""
+        """Send a notice if the run has ended, and one if items are pending that no notice has reported."""
         if summary.assessments.get(AssessmentState.PENDING, 0) and not self._told.is_set():
             self._told.set()
             self._notices.tell(WAITS, summary)
@@ -256,7 +255,7 @@ class Watch:
 
 
 def _counts(summary: RunSummary) -> dict[str, int]:
-    """Return the numbers of all trials, done trials (regardless of review), and failed trials."""
+    """Return the numbers of all trials, completed trials (reviewed or not) and failed trials."""
     failed = summary.trials.get(TrialState.FAILED, 0)
     total = sum(summary.trials.values())
     open_ = sum(summary.trials.get(state, 0) for state in TO_COME)
@@ -264,7 +263,7 @@ def _counts(summary: RunSummary) -> dict[str, int]:
 
 
 def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int, address: str | None) -> str:
-    """Return the notice as a sentence for chats, with markup in names escaped."""
+    """Return a notice as a sentence for chat programs. Markup in names is escaped."""
     what = {FINISHED: f"is {summary.state}", FAILED: "failed", WAITS: "has pending reviews"}[event]
     parts = [f"{trials['done']} of {trials['total']} trials done"]
     parts += [f"{trials['failed']} failed"] if trials["failed"] else []
@@ -275,7 +274,7 @@ def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int,
 
 
 async def _posted(url: str, body: bytes, headers: dict[str, str], *, pinned: bool) -> tuple[bool, str]:
-    """Post once. Return True if it should be tried again, and the reason for a failure (empty if delivered)."""
+    """Send a POST request once. Return (True if a retry makes sense, reason for the failure); the reason is empty on success."""
     import aiohttp  # only needed with a webhook
 
     from assay.providers.session import LocalResolver

@@ -1,11 +1,11 @@
-"""JSON documents as frozen dataclasses. One class defines the shape for both the writer and the published schema.
+"""JSON documents as frozen dataclasses; each class defines both the written JSON and the published schema.
 
-A document class lists its fields in the order of the JSON. `fill` copies them from a record with attributes of the same
-names, so only computed values need code. Three rules hold for every document:
+A document class lists its fields in the order of the JSON. `fill` copies the fields from the attributes with the same names
+in a record, so only computed values need code. Three rules apply to every document:
 
-* A value that is unknown or does not apply is null. Only a field with `| Absent` in its type may be left out.
-* A trailing underscore is not part of the key, because names such as `from` and `global` are reserved words in Python.
-* Tuples are arrays, enumerations are their values, and numbers are never NaN or infinite.
+* A value that is unknown or does not apply is null. A field may be left out only if its type includes `| Absent`.
+* A trailing underscore is not part of the key; it allows names such as `from` and `global`, which Python reserves.
+* Tuples are written as arrays and enumerations as their values. Numbers are never NaN or infinite.
 """
 
 from __future__ import annotations
@@ -65,21 +65,20 @@ def _absent() -> Absent:
 
 
 def source(path: str) -> Any:
-    """Declare that a field is filled from another attribute of the record: `trial: int = source("k")`."""
+    """Declare that `fill` reads this field from another attribute of the record: `trial: int = source("k")`."""
     return field(metadata={"source": path})
 
 
 def optional() -> Any:
-    """Declare that a field is absent unless it is given."""
+    """Declare that a field is left out of the JSON unless a value is set."""
     return field(default_factory=_absent)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, source, optional))
 def document(cls: type[Document]) -> type[Document]:
-    """Make a class a document: a dataclass with keyword-only fields, frozen for the type checker.
+    """Turn a class into a document: a dataclass with keyword-only fields that the type checker treats as frozen.
 
-    Documents are written and forgotten, so nothing compares or hashes them. Each method that a dataclass does not generate saves
-    time at every start of a command, and there are some 130 documents.
+    Every start of a command creates about 130 document classes. Methods for comparison and hashing are left out to save time.
     """
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
     made.__pydantic_config__ = {"alias_generator": key_of}  # type: ignore[attr-defined] # read by pydantic alone
@@ -87,15 +86,15 @@ def document(cls: type[Document]) -> type[Document]:
 
 
 def key_of(name: str) -> str:
-    """Return the JSON key of a field."""
+    """Return a field's JSON key."""
     return name.rstrip("_")
 
 
 def fill(cls: type[Document], record: object, /, **given: object) -> Document:
-    """Create a document from the attributes of a record; `given` adds or replaces fields.
+    """Create a document from the attributes of a record; arguments in `given` add or replace fields.
 
-    If a field's type is a document, its record is converted too, even one in `given`. A missing attribute raises
-    AttributeError, an unknown name in `given` TypeError.
+    A field whose type is a document is converted too, even in `given`. A missing attribute raises AttributeError, and an
+    unknown name in `given` raises TypeError.
     """
     kind = type(record)
     plan = _filling(cls, kind if _is_document(kind) else None)  # type: ignore[arg-type] # every class is hashable
@@ -110,12 +109,12 @@ def fill(cls: type[Document], record: object, /, **given: object) -> Document:
 
 
 def attributes(record: object, *names: str) -> dict[str, Any]:
-    """Return these attributes of a record by name, as arguments of `fill` for a document with more than one record."""
+    """Return attributes of a record by name, as keyword arguments for `fill`."""
     return {name: getattr(record, name) for name in names}
 
 
 def to_json(value: object) -> dict[str, object]:
-    """Return the fields of one document or record, for the `default` of a JSON writer; values may themselves be documents."""
+    """Return the fields of one document or record; the `default` function of a JSON writer. Values may be documents."""
     if is_dataclass(value):
         keys, get, may_be_absent = _writing(type(value))  # type: ignore[arg-type] # every class is hashable
         written = dict(zip(keys, get(value), strict=True))
@@ -143,7 +142,7 @@ def schema(cls: type[object]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
-    """The functions that fill a document class: a getter for each field, one for all fields, and value converters."""
+    """Functions that fill a document class: one getter per field, one getter for all fields, and value converters."""
 
     getters: dict[str, _Get]
     get_all: _Get
@@ -152,7 +151,7 @@ class _Filling:
 
 @cache
 def _filling(cls: type[object], smaller: type[object] | None) -> _Filling:
-    """Plan how to fill a document from a record, or from a smaller document with the same fields."""
+    """Return the functions that fill a document from a record or, if `smaller` is given, from a document with fewer fields."""
     hints = get_type_hints(cls)
     parts = fields(cls)  # type: ignore[arg-type] # every document is a dataclass
     if smaller is None:
@@ -176,7 +175,7 @@ def _writing(cls: type[object]) -> tuple[tuple[str, ...], _Get, bool]:
 
 
 def _get_all(*paths: str) -> _Get:
-    """Return a function that reads all attributes as a tuple; `attrgetter` returns no tuple for a single one."""
+    """Return a function that reads all attributes as a tuple, even a single attribute."""
     get: _Get = attrgetter(*paths)
     return get if len(paths) > 1 else lambda record: (get(record),)
 
@@ -186,7 +185,7 @@ def _is_document(cls: object) -> bool:
 
 
 def _converter(hint: Any) -> _Get | None:
-    """Return a function that converts a record's value to the hinted type, or None if no conversion is needed."""
+    """Return a function that converts a record's value to the type in the hint; None if the value needs no conversion."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         converters = [made for part in arguments if (made := _converter(part)) is not None]

@@ -1,4 +1,4 @@
-"""The workspace, a folder with its settings and with a store and providers that are opened when needed."""
+"""Workspace: a folder's settings, with a store and model providers that are opened on first use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NO_CHROMIUM = "no Chromium was found on this machine; install it, or set `chromi
 
 
 def browser_of(settings: Settings) -> str | None:
-    """Return the path of the browser in the settings, otherwise of an installed Chromium; None if there is none."""
+    """Return the path of the browser in the settings, otherwise of an installed Chromium; None without a browser."""
     from assay.sandbox.pages import found_chromium
 
     named = settings.values["chromium"]
@@ -63,7 +63,7 @@ def browser_of(settings: Settings) -> str | None:
 
 
 def browser_notes(settings: Settings) -> tuple[str, ...]:
-    """Return notes on the browser that a run with pages will use."""
+    """Return warnings about the browser that a run with pages will use."""
     from assay.sandbox.pages import has_own_sandbox
 
     if browser_of(settings) is None or has_own_sandbox():
@@ -72,7 +72,10 @@ def browser_notes(settings: Settings) -> tuple[str, ...]:
 
 
 class Workspace:
-    """A working folder with its settings and, once needed, its store and providers. Use it in a `with` statement."""
+    """A working folder with its settings, store and providers. Use it in a `with` statement.
+
+    The store and the providers are opened on first use.
+    """
 
     def __init__(self, settings: Settings, *, folder: Path, clock: Clock | None = None, read_only: bool = False) -> None:
         self.read_only = read_only
@@ -102,7 +105,7 @@ class Workspace:
 
     @cached_property
     def store(self) -> Store:
-        """The store, opened on first use and upgraded to the current schema."""
+        """The store, opened on first use and upgraded to the current schema if needed."""
         from assay.store.opening import open_store  # SQLAlchemy costs a tenth of a second; help does not need it
 
         return open_store(self.settings.store_url, clock=self.clock, read_only=self.read_only)
@@ -113,14 +116,14 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """The store's decisions, which are also queued for the results folder."""
+        """Review decisions of the store. Each new decision is queued for the results folder."""
         from assay.app.results_folder import ProjectingDecisions
 
         return ProjectingDecisions(self.store.decisions, self.results)
 
     @cached_property
     def results(self) -> Projector:
-        """The updater of the results folder; does nothing with the setting `results: off`."""
+        """Updater of the results folder; has no effect with the setting `results: off`."""
         from assay.app.results_folder import Projector, folder_of
 
         folder = folder_of(self.settings.values["results"], self.settings.folder)
@@ -128,7 +131,7 @@ class Workspace:
 
     @cached_property
     def notices(self) -> Notices:
-        """The sender of notices to the webhook in the settings; does nothing without one."""
+        """Sender of webhook notices; has no effect without a webhook address in the settings."""
         from assay.app.webhooks import Notices
 
         return Notices(self)
@@ -143,7 +146,7 @@ class Workspace:
 
     @cached_property
     def store_id(self) -> str:
-        """The store's unique id, independent of its address; a copy of the file has the same id."""
+        """Unique id of the store. It does not depend on the address, and a copy of the store has the same id."""
         return self.store.identity()
 
     @property
@@ -176,7 +179,7 @@ class Workspace:
 
     @cached_property
     def directory(self) -> Directory:
-        """The providers, created when models need them."""
+        """Model providers, created on first use."""
         from assay.app.address_rules import address_rules  # only commands that call models need this
         from assay.providers.directory import Directory
 
@@ -191,7 +194,7 @@ class Workspace:
 
     @cached_property
     def workspaces(self) -> Workspaces:
-        """Sandboxed workspaces for agents."""
+        """Sandboxed workspaces in which agents work."""
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         kept = self.settings.folder / ".assay" / "workspaces"
@@ -204,21 +207,21 @@ class Workspace:
 
     @cached_property
     def workers(self) -> Workers:
-        """Child processes for isolated scorers; the first such scorer starts them."""
+        """Child processes for scorers that run isolated; the first such scorer starts them."""
         from assay.sandbox.workers import WorkerPool  # most runs need none
 
         return WorkerPool()
 
     @cached_property
     def commands(self) -> SandboxedCommands:
-        """The sandbox in which the tests of tasks run."""
+        """Sandbox in which a task's tests run."""
         from assay.sandbox.shells.commands import SandboxedCommands  # most runs need none
 
         return SandboxedCommands(self.settings.values["sandbox"])
 
     @cached_property
     def pages(self) -> Pages:
-        """The browser that renders pages for judges; without one, each page fails with a message."""
+        """Browser that renders pages for judges. Without an installed browser, each page fails with a message."""
         from assay.sandbox.pages import ChromiumPages  # most runs need none
 
         named = self.settings.values["chromium"]
@@ -227,7 +230,7 @@ class Workspace:
 
     @property
     def reviewer(self) -> str:
-        """Name under which decisions are recorded if no command gives one: the setting, otherwise the login name."""
+        """Name under which decisions are recorded by default: the setting `reviewer`, otherwise the login name."""
         named = self.settings.values["reviewer"]
         if named:
             return str(named)
@@ -236,22 +239,22 @@ class Workspace:
         return "reviewer"
 
     def start_web(self) -> None:
-        """From now on, call a `base_url` only if the settings allow its origin, because a browser may have named it."""
+        """Restrict calls to a `base_url` to the allowed origins from now on, because a browser may send one."""
         self._for_web = True
         self.__dict__.pop("directory", None)
 
     def nonce(self) -> str:
-        """Four letters or digits."""
+        """Return four random hexadecimal digits."""
         return secrets.token_hex(2)
 
     def seed(self) -> int:
-        """Draw a seed, 0 <= seed < 2**31, for a run whose suite has none."""
+        """Draw a seed, 0 <= seed < 2**31, for a run whose suite sets no seed."""
         return secrets.randbelow(2**31)
 
     def beside(self) -> Workspace:
-        """Return a workspace with the same settings and open store, but its own providers and workers.
+        """Return a workspace with the same settings and open store, but separate providers and workers.
 
-        Each of several tasks in one process needs one, because a task that ends closes its providers and workers.
+        Tasks in one process need separate workspaces, because a task that ends closes its providers and workers.
         """
         other = Workspace(self.settings, folder=self.folder, clock=self.clock, read_only=self.read_only)
         other.__dict__.update(store=self.store, decisions=self.decisions, results=self.results, notices=self.notices)
@@ -260,7 +263,7 @@ class Workspace:
         return other
 
     def damage(self, *, within_s: float = 10.0) -> str:
-        """Return the first damage of an existing store, or an empty text; the search takes at most this long."""
+        """Return the first damage in the store, or an empty text. The search ends after `within_s` seconds."""
         from assay.store.opening import open_store
 
         store = open_store(self.settings.store_url, clock=self.clock, create=False, read_only=self.read_only)
@@ -270,7 +273,7 @@ class Workspace:
             store.close()
 
     def close(self) -> None:
-        """Update the results folder and close everything that this workspace opened; borrowed parts stay open."""
+        """Update the results folder and close everything that this workspace opened. A workspace from `beside` closes nothing."""
         if self._borrowed:
             return
         if "results" in self.__dict__:

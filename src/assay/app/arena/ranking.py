@@ -1,4 +1,4 @@
-"""The arena's ranking: candidates' strengths from people's votes, and the judges' agreement with those votes."""
+"""Rank candidates by people's votes, and measure how often judges agree with the votes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _STRENGTH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArenaRanking:
-    """A run's votes and their ranking.
+    """A run's votes and the ranking of its candidates.
 
-    `agreement` compares the votes with each judge's own grades, reviewed or not; it is only a diagnostic.
+    `agreement` compares votes with each judge's unreviewed and reviewed grades; use it only as a diagnostic.
     """
 
     summary: RunSummary
@@ -60,12 +60,12 @@ def standing(workspace: Workspace, booth: ArenaVoting, run: str) -> ArenaRanking
 
 
 def chart_of(ranking: ArenaRanking) -> Chart:
-    """Return a chart of the candidates' strengths and their intervals."""
+    """Return a chart with the strength and confidence interval of each candidate."""
     return strengths(ranking.findings.strengths)
 
 
 def pairs_csv(ranking: ArenaRanking) -> str:
-    """Return one CSV row per pair of candidates; names that a spreadsheet would run as a formula are escaped."""
+    """Return a CSV with one row per pair of candidates; text that a spreadsheet would run as a formula is escaped."""
     rows = tuple(
         {
             "a": pair.a,
@@ -83,7 +83,7 @@ def pairs_csv(ranking: ArenaRanking) -> str:
 
 
 def votes_csv(ranking: ArenaRanking) -> str:
-    """Return one CSV row per valid vote, oldest first; names that a spreadsheet would run as a formula are escaped."""
+    """Return a CSV with one row per valid vote, oldest first; text that a spreadsheet would run as a formula is escaped."""
     names = ranking.summary.candidates
     rows = tuple(
         {
@@ -100,7 +100,7 @@ def votes_csv(ranking: ArenaRanking) -> str:
 
 
 def standing_document(ranking: ArenaRanking) -> dict[str, Any]:
-    """Return the ranking as JSON; each number that is None has a `reason`."""
+    """Return the ranking as JSON. Each missing number has a `reason`."""
     findings = ranking.findings
     return {
         "run": ranking.summary.id,

@@ -1,10 +1,11 @@
 """Arena voting: choose the next two responses, store a person's vote, and then reveal the authors.
 
-Theory. Any two candidates of a run form a pair, and the pair with the fewest votes comes next. Within a pair, tasks and trials
-follow in an order that is drawn for each person, so that votes cover the whole run. The side of each response depends only on
-the store's secret, the run, the person and the item: a reload shows the same sides, and the vote records them. Until the vote
-is stored, the arena reveals neither the authors nor a judge's grades, and it hides names inside responses as the review page
-does. The disclosure is recorded before it happens, so that a later review of the same trial does not count as blind.
+Any two candidates of a run form a pair, and the pair with the fewest votes comes next. Within a pair, each person sees
+tasks and trials in a different random order, so that votes cover the whole run. Which response is on the left depends only on
+the store's secret, the run, the person and the item, so a reload shows the same sides. The vote records the sides.
+
+Until the vote is stored, the arena shows neither the authors nor judges' grades, and it hides names inside responses. Assay
+records the disclosure before it reveals the authors, so that a later review of the same trial does not count as blind.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
 LOOKED_AT: Final = 200
-"""Maximum trials checked for one pair before the next pair is tried; in an unfinished run, most may lack an answer."""
+"""Maximum number of trials that are checked for one pair of candidates; in an unfinished run, most may lack an answer."""
 ALIKE: Final = 1e-9
-"""Scores that differ by less than this are treated as equal, because sums of weighted grades differ in their last digits."""
+"""Largest difference that counts as a tie, because sums of weighted grades differ in their last digits."""
 _DESKS: Final = 500  # maximum number of (person, run) pairs whose skips are remembered
 _RUNS_KNOWN: Final = 32
 _DISCLOSED_KNOWN: Final = 20_000  # maximum number of disclosures remembered as already stored
@@ -54,8 +55,8 @@ class VotableRun:
 
     Attributes:
         pairs: number of pairs of candidates.
-        items: the largest possible number of comparisons of two responses.
-        has_pages: True if the first answer contains a web page; None if there is no answer yet.
+        items: maximum number of comparisons of two responses.
+        has_pages: True if the first answer contains a web page; None if the run has no answer yet.
     """
 
     summary: RunSummary
@@ -67,9 +68,9 @@ class VotableRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOpinion:
-    """A judge's own scores of the two responses (0 to 1), its preference, and whether the person agrees.
+    """One judge's scores of two responses, and its preference.
 
-    `agrees` is None if the person called both responses bad, because that does not rank them.
+    Scores range from 0 to 1. `agrees` is True if the person prefers the same response; None if the person called both bad.
     """
 
     judge: str
@@ -82,11 +83,10 @@ class JudgeOpinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reveal:
-    """The names and judge opinions shown after a vote.
+    """Names and judge opinions that are shown after a vote.
 
-    Attributes:
-        names: authors of the left and the right response.
-        telling: words in each response that reveal its author.
+    `names` are the authors of the left and the right response. `telling` lists the words in each response that reveal its
+    author.
     """
 
     vote: Vote
@@ -97,9 +97,9 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bout:
-    """Two responses as one person sees them; `reveal` is None until that person has voted.
+    """Two responses to vote on, as one person sees them; `reveal` is None until that person has voted.
 
-    `hides` finds the names to hide inside responses; None once they are revealed.
+    `hides` finds the names to hide inside responses; None after the vote.
     """
 
     summary: RunSummary
@@ -116,20 +116,20 @@ class Bout:
         return (self.contest.responses[self.pairing.left], self.contest.responses[self.pairing.right])
 
     def text(self, side: int, most: int) -> str:
-        """Return the beginning of the response on a side, 0 or 1, as this person may read it."""
+        """Return the first `most` characters of a response (0: left, 1: right), with names hidden until the vote."""
         return masked(self.sides[side].text[: most + _LONGEST_NAME], self.hides)[:most]
 
     def names_somebody(self, side: int) -> bool:
-        """True if a name is hidden inside the response on a side, 0 or 1."""
+        """True if a name is hidden inside a response (0: left, 1: right)."""
         return masked(self.sides[side].text, self.hides) != self.sides[side].text
 
     def page(self, side: int) -> str | None:
-        """Return the web page in the response on a side, 0 or 1; None if the response contains no page."""
+        """Return the web page in a response (0: left, 1: right); None if the response contains no page."""
         return page_of(self.sides[side].text)
 
 
 class ArenaVoting:
-    """The votes on a workspace's runs, and the choice of the next pair; thread-safe. Skips last as long as the process."""
+    """Stores votes and chooses the next pair. Thread-safe. Skipped pairs are forgotten when the process ends."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -141,7 +141,7 @@ class ArenaVoting:
         self._extents: LRUCache[tuple[str, int], tuple[int, int]] = LRUCache(_RUNS_KNOWN)
 
     def offers(self, *, before: str | None, limit: int) -> tuple[tuple[VotableRun, ...], str | None]:
-        """Return up to `limit` runs with two or more candidates, newest first, and the `before` of the next page."""
+        """Return up to `limit` runs with at least two candidates, newest first, and the `before` argument for the next page."""
         arena = self._workspace.arena
         summaries: list[RunSummary] = []
         more = False
@@ -157,18 +157,14 @@ class ArenaVoting:
         return offers, summaries[-1].id if more else None
 
     def summary(self, run: str) -> RunSummary:
-        """Return a run's summary; raises `UnknownName` for an unknown run or one with a single candidate."""
+        """Return a run's summary; raises `UnknownName` for an unknown run or a run with a single candidate."""
         (summary,) = self._workspace.archive.runs.matching(Selection(runs=(run,)))
         if len(summary.candidates) < 2:
             raise UnknownName("pair", run, remedy="The arena needs a run with at least two candidates.")
         return summary
 
     def next(self, summary: RunSummary, reviewer: str, *, beside: tuple[int, int, int, int] | None = None) -> Bout | None:
-        """Return the next pair for this person; None if nothing is left for them.
-
-        Args:
-            beside: an item that is not offered, because the page shows it already.
-        """
+        """Return the next pair for a person; None if the person has voted on all pairs. `beside` is an item to leave out."""
         arena, plan = self._workspace.arena, self._plan(summary)
         done = set(arena.voted(summary.id, reviewer=reviewer))
         if beside is not None:
@@ -181,7 +177,7 @@ class ArenaVoting:
         return None
 
     def bout(self, run: str, task: str, k: int, pair: str, reviewer: str) -> Bout:
-        """Return the pair at a web address as this person sees it; raises `UnknownName`."""
+        """Return the pair with this web address; raises `UnknownName`."""
         summary = self.summary(run)
         plan, arena = self._plan(summary), self._workspace.arena
         position = arena.position_of(summary.id, task)
@@ -193,7 +189,7 @@ class ArenaVoting:
         raise UnknownName("pair of responses", f"{task}, trial {k}, {pair}")
 
     def cast(self, bout: Bout, choice: Choice, *, idempotency_key: str, active_ms: int | None) -> Reveal:
-        """Store this person's vote and reveal the authors; raises `Refused` for a second vote on the same pair."""
+        """Store a person's vote and return the authors; raises `Refused` for a second vote on the same pair."""
         names = bout.summary.candidates
         telling = any(telling_words(response.text, names) for response in bout.sides)
         vote = self._workspace.arena.cast(
@@ -211,7 +207,7 @@ class ArenaVoting:
         return self._reveal(bout.summary, self._plan(bout.summary), bout.contest, vote)
 
     def take_back(self, run: str, reviewer: str, *, idempotency_key: str, vote: int | None = None) -> Bout:
-        """Withdraw a person's vote, by default their newest, and return its pair so that they can vote again."""
+        """Withdraw a person's vote (by default the newest) and return its pair, so that the person can vote again."""
         summary = self.summary(run)
         taken = self._workspace.arena.take_back(summary.id, reviewer=reviewer, idempotency_key=idempotency_key, vote=vote)
         contest = self._workspace.arena.contest(summary.id, taken.pairing.position, taken.pairing.k)
@@ -221,7 +217,7 @@ class ArenaVoting:
         return self._bout(summary, self._plan(summary), contest, taken.pairing.pair, reviewer)
 
     def skip(self, bout: Bout) -> None:
-        """Move a pair to the end for this person."""
+        """Show a pair to this person only after all other pairs."""
         with self._lock:
             self._skipped.setdefault((bout.summary.id, bout.reviewer), set()).add(bout.pairing.item)
 
@@ -248,34 +244,34 @@ class ArenaVoting:
         return known
 
     def _name_of(self, plan: RunPlan, task: str, k: int, pair: tuple[int, int]) -> str:
-        """Return the opaque name of a pair in web addresses; it differs between trials."""
+        """Return the opaque name that identifies a pair in the web address of one trial."""
         content = f"{plan.id}\x1f{task}\x1f{k}\x1f{pair[0]}\x1f{pair[1]}".encode()
         return blake2b(content, key=self._key(), digest_size=6, person=b"pair").hexdigest()
 
     def _drawn(self, plan: RunPlan, reviewer: str, what: str, *numbers: int) -> int:
-        """Return a 63-bit number that depends only on the store's secret, the run, the person and the purpose."""
+        """Return a 63-bit number that depends only on the store's secret and the arguments."""
         content = "\x1f".join([str(plan.id), reviewer, what, *map(str, numbers)]).encode("utf-8", "replace")
         drawn = blake2b(content, key=self._key(), digest_size=8, person=b"arena").digest()
         return int.from_bytes(drawn, "big") >> 1
 
     def _key(self) -> bytes:
-        """Return the store's secret. The run's seed would reveal the sides, because the run's record contains it."""
+        """Return the store's secret. The run's seed is not used, because the run's record contains the seed."""
         return self._workspace.store.secret.value()
 
     @cachedmethod(attrgetter("_plans"), lambda _, run: (run.id, run.candidates), attrgetter("_lock"))
     def _plan(self, summary: RunSummary) -> RunPlan:
-        """Return a run's plan; it is read again after candidates have been added."""
+        """Return a run's plan. The cached plan is replaced after candidates have been added."""
         return self._workspace.journal.plan_of(summary.id)
 
     @cachedmethod(attrgetter("_extents"), lambda _, run: (run.id, sum(run.trials.values())), attrgetter("_lock"))
     def _extent(self, summary: RunSummary) -> tuple[int, int]:
-        """Return (tasks, trials per task) of a run; they are read again after trials have been added."""
+        """Return (number of tasks, trials per task) of a run. The cache is replaced after trials have been added."""
         return self._workspace.arena.extent(summary.id)
 
     def _walk(
         self, summary: RunSummary, plan: RunPlan, reviewer: str, left_out: set[tuple[int, int, int, int]]
     ) -> Iterator[tuple[Pairing, Contest]]:
-        """Yield items to vote on. The pair with the fewest votes comes first; its items have a random order for each person."""
+        """Yield items to vote on, from the pair with the fewest votes first, and in a random order per person within a pair."""
         arena = self._workspace.arena
         tasks, most = self._extent(summary)
         votes = arena.by_pair(summary.id)
@@ -330,7 +326,7 @@ class ArenaVoting:
 
     @cachedmethod(attrgetter("_disclosed"), lock=attrgetter("_lock"))
     def _note_disclosed(self, run: RunId, task: str, k: int | None, reviewer: str) -> None:
-        """Record once that the reviewer learns the authors."""
+        """Record that a reviewer learns the authors of a trial; repeated calls have no effect."""
         arena_disclosures.note(self._workspace, run, task, k, reviewer=reviewer)
 
 

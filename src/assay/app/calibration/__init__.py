@@ -1,1 +1,1 @@
-"""Calibrate a judge: compare its grades with known scores and people's grades, and store the result."""
+"""Calibrate a judge by comparing its grades with known scores and people's grades."""

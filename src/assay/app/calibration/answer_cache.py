@@ -1,10 +1,9 @@
-"""Cache of paid judge answers during a calibration, kept in a file until the result is stored.
+"""File cache of paid judge answers, used until a calibration is complete.
 
-Theory. A calibration is stored only when it is complete. Until then, each answer is appended to a file beside the
-store's folder before the next call, so that an interrupted calibration continues without repeating a call.
-
-House rules. A line cut off by a crash is ignored. A stored answer is reused only if model, messages, parameters, schema
-and repeat are the same, and only for `GOOD_FOR_S` seconds, because the model behind a name may change.
+A calibration is stored only when it is complete. Before that, each answer is appended to a file next to the store's folder
+before the next call, so that an interrupted calibration continues without paying twice. A line that a crash cut off is
+ignored. A cached answer is reused only if model, messages, parameters, schema and repeat number are the same, and only for
+`GOOD_FOR_S` seconds, because the model behind a name may change.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from assay.ports import Clock
 
 GOOD_FOR_S: Final = 24 * 3600.0
-"""Seconds during which an interrupted calibration can be continued."""
+"""Seconds for which cached answers can be reused."""
 
 FOLDER: Final = "calibrating"
 
@@ -36,11 +35,11 @@ class PaidAnswers:
     """The cached answers of one calibration.
 
     Attributes:
-        path: the file; its name is a digest of what is measured.
-        replies: cached replies by question.
-        tries: failed tries, in the form in which the record lists them.
-        unusable: replies of failed tries of an earlier attempt, which still count as cost.
-        held_usd: amount spent by earlier attempts under a budget, including the worst-case cost of calls that a kill cut off.
+        path: the cache file; the file name contains a digest of the calibration's settings and references.
+        replies: cached replies, by the digest of the question.
+        tries: failed attempts, as the calibration record stores them.
+        unusable: replies in failed attempts, which count towards the cost.
+        held_usd: US dollars spent or reserved by earlier attempts, including the worst case for calls that a crash cut off.
     """
 
     path: Path
@@ -52,7 +51,7 @@ class PaidAnswers:
     held_usd: float = 0.0
 
     def read(self) -> None:
-        """Read the answers of an earlier attempt; skip those from before `since`."""
+        """Read the answers of an earlier attempt that are not older than `since`."""
         try:
             lines = self.path.read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
@@ -79,18 +78,18 @@ class PaidAnswers:
         self._write({"at": self.clock.now(), "question": question, "reply": asdict(reply)})
 
     def keep_try(self, attempt: dict[str, JsonValue], reply: Reply | None) -> None:
-        """Append a failed try to the file, with its unusable reply if there was one."""
+        """Append a failed attempt, and its unusable reply if there was one, to the file."""
         self.tries.append(attempt)
         # `attempt` holds the shortened text; only the cost and tokens of the reply are needed.
         fields = None if reply is None else asdict(replace(reply, text=""))
         self._write({"at": self.clock.now(), "try": attempt, "reply": fields})
 
     def hold(self, usd: float) -> None:
-        """Append a change of the reserved and spent amount to the file, so that it outlives this process."""
+        """Append a change of the reserved and spent amount to the file, so that a restart can read it."""
         self._write({"at": self.clock.now(), "held_usd": usd})
 
     def done(self) -> None:
-        """Remove the file, because the record now holds its content."""
+        """Delete the file after the calibration is stored."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
@@ -106,7 +105,7 @@ class PaidAnswers:
 
 
 def question_of(request: ModelRequest) -> str:
-    """Return a digest of a request's model, messages, parameters and repeat number, by which its answer is cached."""
+    """Return the cache key of a request: a digest of its model, messages, parameters and repeat number."""
     schema = request.answer_schema
     return digest(
         [

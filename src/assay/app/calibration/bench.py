@@ -1,4 +1,4 @@
-"""Ask a judge about reference answers, and store its replies."""
+"""Send reference answers to a judge and collect its replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Bench:
-    """The calls to the judge. Implements `ports.Ledger`, so that failed attempts go into the calibration's record."""
+    """Makes the calls to the judge, and records failed attempts for the calibration record as a `ports.Ledger`."""
 
     workspace: Workspace
     setting: JudgeSetting
@@ -50,7 +50,7 @@ class _Bench:
     grades: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
 
     async def judge(self, samples: Sequence[ReferenceSample], *, repeat: int) -> tuple[list[JudgedReference], list[Swap]]:
-        """Judge every sample alone, then pairs of samples with the same prompt in both orders."""
+        """Judge each sample on its own, then judge pairs of samples with the same prompt in both orders."""
         self._take_over()
         slots = asyncio.Semaphore(int(str(self.workspace.settings.values["concurrency"])))
         asker = Asker(
@@ -89,7 +89,7 @@ class _Bench:
             await self.workspace.directory.close()
 
     def by_criterion(self, samples: Sequence[ReferenceSample]) -> dict[str, list[float]]:
-        """Return the judge's biases by criterion, one per reference, each a mean over the repeats."""
+        """Return the judge's bias for each criterion and reference, averaged over the repeats."""
         biases: dict[str, list[float]] = {}
         for sample in samples:
             given: dict[str, list[float]] = {}
@@ -101,7 +101,7 @@ class _Bench:
         return biases
 
     def _take_over(self) -> None:
-        """Count the cost of an interrupted attempt, so that the budget and the record cover the whole calibration."""
+        """Add the cost of an interrupted attempt, so that the budget and the record cover the whole calibration."""
         for reply in self.paid.unusable:
             self._count(reply)
         # Usable answers are counted when `_ask` reads them again; only their cost is added here. An attempt without a
@@ -145,7 +145,7 @@ class _Bench:
             self.versions.add(reply.model_version)
 
     async def record(self, entry: Entry, /) -> None:
-        """Add a failed attempt to the record; `_ask` records the last failure."""
+        """Record a failed attempt. `_ask` records the last failure itself."""
         for call in entry.calls:
             if call.failure is None:
                 continue
@@ -202,7 +202,7 @@ def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedRe
 
 
 def _grades(assessment: Assessment) -> dict[str, float]:
-    """Return the grades of a single candidate by criterion, between 0 and 1."""
+    """Return the judge's grades of a single candidate, from 0 to 1, by criterion."""
     return {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == FIRST and grade.score is not None}
 
 

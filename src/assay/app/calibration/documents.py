@@ -18,7 +18,7 @@ Range: TypeAlias = tuple[float, float]
 
 @document
 class FigureDocument:
-    """A figure with its interval and count, or the reason that it is missing."""
+    """JSON of a figure with its interval and count, or of the reason that it is missing."""
 
     value: float | None
     ci95: Range | None
@@ -28,7 +28,7 @@ class FigureDocument:
 
 @document
 class TrustDocument:
-    """A judge's trust tier, and the figures that it follows from."""
+    """JSON of a judge's trust tier and of the figures that determine it."""
 
     tier: str
     tier_at_face_value: str
@@ -51,7 +51,7 @@ class TrustDocument:
 
 @document
 class IdentityDocument:
-    """The model, prompt, rubric and parameters that a calibration is valid for."""
+    """JSON of the model, prompt, rubric and parameters for which a calibration is valid."""
 
     model: str
     prompt: str
@@ -61,7 +61,7 @@ class IdentityDocument:
 
 @document
 class PassedDocument:
-    """The number of references of one kind, and how many the judge passed."""
+    """JSON of the number of references of one type, and of how many the judge passed."""
 
     passed: int
     asked: int
@@ -69,7 +69,7 @@ class PassedDocument:
 
 @document
 class CorrectionsDocument:
-    """The number of human decisions on grades that the figures include."""
+    """JSON of the number of human decisions that the figures include."""
 
     n: int
     from_other_settings: int
@@ -78,7 +78,7 @@ class CorrectionsDocument:
 
 @document
 class JudgedReferenceDocument:
-    """A reference with its shortened texts and the judge's score. For a corrected grade, the texts are in its assessment."""
+    """JSON of one reference: shortened texts and the judge's score. For a corrected grade, the assessment contains the texts."""
 
     prompt: str | Absent = optional()
     response: str | Absent = optional()
@@ -97,7 +97,7 @@ class JudgedReferenceDocument:
 
 @document
 class SwapDocument:
-    """A pair of answers judged in both orders."""
+    """JSON of a pair of answers that was judged in both orders."""
 
     id: str
     lead: float | None
@@ -106,7 +106,7 @@ class SwapDocument:
 
 @document
 class MeasuredDocument(TrustDocument):
-    """A stored calibration."""
+    """JSON of a stored calibration."""
 
     judge: str
     settings_of: str
@@ -136,7 +136,7 @@ class PlannedCalibrationDocument(CostEstimateDocument):
 
 
 def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
-    """Return the document of `calibrate --dry-run`."""
+    """Return the JSON of `assay calibrate --dry-run`."""
     setting = foreseen.setting
     return fill(
         PlannedCalibrationDocument,
@@ -149,7 +149,7 @@ def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
 
 
 def calibration_document(calibrated: Calibrated) -> dict[str, JsonValue]:
-    """Return the document of `calibrate`."""
+    """Return the JSON of `assay calibrate`."""
     return {
         **record_document(calibrated.record),
         "taken_over": calibrated.taken_over,
@@ -161,7 +161,7 @@ def calibration_document(calibrated: Calibrated) -> dict[str, JsonValue]:
 
 
 def record_document(record: CalibrationRecord) -> dict[str, JsonValue]:
-    """Return a stored calibration as JSON; an older one may lack fields of `MeasuredDocument`."""
+    """Return a stored calibration as JSON. Calibrations from older versions may lack fields of `MeasuredDocument`."""
     return {
         **record.document,
         "model": record.identity.model,

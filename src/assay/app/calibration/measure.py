@@ -1,8 +1,7 @@
-"""Calibrate a judge: measure it on references with known scores and on grades that people corrected.
+"""Calibrate a judge on references with known scores and on grades that people corrected.
 
-Calls go through the engine's Asker, so retries and recordings work as in a run. The record is valid for exactly this
-model, prompt, rubric and parameters. Until it is stored, every answer is cached in a file (`answer_cache`), from which
-the same calibration continues if it is started again.
+Calls go through the engine's Asker, so retries and recordings work as in a run. The calibration is valid only for the same
+model, prompt, rubric and parameters. `answer_cache` keeps every answer until then, so an interrupted calibration can continue.
 """
 
 from __future__ import annotations
@@ -62,7 +61,10 @@ def foreseen(
     repeat: int = 1,
     budget_usd: float | None = None,
 ) -> Foreseen:
-    """Estimate the calls of a calibration without calling the judge; for arguments and errors see `calibrate`."""
+    """Return the planned calls and cost of a calibration, without calling the judge.
+
+    Arguments and errors are those of `calibrate`.
+    """
     if not 1 <= repeat <= MOST_REPEATS:
         raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MOST_REPEATS}.")
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))
@@ -88,7 +90,7 @@ def foreseen(
 
 
 def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int) -> PaidAnswers:
-    """Load the answers that an interrupted calibration of the same judge and references has already paid for."""
+    """Load the answers that an interrupted calibration with the same judge and references already paid for."""
     identity = identity_of(setting.judge, setting.rubric)
     name = digest(
         [[identity.model, identity.prompt, identity.rubric, identity.parameters], _samples_digest(references), repeat]
@@ -120,23 +122,23 @@ def calibrate(
     stopper: stopper_.Stopper | None = None,
     answered: Callable[[int, int], None] | None = None,
 ) -> Calibrated:
-    """Measure a judge and store the record.
+    """Calibrate a judge and store the result.
 
     Args:
         model: `provider/name`.
-        samples: file of references that replaces the built-in ones, or an imported run whose responses were graded by people;
-            `with_built_in` uses both.
+        samples: a file of references, or an imported run with grades by people. It replaces the built-in references unless
+            `with_built_in` is True.
         suite: suite file whose rubric, prompt and parameters the judge uses.
-        repeat: number of times each reference is judged; above 1, the spread between repeats is measured.
-        budget_usd: hard limit of the cost, including that of an interrupted attempt. References beyond it are left out.
+        repeat: number of times to judge each reference; above 1, the spread between repeats is measured.
+        budget_usd: maximum cost in US dollars, including an interrupted attempt. References beyond the budget are left out.
         stopper: stops the calibration from another thread, as Ctrl-C does.
-        answered: called after every answer with the number of answers so far and in total.
+        answered: called after every answer with (answers so far, answers in total).
 
     Raises:
         InputError: an invalid reference, file or number, or a model that cannot be called.
-        Interrupted: the calibration was stopped. Every answer so far is stored, and the same call continues from there.
-        Unanswered: the judge scored no reference. Nothing is stored, because corrected grades alone do not show how the
-            judge grades with its current settings.
+        Interrupted: the calibration was stopped. All answers are kept, and the same call continues the calibration.
+        Unanswered: the judge scored no reference. The calibration is not stored, because corrected grades alone do not show how
+            the judge grades with its current settings.
     """
     wanted: dict[str, Any] = {"samples": samples, "with_built_in": with_built_in, "suite": suite}
     ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
@@ -201,7 +203,7 @@ def _unanswered(
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
-    """Await the work, which the stopper may cancel, and return its result."""
+    """Await `work` and return its result; the stopper can cancel it."""
     if stopper is None:
         return await work
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
@@ -219,10 +221,10 @@ def records(workspace: Workspace, *, model: str | None = None) -> tuple[Calibrat
 
 
 def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[JudgedReference], int, int]:
-    """Return this model's corrected grades, the number made under other settings, and the number of approvals.
+    """Return this model's corrected grades, the number of corrections made under other settings, and the number of approvals.
 
-    Of a corrected assessment, only candidates whose score a person changed count; the other scores come from the judge.
-    Corrections carried over by a regrade are left out, because the same decision would count twice.
+    Only candidates whose score a person changed are included; the other scores come from the judge. Corrections that a
+    regrade repeated are left out, because the same decision would count twice.
     """
     ref = setting.judge.model.ref
     identity = identity_of(setting.judge, setting.rubric)
@@ -269,7 +271,7 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 
 
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
-    """Return the candidates whose score or weighted grade a person changed."""
+    """Return the candidates for which a person changed a score."""
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
     changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}
@@ -295,7 +297,7 @@ def _references(workspace: Workspace, path: Path | None, *, with_built_in: bool)
 
 
 def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
-    """Return an imported run's responses with the median of the human grades that came with them."""
+    """Return an imported run's responses, each with the median of the imported human grades."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     people = workspace.archive.scores.reference_graders(summary.id)
     if not people:
@@ -323,7 +325,7 @@ def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
 
 
 def _sample_document(judged: JudgedReference, sample: ReferenceSample | None) -> JudgedReferenceDocument:
-    """Describe a reference, with its texts if it is a sample."""
+    """Return a reference as JSON; samples include their texts."""
     expected = None if sample is None else sample.expected
     return fill(
         JudgedReferenceDocument,

@@ -1,7 +1,7 @@
-"""Stored calibrations as the web pages show them, and the estimate of a new one.
+"""Data for the web pages about calibrations: stored calibrations and the estimate of a new calibration.
 
-House rules. A record is current if it is the newest of its judge and the judge's settings are unchanged; otherwise the
-changes are named. Corrected grades are shown by assessment and never by candidate.
+A calibration is current if it is the newest of its judge and the judge's settings are unchanged; otherwise the page lists
+the changes. Corrected grades are shown by assessment and never by candidate.
 """
 
 from __future__ import annotations
@@ -40,20 +40,21 @@ SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv"
 _NUMBERS: Final = 2**63
 """Upper limit of record numbers."""
 LARGEST_TEXT: Final = 2 * 2**20
-"""Maximum bytes of samples sent by a browser."""
+"""Maximum bytes of samples that a browser may send."""
 
 PASTED: Final = "the pasted samples"
 UNNAMED: Final = "a run under review"
 PARTS: Final = ("rubric", "prompt", "parameters")
-"""Settings of a judge that a record is tied to, in addition to the model."""
+"""Judge settings for which a calibration is valid, in addition to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A record and its state.
+    """A stored calibration and its state.
 
-    `state` is `current`, `replaced` (by the newer record with the number `by`), or `out_of_date`: the model's newest
-    run uses other settings, named in `changed`. `used` is true if one of the newest runs has the model as a judge.
+    `state` is `current`, `replaced` (by the newer calibration number `by`) or `out_of_date`: the model's newest run uses
+    different
+    settings, which `changed` lists. `used` is True if a recent run has the model as a judge.
     """
 
     record: CalibrationRecord
@@ -65,7 +66,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A calibration that a browser requests. `samples` is a file in the folder; without samples, the built-in ones are used."""
+    """A calibration that a browser requests. `samples` is a file in the project folder; without it, built-in samples are used."""
 
     model: str
     samples: str | None = None
@@ -77,7 +78,7 @@ class Wanted:
 
 
 class Calibrations:
-    """The stored calibrations as the web pages show them."""
+    """Stored calibrations, prepared for the web pages."""
 
     def __init__(self, workspace: Workspace, plans: Plans) -> None:
         self._workspace = workspace
@@ -91,7 +92,7 @@ class Calibrations:
         return tuple(_listed(_without_names(record, waiting), newest, in_use) for record in records)
 
     def one(self, number: int) -> Listed:
-        """Return the record with this number and its state; raises `UnknownName`."""
+        """Return the calibration with this number; raises `UnknownName`."""
         # The database driver raises its own error for a number beyond 64-bit integers.
         record = self._workspace.calibrations.record(number) if 0 < number < _NUMBERS else None
         if record is None:
@@ -100,13 +101,13 @@ class Calibrations:
         return _listed(shown, self._workspace.calibrations.newest_numbers(), self._in_use())
 
     def chart(self, number: int) -> Chart:
-        """Return the chart of the judge's scores against the reference scores; each mark links to its references."""
+        """Return a chart of the judge's scores against the reference scores. Each point links to its references."""
         record = self.one(number).record
         samples: Any = record.document.get("samples", [])
         return chart_calibration([sample for sample in samples if sample["judged"] is not None])
 
     def _in_use(self) -> dict[str, list[JudgeIdentity]]:
-        """Return the judge settings of the newest runs by model, newest first."""
+        """Return the judge settings of recent runs by model, newest first."""
         identities: dict[str, list[JudgeIdentity]] = defaultdict(list)
         for plan in self._plans.newest():
             for judge in plan.judges:
@@ -116,13 +117,13 @@ class Calibrations:
 
 
 def look(workspace: Workspace, wanted: Wanted) -> Foreseen:
-    """Estimate a calibration; raises `InputError` as `assay calibrate --dry-run` does."""
+    """Return an estimate of a calibration without calling the judge; raises `InputError` as `assay calibrate --dry-run` does."""
     with _named(wanted):
         return measure.foreseen(workspace, wanted.model, **arguments(workspace, wanted))
 
 
 def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
-    """Return the arguments of `calibrate`; every path is inside the folder, and pasted samples are saved to a file."""
+    """Return the arguments for `calibrate`. Pasted samples are saved to a file, and every path is inside the project folder."""
     samples: Path | None = None
     if wanted.pasted is not None and wanted.pasted.strip():
         samples = _kept(workspace, wanted.pasted)
@@ -140,7 +141,7 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
 
 
 def together(plans: list[Foreseen]) -> CostEstimate:
-    """Add up the cost of several calibrations."""
+    """Return the total of several cost estimates."""
     estimates = [plan.estimate for plan in plans]
     known = all(estimate.most_usd is not None for estimate in estimates)
     return CostEstimate(
@@ -152,7 +153,7 @@ def together(plans: list[Foreseen]) -> CostEstimate:
 
 
 def sample_files(workspace: Workspace) -> tuple[str, ...]:
-    """Return the files of the folder that look like samples, because they contain `response` and `score`."""
+    """Return the sample files in the folder, which are recognised by `response` and `score`."""
     root = workspace.folder.resolve()
     files = []
     for path in sorted(_near(root)):
@@ -168,13 +169,13 @@ def sample_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def forget_pasted(workspace: Workspace, wanted: Wanted) -> None:
-    """Remove the file of pasted samples once their measurement is stored."""
+    """Delete the file of pasted samples after the calibration is stored."""
     if wanted.pasted is not None:
         _pasted_place(workspace, wanted.pasted).unlink(missing_ok=True)
 
 
 def references() -> int:
-    """Return the number of built-in references."""
+    """Return the number of built-in reference samples."""
     return len(SAMPLES)
 
 
@@ -193,7 +194,7 @@ def _listed(
 
 
 def shown_source(source: str, waiting: Collection[str]) -> str:
-    """Return the source of a judge's settings. A run with pending items is not named."""
+    """Return where a judge's settings come from. Runs with pending items are not named."""
     kind, _, name = source.partition(" ")
     return UNNAMED if kind == "run" and name in waiting else source
 
@@ -204,7 +205,7 @@ def runs_under_review(workspace: Workspace) -> frozenset[str]:
 
 
 def _without_names(record: CalibrationRecord, waiting: Collection[str]) -> CalibrationRecord:
-    """Return the record without candidate names in corrected grades, and without names of runs under review."""
+    """Return the record without names of candidates in corrected grades and without names of runs under review."""
     document = dict(record.document)
     document["settings_of"] = shown_source(str(document.get("settings_of", "")), waiting)
     samples: Any = document.get("samples", [])
@@ -240,7 +241,7 @@ def _kept(workspace: Workspace, text: str) -> Path:
 
 
 def _as_json(text: str) -> str:
-    """Return pasted samples as one JSON document; lines of JSON become a list."""
+    """Return pasted samples as one JSON document; JSON Lines become a list."""
     with suppress(ValueError):
         json.loads(text)
         return text
@@ -251,7 +252,7 @@ def _as_json(text: str) -> str:
 
 @contextmanager
 def _named(wanted: Wanted) -> Iterator[None]:
-    """Replace the temporary file's name in errors about pasted samples."""
+    """Replace the name of the temporary file in errors about pasted samples."""
     try:
         yield
     except SuiteErrors as error:
@@ -262,7 +263,7 @@ def _named(wanted: Wanted) -> Iterator[None]:
 
 
 def _near(root: Path) -> Iterator[Path]:
-    """Yield sample files in the folder and its direct subfolders; only the first 2,000 paths are checked."""
+    """Yield the sample files in the folder and its direct subfolders, among the first 2,000 paths."""
     for path in islice(chain(root.glob("*"), root.glob("*/*")), 2_000):
         parts = path.relative_to(root).parts
         if path.suffix.lower() in SUFFIXES and not any(part.startswith(".") for part in parts) and path.is_file():

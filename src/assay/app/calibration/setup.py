@@ -1,4 +1,4 @@
-"""A calibration's settings and result."""
+"""Settings and result of a calibration."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ MOST_REPEATS = 50
 
 
 MOST_OF_A_REPLY = 2_000
-"""Maximum characters kept of a failed try's reply."""
+"""Maximum number of characters stored of the reply in a failed attempt."""
 
 
 MOST_OF_A_TEXT = 4_000
-"""Maximum characters kept of a reference's prompt, answer and expected answer."""
+"""Maximum number of characters stored of each reference text: prompt, answer and expected answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSetting:
-    """The judge to calibrate with its rubric; `source` names the suite or run that defines both."""
+    """A judge to calibrate and its rubric; `source` is the suite or run that both come from."""
 
     judge: JudgeSpec
     rubric: Rubric
@@ -51,9 +51,9 @@ class JudgeSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A finished calibration with its figures, its references and the stored record.
+    """A finished calibration: its figures, its references and the stored record.
 
-    `calls` counts all paid answers, of which `taken_over` were made by an interrupted attempt.
+    `calls` counts all paid answers; an interrupted attempt made `taken_over` of these.
     """
 
     setting: JudgeSetting
@@ -68,7 +68,7 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """A planned calibration. `estimate` covers all calls; `taken_over` is the number of answers that are already paid."""
+    """A planned calibration. `estimate` covers all calls, and `taken_over` is the number of answers that are already paid for."""
 
     setting: JudgeSetting
     references: tuple[ReferenceSample, ...]
@@ -77,10 +77,10 @@ class Foreseen:
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
-    """Return the judge as the suite defines it, otherwise as in the newest run it graded, otherwise with Assay's defaults.
+    """Return the judge with the settings of the suite, otherwise of the newest run that it graded, otherwise Assay's defaults.
 
     Raises:
-        InputError: the model reference or the suite is invalid.
+        InputError: an invalid model reference or suite.
     """
     from assay.app.suites import model_candidate
 
@@ -114,14 +114,14 @@ def _evaluator(setting: JudgeSetting, sitting: Sitting) -> EachJudge | JointJudg
 
 
 def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> Iterator[RunPlan]:
-    """Yield the plans of runs with judges, newest first; `having` keeps only runs with an assessment in that state."""
+    """Yield the plans of runs with judges, newest first; `having` keeps only runs with an assessment in this state."""
     for summary in workspace.archive.runs.newest_first():
         if summary.judges and (having is None or summary.assessments.get(having)):
             yield workspace.journal.plan_of(summary.id)
 
 
 def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
-    """Return the suite with the model as its judge, with the settings that the suite has for this model, if any."""
+    """Load the suite with the model as its judge, using the judge settings that the suite has for this model."""
     try:
         loaded = preflight.load(workspace, suite)
     except InputError:  # a missing judge is fine here; other problems are raised below
