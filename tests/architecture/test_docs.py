@@ -317,6 +317,7 @@ def test_providers_variables_and_recording_keys_are_documented() -> None:
 # --- python.md -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_examples_for_python_run_one_after_the_other(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", page("reference/python.md"), re.M | re.S)
     assert len(blocks) >= 5

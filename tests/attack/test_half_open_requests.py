@@ -111,6 +111,7 @@ def ends(opened: socket.socket) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_half_open_requests_are_closed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(connection_limit, "HEAD_LIMIT_S", 0.3)
     monkeypatch.setattr(body_limit, "BODY_LIMIT_S", 0.3)

@@ -140,6 +140,7 @@ def parquet_bombs(folder: Path) -> dict[str, Path]:
     return files
 
 
+@pytest.mark.slow
 def test_parquet_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_format, "_FREE_ROWS", 100 * MB)  # the files need not be larger than this shows
     through = 0

@@ -151,7 +151,8 @@ def test_a_server_lost_just_around_the_trials_names_resume(
     assert (resumed.code, resumed.document["trials"]["done"], server.served) == (0, 2, 2)
 
 
-@pytest.mark.parametrize("every", [12, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [12, 2])
+@pytest.mark.slow
 def test_decisions_in_the_web_app_survive_a_restart(
     assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, every: int
 ) -> None:
@@ -305,7 +306,8 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("moments", [1, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [1, 8])
+@pytest.mark.slow
 def test_a_reading_command_whose_sessions_end_prints_its_document(
     assay: Command, server: ModelServer, project: Path, own_server: tuple[Path, str], database: str, moments: int
 ) -> None:

@@ -217,6 +217,7 @@ def _verb_of_re(call: ast.Call) -> str | None:
             return None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # many hundred searches; quadratic ones take hours
 def test_no_expression_takes_time_that_grows_faster_than_the_text() -> None:
     tested = list(expressions())

@@ -67,7 +67,8 @@ main()
 """Sends a signal when a run has been carried out and its results folder is written."""
 
 
-@pytest.mark.parametrize("name", [SIGNALS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in SIGNALS[1:])])
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.slow
 def test_a_signal_after_the_last_trial_ends_with_130(name: str, tmp_path: Path) -> None:
     assert forked.run("init", folder=tmp_path).returncode == 0
     done = subprocess.run(
@@ -82,6 +83,7 @@ def test_a_signal_after_the_last_trial_ends_with_130(name: str, tmp_path: Path) 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_is_ignored_under_nohup(tmp_path: Path) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -75,6 +75,7 @@ READ_ONLY = {"runs": 0, "stats": 0, "run suites/first.yaml": 2}
 """Exit codes of commands in a folder that cannot be written."""
 
 
+@pytest.mark.slow
 def test_a_store_in_a_read_only_folder_can_be_read(tmp_path: Path) -> None:
     assert forked.run("init", folder=tmp_path).returncode == 0
     assert forked.run("run", "suites/first.yaml", folder=tmp_path).returncode == 0
@@ -163,6 +164,7 @@ for free in range({cases}):
 DESCRIPTOR_CASES = 6
 
 
+@pytest.mark.slow
 def test_exhausted_file_descriptors_are_named(tmp_path: Path) -> None:
     assert forked.run("init", folder=tmp_path).returncode == 0
     assert forked.run("run", "suites/first.yaml", folder=tmp_path).returncode == 0

@@ -56,6 +56,7 @@ def test_every_vlm_answer_is_found_in_its_raw_text() -> None:
     assert dict(answers) == known
 
 
+@pytest.mark.slow
 def test_eqbench_scores_are_read_as_their_source_read_them() -> None:
     """8,471 replies of 50 models with four scores each, most of them given twice; the last ones count."""
     outcomes: Counter[str] = Counter()

@@ -170,6 +170,7 @@ def test_a_suite_that_demands_a_tier_does_not_run_before_it_is_shown(
     assert assay("run", "picky.yaml").code == 2
 
 
+@pytest.mark.slow
 def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
     assay: Command, server: ModelServer, project: Path
 ) -> None:

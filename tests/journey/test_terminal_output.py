@@ -77,6 +77,7 @@ def test_a_table_fits_a_narrow_terminal_and_loses_nothing(assay: Command, sums: 
     assert run["run_id"] in [line.split(" ")[0] for line in lines]
 
 
+@pytest.mark.slow
 def test_no_colour_means_no_escape_sequences(sums: Path) -> None:
     for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         with terminal("stats", folder=sums, columns=60, environment=environment) as screen:
@@ -119,6 +120,7 @@ def test_unknown_answers_are_named_in_the_prompt_of_a_dry_run(
     assert "not known before the run" in json.dumps(prompts)
 
 
+@pytest.mark.slow
 def test_rich_is_imported_for_a_table_on_a_terminal_alone(sums: Path) -> None:
     script = "import sys; from assay.cli.main import exit_code; exit_code(sys.argv[1:]); print('rich' in sys.modules)"
     for arguments in (["--help"], ["runs"], ["stats"]):

@@ -64,6 +64,7 @@ def code_lines(text: str) -> list[str]:
     return [line for line in text.partition('"""\n\n')[2].splitlines() if line.strip()]
 
 
+@pytest.mark.slow
 def test_script_of_twenty_lines_ends_with_a_reviewed_verdict(assay: Command, rows: Path) -> None:
     assert len(code_lines(SCRIPT)) <= 20
     (rows / "two_prompts.py").write_text(SCRIPT, "utf-8")

@@ -196,6 +196,7 @@ def test_a_server_that_hangs_holds_nothing_up(
     assert "no answer within" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_closed_port_is_a_warning_on_stderr_and_the_exit_code_stays(folder: Path) -> None:
     with HookServer() as gone:
         address = gone.url
