@@ -78,7 +78,7 @@ def test_nothing_is_asked_where_no_sandbox_works(assay: Command, suite: Path, mo
         monkeypatch.setattr(f"assay.sandbox.shells.implementations.{program}", lambda: None)
     refused = assay("run", suite.name)
     assert refused.code == 2
-    assert "sandbox: none works here" in refused.err
+    assert "sandbox: no sandbox works on this machine" in refused.err
     assert "--no-sandbox" in refused.err
     assert json.loads(assay("runs", "--json").out)["runs"] == []
 

@@ -1,1 +1,1 @@
-"""Plan, schedule, carry out and resume runs. The engine prints nothing and has no user interface."""
+"""Plan, schedule, execute and resume runs. The engine prints nothing and has no user interface."""

@@ -1,8 +1,8 @@
-"""Ask one model for one answer, with retries, back-off and a budget; each call is stored before the next one starts.
+"""Request one answer from a model, with retries, backoff and a budget. Each call is stored before the next one starts.
 
-At most `MOST_CALLS` calls are made for one answer, and at most `MOST_READINGS` of them may return a reply that is empty or
-cannot be read. The waits between calls grow, with jitter, and add up to at most `LONGEST_WAIT_S`, unless the server asks for
-more with Retry-After.
+One answer takes at most `MOST_CALLS` calls. At most `MOST_READINGS` of these calls may return a reply that is empty or cannot
+be parsed. The waits between calls grow, with jitter. They add up to at most `LONGEST_WAIT_S`, unless the server sends a longer
+Retry-After.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Read = TypeVar("Read")
 
 
 class NotYet(Exception):
-    """Raised if the answer to a request waits at a provider, so that its trial cannot go on."""
+    """Raised if the provider has not answered a request yet, so the trial must be continued later."""
 
 
 class GaveUp(Exception):
-    """Raised if a model gave no usable answer; the failure holds the reason. Its calls are already stored.
+    """Raised if a model returned no usable answer. Its calls are already stored.
 
-    `unread` is the text of the last reply, if it could not be read.
+    `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it.
     """
 
     def __init__(self, failure: Failure, unread: str = "") -> None:
@@ -52,7 +52,7 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAnswer(Generic[Read]):
-    """A reply, its parsed value, and the record of its call; `calls` is empty if the call is already stored."""
+    """A reply, its parsed value and the records of its calls; `calls` is empty if the call is already stored."""
 
     reply: Reply
     read: Read
@@ -60,16 +60,16 @@ class ReadAnswer(Generic[Read]):
 
 
 class Asks(Protocol):
-    """Asks models for one run, by calls or in batches."""
+    """Interface for sending a run's requests to models, by direct calls or in batches."""
 
     async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
-        """Return a readable answer; raises `GaveUp`, or in a batch `NotYet`."""
+        """Return a parsed answer; raises `GaveUp`, or `NotYet` if the answer of a batch is not available yet."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Asks models for one run; `spending` is None for a run without a budget."""
+    """Sends a run's requests to models by direct calls. `spending` is None for a run without a budget."""
 
     spending: Spending | None
     journal: Ledger
@@ -78,14 +78,10 @@ class Asker:
     listener: Listener
 
     async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
-        """Ask the model, again if needed, until a reply can be read or the limits are reached.
+        """Call the model until a reply can be parsed or the retry limits are reached.
 
-        Args:
-            read: raises `UnreadableReply` if the model should be asked again.
-            trial: failed calls are recorded under this trial.
-
-        Raises:
-            GaveUp: there was no usable answer; the error holds the reason and the number of calls made.
+        `read` raises `UnreadableReply` to request another call. Failed calls are recorded under `trial`. Raises `GaveUp` with
+        the reason and the number of calls if there was no usable answer.
         """
         try:
             # The first call does not use tenacity: most answers need no retry, and its bookkeeping would slow down every call.
@@ -97,7 +93,7 @@ class Asker:
     async def _again(
         self, request: ModelRequest, read: Callable[[Reply], Read], first: CallFailed, *, trial: TrialKey
     ) -> ReadAnswer[Read]:
-        """Retry after the first call failed with `first`; most answers need no retry."""
+        """Retry after the first call failed with `first`."""
         number = 0
 
         async def one_try() -> ReadAnswer[Read]:
@@ -154,7 +150,7 @@ class Asker:
 
 
 def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | None) -> CallEnded:
-    """Return the event that reports a finished call."""
+    """Return the event that reports the end of a call."""
     return CallEnded(
         role=request.purpose.role,
         model=request.model.ref,
@@ -168,7 +164,7 @@ def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | No
 def outcome_of(
     error: CallFailed | UnreadableReply, reply: Reply | None, request: ModelRequest, number: int
 ) -> tuple[CallFailed, Reply | None, Failure]:
-    """Return a failed attempt's error, its reply if that must be paid for, and the failure to record."""
+    """Return (the error, the reply if it must be paid for, the failure to record) of a failed attempt."""
     failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
     fault = failed.fault or fault_of(failed.kind, request.purpose.role)
     failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)
@@ -176,14 +172,14 @@ def outcome_of(
 
 
 def fault_of(kind: str, role: Role) -> Fault:
-    """Return who is at fault if the provider did not say: the model for unusable text, the provider for anything else."""
+    """Return who is at fault if the provider did not specify it: the model for unusable text, otherwise the provider."""
     if kind in UNREADABLE:
         return {Role.JUDGE: Fault.JUDGE, Role.STRUCTURER: Fault.JUDGE, Role.USER: Fault.HARNESS}.get(role, Fault.CANDIDATE)
     return Fault.PROVIDER
 
 
 def _paid_for(failed: CallFailed) -> Reply | None:
-    """Build a reply from an empty answer that has a token count, because it must still be paid for."""
+    """Return an empty reply with the failed call's cost, because it must be paid for; None without a token count."""
     return (
         None
         if failed.usage is None
@@ -197,7 +193,7 @@ def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:
 
 
 class _Patience:
-    """Retry limits for one answer; this class counts unreadable replies, while tenacity counts the calls."""
+    """Retry limits for one answer. This class counts unreadable replies; tenacity counts the calls."""
 
     def __init__(self) -> None:
         self.readings = 0

@@ -1,11 +1,11 @@
-"""Carry trials as far as they go without waiting: answers come from finished jobs, and new requests go into new jobs.
+"""Advance trials in batch mode: answers come from finished jobs, and new requests go into new jobs.
 
-Theory. A trial in batch mode is carried out by the same code as any other, again and again: `BatchAsker` answers a request
-from the job that held it, or raises `NotYet` and puts the request into a new job. What a trial has learned is stored on the
-way, so each pass begins where the last one ended, and the records are those of a live run.
+Theory. A trial in batch mode runs the same code as any other trial, once per pass. `BatchAsker` answers each request from the
+job that contained it. If there is no answer yet, it puts the request into a new job and raises `NotYet`. Answers are stored on
+the way, so each pass continues where the last one ended, and the stored records equal those of a live run.
 
-House rules. A request is stored before it is in a file, and its file is complete before anything is sent. An answer is marked
-as read in the commit that uses it.
+House rules. A request is stored before it is written to a file, and the file is complete before anything is sent. The commit
+that uses an answer also marks it as read.
 """
 
 from __future__ import annotations
@@ -41,18 +41,21 @@ if TYPE_CHECKING:
     from assay.ports import BatchApi, Clock, Jobs, Journal, ModelDirectory
 
 PORTION: Final = 1000
-"""Trials that are carried on together; their answers and new requests are in memory at once."""
+"""Number of trials that are advanced together; their answers and new requests are in memory at once."""
 
 _MOST_OWN: Final = 1024
-"""More than the requests that one trial ever has in jobs."""
+"""Greater than the number of requests that one trial ever has in jobs."""
 
 LOST: Final = "no_line"
-"""Kind of failure of a request for which a finished batch has no line; it may have been charged."""
+"""Failure kind of a request that has no line in the finished batch; the provider may have charged for it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Finished:
-    """The answers of a job that has ended; `lost` is the failure of requests without a line, None if they were not charged."""
+    """The answers of a job that has ended.
+
+    `failure`: failure of the whole job. `lost`: True if a request without a line may have been charged.
+    """
 
     job: int
     habits: str
@@ -60,14 +63,14 @@ class Finished:
     failure: Failure | None = None
     lost: bool = False
     partial: bool = False
-    """True if further lines may come, so that a request without one goes on waiting."""
+    """True if more lines may follow, so a request without a line keeps waiting."""
 
 
 class PortionLedger:
-    """Keeps the entries of a portion of trials for one commit.
+    """Collects the entries of several trials and stores them in one commit.
 
-    They come from downloaded answers, so that a kill before the commit loses nothing. What was called, and what other trials
-    may use again, is committed at once.
+    The entries come from downloaded answers, so a kill before the commit loses nothing. Entries with direct calls, or with
+    structured texts that other trials may reuse, are committed at once.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -79,7 +82,7 @@ class PortionLedger:
         self.settle = journal.settle
 
     async def record(self, entry: Entry, /) -> None:
-        """Keep an entry, or commit it with the earlier ones of its trial."""
+        """Keep an entry for the next commit; commit it at once, with its trial's earlier entries, if it must not be lost."""
         self._entries[entry.trial].append(entry)
         if entry.finished:
             self.finished.add(entry.trial)
@@ -87,7 +90,7 @@ class PortionLedger:
             await self._one_by_one(self._entries.pop(entry.trial))
 
     async def commit(self) -> None:
-        """Commit the entries that were kept."""
+        """Commit the entries collected since the last commit."""
         entries, self._entries = self._entries, defaultdict(list)
         together = list(chain.from_iterable(entries.values()))
         try:
@@ -113,7 +116,7 @@ class PortionLedger:
 
 @dataclass(slots=True)
 class _Portion:
-    """Requests of the trials at hand, and their effects."""
+    """Old and new requests of the trials that are being advanced together."""
 
     visits: dict[TrialKey, int] = field(default_factory=dict)
     asked: defaultdict[tuple[TrialKey, str], list[JobRequest]] = field(default_factory=lambda: defaultdict(list))
@@ -126,10 +129,10 @@ class _Portion:
 
 @dataclass(slots=True, kw_only=True)
 class BatchAsker:
-    """Answers requests from a finished job, and places the others into new jobs; models without a batch API are called.
+    """Answers requests from a finished job and puts new requests into new jobs; calls models that have no batch API directly.
 
-    `sending` is False for a run that was paused or cancelled: then no new request is placed. `tries` is the number of jobs in
-    which a request may be left unanswered before its trial fails.
+    `sending`: False for a paused or cancelled run, which gets no new requests. `tries`: number of jobs that may leave a request
+    unanswered before its trial fails.
     """
 
     plan: RunPlan
@@ -145,12 +148,12 @@ class BatchAsker:
     tries: int
     finished: Finished | None = None
     structured: list[TrialKey] = field(default_factory=list)
-    """Claimed trials that go no further, because the run stops before judging."""
+    """Claimed trials that wait before judging, because the run ends after the structuring stage."""
     shared: dict[str, RequestKey] = field(default_factory=dict)
     _portion: _Portion = field(default_factory=_Portion)
 
     def begin(self, trials: Sequence[ClaimedTrial]) -> None:
-        """Take on a portion of claimed trials."""
+        """Load the stored requests and replies of some claimed trials, to advance these trials next."""
         keys = [trial.key for trial in trials]
         portion = self._portion = _Portion(visits={trial.key: trial.tries for trial in trials})
         portion.heard = self.jobs.heard(keys)
@@ -160,21 +163,19 @@ class BatchAsker:
                 portion.asked[request.trial, request.digest].append(request)
 
     def waiting(self, trials: Iterable[TrialKey]) -> list[ParkedTrial]:
-        """Return these trials, which cannot go on, with their new requests."""
+        """Return each of these waiting trials with its new requests."""
         portion = self._portion
         return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
 
     @property
     def void(self) -> list[RequestKey]:
-        """Requests of this portion that were never carried out."""
+        """Requests of the current trials that the provider never carried out."""
         return self._portion.void
 
     async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
-        """Return the answer of a finished job, as `Asker.answer` returns that of a call.
+        """Return a finished job's answer in the form of `Asker.answer`.
 
-        Raises:
-            NotYet: it waits at the provider, or will wait there.
-            GaveUp: every try failed.
+        Raises `NotYet` if the answer is not available yet, and `GaveUp` if every attempt failed.
         """
         api = self.directory.batches(request.model)
         if api is None:
@@ -262,11 +263,9 @@ class BatchAsker:
         calls: int,
         readings: int,
     ) -> ReadAnswer[Read]:
-        """Read the answer to a request that waits; a failed one is stored before the next try.
+        """Read the answer to a sent request. If the answer is a failure, it is stored before the next attempt.
 
-        Raises:
-            NotYet, NeverAnswered, GaveUp
-            CallFailed: it failed and is asked for again.
+        Raises `NotYet`, `NeverAnswered`, `GaveUp`, or `CallFailed` if the request must be sent again.
         """
         reply: Reply | None = None
         number = calls + 1
@@ -320,7 +319,7 @@ class BatchAsker:
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
-    """Carry a portion of claimed trials as far as it goes, and let those wait that need answers."""
+    """Advance some claimed trials until each has ended or waits for answers."""
     bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
     asker.begin(claimed)
     asker.journal.finished.clear()
@@ -340,7 +339,7 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     for trial in claimed:
         if trial.key in refused:
             usd = sum(request.usd for parked in waiting if parked.trial == trial.key for request in parked.requests)
-            detail = f"its requests may cost up to ${usd:.4f}, more than is left of the budget."
+            detail = f"the trial's requests may cost up to ${usd:.4f}, more than is left of the budget."
             failure = ended[trial.key] = Failure(kind="budget", fault=Fault.BUDGET, detail=detail)
             await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
     await asker.journal.commit()
@@ -351,7 +350,7 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
 
 
 async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:
-    """Carry a trial on, and note how it ended, if it did."""
+    """Advance one trial and note the result in `ended` if the trial has ended."""
     try:
         ended[trial.key] = await carry_out(bench, trial)
     except NotYet:

@@ -1,4 +1,4 @@
-"""Settings, ports and limits that the trials of a run share."""
+"""The settings, ports and limits that all trials of a run use."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from assay.ports import CommandRunner, Pages, TrialJournal, Workers, WorkspaceSo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Settings, ports and limits that the trials of a run share.
+    """The settings, ports and limits that all trials of a run use.
 
-    `slots` limits the calls in flight, and `work` the requests that this machine carries out itself. `inherited` is used in a
-    regrade: it maps (task, k) to the reason why that trial of the original run failed. `rerun` is the decision of the reviewer
-    who requested this grading; it is stored with the new assessments that replace old ones. `lottery` decides which trials a
-    person reviews, if the policy is `sample`. `structuring` holds a lock for each text that is being structured; if
-    `only_structure` is True, nothing is judged. `workspaces` is needed for tasks with a scenario.
+    `slots`: limit on simultaneous calls. `work`: limit on requests that this machine carries out. `inherited`: for a regrade,
+    maps (task, k) to the reason why that trial of the original run failed. `rerun`: the reviewer's decision to rerun, stored
+    with the new assessments. `lottery`: draws the trials that a person reviews under the policy `sample`. `structuring`: a lock
+    for each text that is being structured. `only_structure`: True to skip judging. `workspaces`: required for tasks with a
+    scenario.
     """
 
     plan: RunPlan

@@ -1,7 +1,7 @@
-"""Send jobs to providers, look them up, and collect their answers, so that a kill at any point repeats no request.
+"""Send jobs to providers, poll them and collect their answers. A kill at any point does not repeat a request.
 
-Before a batch is created, the store says so (`CREATING`). A process that finds such a job looks for the batch at the provider,
-and creates it only if there is none. A `PLANNED` job was never created, and is forgotten.
+Before a batch is created, its job gets the state `CREATING` in the store. A process that reads this state searches for the
+batch at the provider, and creates it only if it does not exist. A `PLANNED` job was never created, and is deleted.
 """
 
 from __future__ import annotations
@@ -32,20 +32,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_TRIES: Final = 3
-"""Tries of one step of a job while the provider is busy; a later process tries again."""
+"""Attempts at one step of a job while the provider is busy; a later process tries again."""
 
 _PAUSED: Final = (RunState.PAUSED, RunState.CANCELLED)
 
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """The outcome of one look at a run's jobs.
+    """Counts and problems of one pass over a run's jobs.
 
-    Attributes:
-        answered: requests whose answers were stored now.
-        unknown, repeated, broken: lines of downloaded files that no request explains, that repeat an id, or that are not JSON.
-        troubles: why a job could be neither sent nor collected now, in sentences; a later look tries again.
-        sent: jobs that were sent now.
+    `answered`: requests whose answers were stored. `unknown`, `repeated`, `broken`: lines of downloaded files that match no
+    request, repeat an id, or are not JSON. `troubles`: one sentence per job that could not be sent or collected; a later pass
+    tries again. `sent`: jobs sent.
     """
 
     answered: int = 0
@@ -58,10 +56,10 @@ class Collected:
 
 @dataclass(slots=True, kw_only=True)
 class Collector:
-    """Carries a run in batch mode as far as it goes now.
+    """Advances a run in batch mode as far as the available answers allow.
 
-    `path` returns the place of a job's file by its token, and `tries` is as in `BatchAsker`. `results` are files with answers
-    that a person brought, for jobs without a provider.
+    `path` maps a job's token to the path of its file. `tries` has the same meaning as in `BatchAsker`. `results`: answer files
+    supplied by a person, for jobs without a provider.
     """
 
     engine: Engine
@@ -71,9 +69,9 @@ class Collector:
     tries: int = 5
 
     async def collect(self, plan: RunPlan, outbox: Outbox) -> Collected:
-        """Store the answers of the run's finished jobs, and send new jobs for what its trials need next.
+        """Store the answers of the run's finished jobs, and send jobs with the next requests of its trials.
 
-        `outbox` may hold the first requests of a new run.
+        `outbox` may contain the first requests of a new run.
         """
         self.jobs.void_dead(plan.id)
         state = self.engine.journal.state_of(plan.id)
@@ -131,7 +129,7 @@ class Collector:
     async def _go_on(
         self, plan: RunPlan, asker: BatchAsker, api: BatchApi, job: BatchJob, done: Collected, *, cancelled: bool
     ) -> None:
-        """Do the next step of one job that this process holds."""
+        """Do the next step of one job that this process holds: send, poll or collect it."""
         remote = job.remote_id
         if job.state is JobState.PLANNED:
             self._drop(job)
@@ -163,7 +161,7 @@ class Collector:
             finished.lines.close()
 
     async def _finished(self, api: BatchApi, job: BatchJob, status: BatchStatus, *, cancelled: bool) -> Finished:
-        """Download what a job answered; a file that is shorter than the provider says is downloaded again."""
+        """Download a job's answers, and repeat the download if a file has fewer lines than the provider reported."""
         lines = AnswerLines(job.token, ())
         for _ in range(MOST_TRIES):
             lines.close()
@@ -271,5 +269,5 @@ class Collector:
 
 
 def _worth_a_wait(failed: CallFailed, number: int) -> bool:
-    """True if a step may be repeated now, after its try with this number from 0."""
+    """True if the step may be retried now; `number` counts its attempts from 0."""
     return failed.transient and number < MOST_TRIES - 1 and (failed.retry_after_s or 0.0) <= LONGEST_ASKED_WAIT_S

@@ -1,7 +1,8 @@
-"""Hold a conversation with a candidate: its requests in order, and the messages so far.
+"""Hold a conversation with a candidate, with its requests in order and the messages so far.
 
-A task without turns is a conversation of one request, whose reply is the response. Between the replies come the task's scripted
-messages and then, if the task has a persona, those of a simulated user. Tool calls get the task's results until a reply has none.
+A task without turns is a conversation with a single request, and the reply to it is the response. In other tasks, the task's
+scripted messages follow the replies. If the task has a persona, messages of a simulated user follow next. Tool calls are
+answered with the task's results until a reply has no tool call.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class Conversation:
         self._replies = self._rounds = 0
         self._truncated = False
         self.request: ModelRequest | None = self._opening
-        """The next request; None once the conversation has ended."""
+        """Next request; None once the conversation has ended."""
         for reply in claimed.spoken.get(candidate.name, ()):
             if self.request is not None:
                 self.hear(reply)
 
     @property
     def response(self) -> Response:
-        """The response so far: a single reply or, for a task with turns, the transcript."""
+        """Return the response so far: the reply or, for a task with turns, the transcript."""
         text = self._said[-1][1] if not self._claimed.task.turns else transcript(self._with_first())
         return Response(candidate=self._candidate, text=text, truncated=self._truncated)
 
@@ -102,7 +103,7 @@ class Conversation:
         self.request = replace(self._opening, messages=(*self._opening.messages, *self._messages))
 
     def _use_tools(self, reply: Reply) -> tuple[Message, Message]:
-        """Note each call with its result; return the messages with the calls and with the results."""
+        """Record each tool call with its result; return the two messages that contain the calls and their results."""
         results = tuple(canned_result(call, self._claimed.task.tools) for call in reply.tool_calls)
         for call, result in zip(reply.tool_calls, results, strict=True):
             self._said.append((TOOL_CALL, call_text(call)))
@@ -134,9 +135,9 @@ class Conversation:
 
 
 def candidate_request(plan: RunPlan, claimed: ClaimedTrial, candidate: CandidateSpec, model: ModelSpec) -> ModelRequest:
-    """Return the first request to a candidate in this trial, with the candidate's prompt for the task (`domain.prompts`).
+    """Return the first request to a candidate in this trial.
 
-    The task's parameters override the candidate's, which override the suite's.
+    The task's parameters override the candidate's parameters, which override the suite's. `domain.prompts` builds the prompt.
     """
     name = candidate.name
     # Each further round uses a different seed: with the same seed, a model might repeat the answer that should be replaced.

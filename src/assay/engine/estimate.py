@@ -1,4 +1,4 @@
-"""Estimate the calls and the cost of a run before its first call."""
+"""Estimate the number of calls and the cost of a run before its first call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from assay.domain.calls import ModelRequest
 from assay.domain.suite import ToolMessage
 
 TOKENS_PER_MESSAGE = 8
-"""Tokens that chat formats add around a message, estimated generously."""
+"""Generous estimate of the tokens that chat formats add to a message."""
 TOKENS_PER_IMAGE = 1_600
 """Upper bound on the tokens for an image of 1280 by 800 pixels; smaller images take fewer."""
 
@@ -17,8 +17,8 @@ TOKENS_PER_IMAGE = 1_600
 class CostEstimate:
     """Estimated calls and cost of the trials that are not done yet.
 
-    `likely_usd` assumes one token per four characters of the prompt, and answers half as long as the token limit. `most_usd` is
-    the worst case without retries. Both are None if a price is unknown; `unpriced` names those models.
+    `likely_usd` assumes one token per four characters of the prompt, and answers of half the token limit. `most_usd` is the
+    worst case without retries. If a model has no known price, both are None and `unpriced` lists the model.
     """
 
     calls: int
@@ -46,7 +46,7 @@ def likely_tokens(request: ModelRequest) -> tuple[int, int]:
 
 
 def _tools(request: ModelRequest) -> str:
-    """Return a text at least as long as the tools, calls and results in a request; empty if there are none."""
+    """Return a text at least as long as the request's tools, calls and results together; empty if it has no tools."""
     used = [message for message in request.messages if isinstance(message, ToolMessage)]
     return str((request.tools, used)) if request.tools or used else ""
 

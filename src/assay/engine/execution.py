@@ -1,8 +1,9 @@
-"""Carry out a run: claim trials, work on them and release them, until none is left.
+"""Execute a run: claim trials, carry them out and release them until no trial is left.
 
-One feeder claims a few trials at a time, and workers carry them out; the run's concurrency is the number of workers. This
-module starts all asyncio tasks, in one TaskGroup. Pause and cancel are states in the store, which are read before every claim
-and every `LOOK_S` seconds. Trials that have begun are then finished, and claimed trials that have not begun are released.
+One feeder claims a few trials at a time, and workers carry them out. The number of workers is the run's concurrency. This
+module starts all asyncio tasks, in one TaskGroup. Pausing or cancelling a run sets its state in the store, which the feeder
+reads before every claim and every `LOOK_S` seconds. Then trials that have begun are finished, and the other claimed trials are
+released.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""
 QUICK_S = 1.0
 LARGEST_HANDFUL = 8
-"""Maximum trials claimed at once per worker; the number doubles while a claim is used up within `QUICK_S`. Each claim is a commit,
-for which quick trials should not wait, but slow trials are better left for other processes on the same run."""
+"""Maximum trials claimed at once per worker. The number doubles while the workers finish a claim within `QUICK_S`, because
+each claim is a commit that quick trials should not wait for. Slow trials are better left to other processes on the same
+run."""
 
 
 @dataclass(slots=True)
 class _Wish:
-    """The run's state when it was last read; `gave_back` is True if a trial was released because of that state."""
+    """The run's state when it was last read; `gave_back` is True if that state caused a trial to be released."""
 
     state: RunState = RunState.RUNNING
     gave_back: bool = False
@@ -42,7 +44,7 @@ class _Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Carries out runs, using the given ports. For `inherited`, `lottery` and `only_structure` see `Bench`."""
+    """Executes runs with the given ports. `Bench` documents `inherited`, `lottery` and `only_structure`."""
 
     journal: Journal
     directory: ModelDirectory
@@ -57,10 +59,10 @@ class Engine:
     workspaces: WorkspaceSource | None = None
 
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
-        """Carry out the pending trials of a run, together with other processes that work on it.
+        """Carry out a run's pending trials. Other processes may work on the same run.
 
-        Cancelling this coroutine stops the run cleanly: calls in flight are dropped, claimed trials are released, and the run
-        is marked as interrupted.
+        If this coroutine is cancelled, the run stops cleanly: it drops calls in flight, releases claimed trials, and marks the
+        run as interrupted.
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)
         bench = self.bench(plan)
@@ -84,7 +86,7 @@ class Engine:
         self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
 
     async def _round(self, bench: Bench, held: set[int]) -> bool:
-        """Work until no trial can be claimed; return True if trials that were released for a pause must be claimed again."""
+        """Work until no trial can be claimed; return True if trials released because of a pause must be claimed again."""
         # The queue is bounded, because other processes that work on the same run cannot claim a trial that waits in it.
         queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=bench.plan.concurrency)
         wish = _Wish()
@@ -102,7 +104,7 @@ class Engine:
             wish.state = await asyncio.to_thread(self.journal.state_of, plan.id)
 
     def bench(self, plan: RunPlan, *, rerun: Decision | None = None) -> Bench:
-        """Return the `Bench`: the settings, ports and limits that the trials of this run, or of a rerun, share."""
+        """Return the settings, ports and limits that the trials of this run or rerun share."""
         asker = Asker(
             spending=None if plan.budget_usd is None else Spending(plan.id, self.journal, self.directory),
             journal=self.journal,
@@ -153,7 +155,7 @@ class Engine:
             await queue.put(None)
 
     def _claim(self, plan: RunPlan, limit: int, wish: _Wish) -> Sequence[ClaimedTrial] | None:
-        """Claim the next trials; empty if none is left or the run was cancelled, None while it is paused."""
+        """Claim the next trials; empty if no trial is left or the run was cancelled, None while the run is paused."""
         wish.state = self.journal.state_of(plan.id)
         if wish.state is RunState.PAUSED:
             return None

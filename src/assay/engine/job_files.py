@@ -1,4 +1,4 @@
-"""The files of jobs: new requests on their way to a provider, and the lines that it answered."""
+"""Write the request files of batch jobs and index the lines of their answer files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AnswerLines:
-    """The lines of a job's downloaded files, by the number of their request; of two with one number, the first counts."""
+    """Index of the lines in a job's answer files, by request number; if a number occurs twice, the first line counts."""
 
     def __init__(self, token: str, paths: Iterable[Path]) -> None:
         self.unknown = self.repeated = self.broken = 0
@@ -65,7 +65,7 @@ class AnswerLines:
             self._places[number] = (file, offset, offset + len(line))
 
     def line(self, number: int) -> Mapping[str, object] | None:
-        """Return the line of a request; None if there is none."""
+        """Return the line for a request, or None."""
         place = self._places.get(number)
         if place is None:
             return None
@@ -75,11 +75,11 @@ class AnswerLines:
 
     @property
     def numbers(self) -> Collection[int]:
-        """The numbers of the requests with a line."""
+        """Return the numbers of the requests that have a line."""
         return self._places.keys()
 
     def close(self) -> None:
-        """Close the files."""
+        """Unmap the files."""
         for file in self._files:
             file.close()
 
@@ -96,11 +96,14 @@ class PlannedJob:
     requests: int = 0
     size: int = 0
     taken: int = 0
-    """Numbers given to requests, of which some may not have been written."""
+    """Request numbers used so far, including those of requests that were not written."""
 
 
 class Outbox:
-    """New requests of a run, in files by model and stage; `name` gives the token of a job, `path` the place of its file."""
+    """Writes a run's new requests to job files, one file per model and stage.
+
+    `name` returns a new job's token. `path` maps a token to the path of its file.
+    """
 
     def __init__(
         self,
@@ -121,7 +124,7 @@ class Outbox:
         self.by_key: dict[int, PlannedJob] = {}
 
     def place(self, api: BatchApi, request: ModelRequest) -> RequestKey:
-        """Return the key of a new request; it is sent only if `write` gets this key after the request was stored."""
+        """Return a new request's key; it is sent only if the caller stores it and passes the key to `write`."""
         model, stage = request.model, STAGE_OF[request.purpose.role]
         job = self._open.get((model.ref, model.base_url, stage))
         while True:
@@ -138,7 +141,7 @@ class Outbox:
         return key
 
     def write(self, keys: Iterable[RequestKey]) -> None:
-        """Write stored requests to the files of their jobs, and forget the others."""
+        """Write stored requests to the files of their jobs, and drop all other new requests."""
         for key in keys:
             job = self.by_key[key.job]
             job.file.write(self._lines[key] + b"\n")
@@ -152,7 +155,7 @@ class Outbox:
             job.path.unlink(missing_ok=True)
 
     def close(self) -> tuple[PlannedJob, ...]:
-        """Complete the files and return the jobs, in the order in which they were begun."""
+        """Complete the files and return their jobs, oldest first."""
         for job in self.by_key.values():
             job.file.flush()
             os.fsync(job.file.fileno())
@@ -179,9 +182,9 @@ class Outbox:
 
 
 def first_requests(plan: RunPlan, jobs: Jobs, directory: ModelDirectory, outbox: Outbox) -> FirstRequests | None:
-    """Return a function that writes the first requests of new trials to jobs; None if trials may begin with something else.
+    """Return a function that writes the first requests of new trials to jobs; None if trials may start differently.
 
-    The requests are those of `carry_out`, without the claim, the tasks read back and the commits that it takes.
+    It creates the same requests as `carry_out`, but saves the claim, the reading of tasks and the commits.
     """
     apis = {c.name: directory.batches(c.model) for c in plan.candidates if c.model is not None}
     if plan.regrade_of is not None or plan.budget_usd is not None or None in apis.values():
@@ -204,7 +207,7 @@ def first_requests(plan: RunPlan, jobs: Jobs, directory: ModelDirectory, outbox:
 
 
 def slot_digest(digest: str, request: ModelRequest) -> str:
-    """Return the digest by which a request is found in jobs: two graders or candidates may ask the same for one trial."""
+    """Return the digest that identifies a request in jobs; it differs between graders and candidates with equal requests."""
     purpose = request.purpose
     if purpose.role is Role.STRUCTURER:  # shared by all who need it
         return digest

@@ -1,4 +1,4 @@
-"""Plan a run and its trials, in a fixed order, from a suite and the user's options."""
+"""Build a run's plan and its trials, in a fixed order, from a suite and the user's options."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ BENCHMARK = Parameters(temperature=0.0, frequency_penalty=0.0, presence_penalty=
 def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, nonce: str) -> RunPlan:
     """Return the plan of a run.
 
-    Args:
-        started: ISO 8601 time in UTC.
-        seed: the run's seed if the suite's parameters do not set one.
-        nonce: four letters or digits that distinguish two runs started in the same second.
+    `started`: ISO 8601 time in UTC. `seed`: used if the suite's parameters set no seed. `nonce`: four letters or digits that
+    distinguish runs started in the same second.
 
     Raises:
-        InputError: the number of trials, the concurrency or the budget is out of range, or a joint judge has fewer than two
+        InputError: The number of trials, the concurrency or the budget is out of range, or a joint judge has fewer than two
             candidates.
     """
     _check(options)
@@ -44,7 +42,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
     if joint and len(candidates) < 2 and "judge" in methods:
         raise InputError(
             suite.name,
-            f"a judge that compares needs at least two candidates, but this run has only {len(candidates)}.",
+            f"a joint judge needs at least two candidates, but this run has only {len(candidates)}.",
             remedy="Name more candidates, or set `mode: each` for the judge.",
         )
     parameters = suite.parameters
@@ -76,7 +74,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
 
 
 def _protocol(suite: Suite, review: ReviewRule) -> dict[str, JsonValue]:
-    """Return the review protocol of a run, which is fixed before there are results."""
+    """Return the run's review protocol, which is fixed before there are any results."""
     protocol: dict[str, JsonValue] = {
         **suite.protocol.as_json(),
         **review.as_json(),
@@ -87,10 +85,9 @@ def _protocol(suite: Suite, review: ReviewRule) -> dict[str, JsonValue]:
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """Yield tasks with a weight above 0 and their trials; the number is from --trials, the task, the suite, or 1.
+    """Yield tasks with a weight above 0 and their trials; the number comes from --trials, the task, the suite, or is 1.
 
-    Raises:
-        InputError: the tasks have more trials than a run may have.
+    Raises InputError if the tasks have more trials than a run may have.
     """
     # Checked while planning: `--trials 99999999999` once made the planner use up all memory.
     return within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
@@ -113,11 +110,7 @@ def _weighty(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
 
 
 def chosen_candidates(suite: Suite, names: tuple[str, ...]) -> tuple[CandidateSpec, ...]:
-    """Return the suite's candidates with these names, in the suite's order; case is ignored.
-
-    Raises:
-        UnknownName: the suite has no such candidate.
-    """
+    """Return the suite's candidates with these names, in the suite's order. Case is ignored. Raises UnknownName."""
     by_name = {folded(candidate.name): candidate for candidate in suite.candidates}
     for name in names:
         if folded(name) not in by_name:
@@ -135,7 +128,7 @@ def run_id(suite: str, started: str, nonce: str) -> RunId:
 
 
 def _graded(suite: Suite) -> tuple[set[str], bool]:
-    """Return the scoring methods of the tasks, and True if all tasks that a judge grades are about code."""
+    """Return the tasks' scoring methods, and True if all tasks that a judge grades are about code."""
     methods: set[str] = set()
     code = True
     for task in suite.tasks:

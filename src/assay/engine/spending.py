@@ -1,17 +1,16 @@
-"""Keep the calls of a run within its budget.
+"""Keep a run's calls within its budget.
 
-Each call reserves its worst-case cost before it is sent. The reservation is stored on disk, so it survives if the process is
-killed. Afterwards it is replaced by the cost that the provider stated. If the provider stated no cost, the worst case stays
-booked, including for time-outs, lost connections and cancelled calls. Only a call that the provider refused or never received
-is free.
+Each call reserves its worst-case cost before it is sent. The reservation is stored on disk, so it survives a kill. After the
+call, the cost that the provider reported replaces the reservation. If the provider reported no cost, the worst case stays
+booked, including for timeouts, lost connections and cancelled calls. Only a call that the provider refused or never received is
+free.
 
-Some servers count more tokens than the worst case. Reservations for such a model grow by the largest excess so far. A model's
-calls are sent one at a time until the first one has cost no more than was reserved, and again after a call that exceeded its
-reservation.
+Some servers count more tokens than the worst case. Reservations for such a model grow by the largest excess so far. Assay sends
+a model's calls one at a time until the first call has cost no more than its reservation, and again after any call that exceeded
+its reservation.
 
-Several calls that are in flight at once could each cost more than was reserved. `domain.budget` therefore lets calls run in
-parallel only while the budget covers several times their reservations. It contains the proof that at most one call can exceed
-the budget.
+Several calls in flight could each exceed their reservations. `domain.budget` therefore allows parallel calls only while the
+budget covers several times their reservations. Its proof shows that at most one call can exceed the budget.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ _OTHERS_S: Final = 0.2  # other processes cannot notify this process when their 
 
 @dataclass(slots=True)
 class Booking:
-    """The cost of one call, as far as it is known; if it stays unknown, the call is booked at its worst case."""
+    """The known cost of one call; a call of unknown cost is booked at its worst case."""
 
     usd: float | None = None
     answered: bool = False
 
     def note(self, reply: Reply) -> None:
-        """Note the cost of a reply; it is None if the reply's token count cannot be read."""
+        """Record the cost of a reply; None if the reply has no readable token count."""
         self.usd, self.answered = reply.cost_usd, True
 
     def note_failure(self, failed: CallFailed) -> None:
-        """Note a failure; it costs nothing only if the provider cannot have charged for the call."""
+        """Record a failed call; it costs nothing only if the provider cannot have charged for it."""
         self.usd = 0.0 if failed.cost_usd is None and not failed.charged else failed.cost_usd
 
 
 @dataclass(slots=True)
 class _Excess:
-    """Excess of a model's calls over their worst case; servers add a fixed or a proportional number of tokens."""
+    """The largest excess of a model's token counts over the worst case, as a ratio and as an amount in US dollars."""
 
     ratio: float = 1.0
     extra_usd: float = 0.0
@@ -70,7 +69,7 @@ class _Excess:
 
 
 class Spending:
-    """This process's use of one run's budget."""
+    """Reserves and books this process's calls against one run's budget."""
 
     def __init__(self, run: RunId, ledger: Ledger, directory: ModelDirectory) -> None:
         self._run = run
@@ -85,10 +84,9 @@ class Spending:
 
     @asynccontextmanager
     async def booking(self, request: ModelRequest) -> AsyncIterator[Booking]:
-        """Reserve the cost of one call, and book the actual cost at the end.
+        """Reserve a call's worst-case cost, and book its actual cost at the end.
 
-        Raises:
-            CallFailed: the price is unknown or the budget does not cover the call, so the call must not be made.
+        Raises CallFailed, before the call is sent, if the price is unknown or the budget does not cover the call.
         """
         model = request.model.ref
         worst = self._worst_case_usd(request)
@@ -115,7 +113,7 @@ class Spending:
                 turn.release()
 
     async def _turn(self, model: str) -> asyncio.Lock | None:
-        """Wait until a call may start; return None if it may run in parallel, or the lock that it holds if it must run alone."""
+        """Wait until a call may start; return the lock to release if it must run alone, otherwise None."""
         if model in self._steady:
             return None
         turn = self._turns[model]

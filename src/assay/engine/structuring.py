@@ -1,4 +1,4 @@
-"""Structure a trial's responses and its task's model solution before judging; no text is structured twice."""
+"""Structure a trial's responses and its task's model solution before judging. Each text is structured only once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from assay.scoring.verification import with_verification
 async def structured(bench: Bench, claimed: ClaimedTrial, sitting: Sitting) -> tuple[Sitting, dict[str, str]]:
     """Return the sitting (grading attempt) with structured answers for the judge, and each candidate's final answer.
 
-    Raises:
-        GaveUp: the structuring model gave no usable reply.
-        NotYet: an answer waits at a provider.
+    Raises `GaveUp` if the structuring model returned no usable reply, and `NotYet` if an answer waits at a provider.
     """
     structuring = bench.plan.rubric.structuring
     if structuring is None:
@@ -65,7 +63,7 @@ async def verified(
     assessment: Assessment,
     assess: Callable[[Evaluator, Sitting], Awaitable[Assessment]],
 ) -> Assessment:
-    """Add a verification of each candidate's final answer to the judge's assessment, if the task has a final answer."""
+    """Add a check of each candidate's final answer to the judge's assessment, if the task has a final answer."""
     rubric, task = bench.plan.rubric, sitting.task
     verify = task.scoring.verify or rubric.verify
     if verify is None or (task.scoring.verify is None and task.reference is None):

@@ -1,8 +1,8 @@
-"""Carry out one trial: request missing responses, have them graded, and commit each step.
+"""Carry out one trial: request missing responses, grade them and commit each step.
 
-A slot of the concurrency limit is held from before a call until its result is committed. If the process is killed, no more
-calls are repeated than may run at once. A call whose result is stored is never repeated. A failure ends only this trial, and
-its stored responses and assessments are kept.
+A slot of the concurrency limit is held from before a call until its result is committed. A kill therefore repeats no more calls
+than may run at once, and never a call whose result is stored. A failure ends only its trial, and the stored responses and
+assessments are kept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from assay.scoring.human_judge import empty_form
 class _Progress:
     """Responses and failures so far in this attempt at the trial.
 
-    `unread` are forms for replies that could not be read; `waits` is True if an answer waits at a provider.
+    `unread`: grading forms for replies that could not be parsed. `waits`: True if an answer waits at a provider.
     """
 
     responses: dict[str, Response]
@@ -48,12 +48,10 @@ class _Progress:
 
 
 async def carry_out(bench: Bench, claimed: ClaimedTrial) -> Failure | None:
-    """Carry out a trial's remaining steps and release it; return the failure that ended it, or None if it is done.
+    """Carry out a trial's remaining steps and release it; return the failure that ended it, or None.
 
-    The commit of the last call also releases the trial, so most trials need only one commit.
-
-    Raises:
-        NotYet: the trial needs answers that wait at a provider; everything that it has is stored.
+    The commit of the last call also releases the trial, so most trials need only one commit. Raises `NotYet` if answers wait at
+    a provider; the trial's results so far are then stored.
     """
     progress = _Progress(responses=dict(claimed.responses))
     evaluators = evaluators_for(claimed.task, bench.plan.judges, bench.plan.rubric, k=claimed.k)
@@ -94,7 +92,7 @@ def _go_on(progress: _Progress) -> None:
 
 
 def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Failure:
-    """Return the failure of a trial without an answer in a regrade: the original one, because candidates are not asked again."""
+    """Return the original run's failure for a regraded trial without a response, because a regrade asks no candidates."""
     before = bench.inherited.get((claimed.task.id, claimed.k))
     # A failure of the judge belongs to the old grading and does not explain why the response is missing.
     if before is not None and before.fault is not Fault.JUDGE:
@@ -104,7 +102,7 @@ def _never_answered(bench: Bench, claimed: ClaimedTrial, names: list[str]) -> Fa
 
 
 def _lost_elsewhere(bench: Bench, claimed: ClaimedTrial, progress: _Progress) -> Failure | None:
-    """Return the failure of an imported trial, if its file has one; a regrade leaves such a trial failed."""
+    """Return the failure in an imported trial's file, or None. A regrade leaves such a trial failed."""
     if all(candidate.name in progress.responses for candidate in bench.plan.candidates):
         return None
     return bench.inherited.get((claimed.task.id, claimed.k))
@@ -126,7 +124,7 @@ async def _respond(
     *,
     last: tuple[Evaluator, ...] | None = None,
 ) -> None:
-    """Ask one candidate. If `last` is given, nothing else is missing: these evaluators grade the answer in the same commit."""
+    """Request one candidate's response. If it is the trial's last missing step, pass the evaluators that grade it as `last`."""
     if candidate.model is None:
         return
     if claimed.task.scenario is not None and candidate.model.program is None and bench.workspaces is not None:
@@ -167,7 +165,7 @@ async def _respond(
 async def _give_up(
     bench: Bench, claimed: ClaimedTrial, failure: Failure, progress: _Progress, last: tuple[Evaluator, ...] | None
 ) -> None:
-    """Note the failure of a candidate; if `last` is given, commit it as the end of the trial."""
+    """Record the failure of a candidate; if `last` is given, commit it as the end of the trial."""
     progress.failures.append(failure)
     if last is not None:
         plain = await _graded_plainly(bench, claimed, last, progress)
@@ -184,7 +182,7 @@ async def _keep(
     progress: _Progress,
     last: tuple[Evaluator, ...] | None,
 ) -> None:
-    """Commit a response with the call that completed it and, if `last` is given, its grades and the end of the trial."""
+    """Commit a response with its last call and, if `last` is given, its grades and the end of the trial."""
     progress.responses[response.candidate] = response
     plain = () if last is None else await _graded_plainly(bench, claimed, last, progress)
     by_candidate = bool(calls) and calls[0].request.purpose.role is Role.CANDIDATE
@@ -204,7 +202,7 @@ async def _keep(
 def _open_slots(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> list[tuple[Evaluator, Slot]]:
-    """Return the slots that still need grading and can be graded now, each with its evaluator."""
+    """Return the slots that are not graded yet and can be graded now, each with its evaluator."""
     names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
     return [
         (evaluator, slot)
@@ -215,7 +213,7 @@ def _open_slots(
 
 
 def _graded_already(claimed: ClaimedTrial, slot: Slot, names: tuple[str, ...]) -> bool:
-    """True if the slot's current assessment covers every candidate, including candidates that were added later."""
+    """True if the slot's current assessment covers all candidates, including those added later."""
     graded = claimed.graded.get((slot.grader, slot.candidate))
     return graded is not None and (slot.candidate is not None or graded.issuperset(names))
 
@@ -227,7 +225,7 @@ def _next_attempt(claimed: ClaimedTrial, slot: Slot) -> int:
 async def _graded_plainly(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> tuple[tuple[NewAssessment, int | None], ...]:
-    """Return the assessments by the deterministic scorers; if a scorer cannot decide, that is a failure."""
+    """Return the assessments of the deterministic scorers; a scorer that cannot grade adds a failure to `progress`."""
     graded: list[tuple[NewAssessment, int | None]] = []
     for evaluator, slot in _open_slots(bench, claimed, evaluators, progress):
         if evaluator.by_model:
@@ -254,7 +252,7 @@ async def _grade(
     attempt: int,
     finishing: bool = False,
 ) -> None:
-    """Grade one slot. If `finishing` is True, nothing else is missing and the trial is released in the same commit."""
+    """Grade one slot. If `finishing` is True, the trial is complete and is released in the same commit."""
     note = "" if bench.rerun is None else bench.rerun.note
     sitting = sitting_of(bench.plan, claimed, slot, progress.responses, attempt=attempt, note=note)
 
@@ -306,9 +304,10 @@ def _unread(
 async def _assess(
     bench: Bench, claimed: ClaimedTrial, evaluator: Evaluator, sitting: Sitting
 ) -> tuple[Assessment, tuple[CallRecord, ...]]:
-    """Ask in rounds until the evaluator needs no more replies; a round's last reply is read while a retry is still possible.
+    """Send an evaluator's requests in rounds until it returns an assessment.
 
-    Returns the assessment and the calls of the last round, which are not stored yet; calls of earlier rounds are.
+    Returns the assessment and the last round's calls, which are not stored yet. The last reply of a round is parsed while a
+    retry is still possible.
     """
     answers: tuple[Answer, ...] = ()
     calls: tuple[CallRecord, ...] = ()
@@ -352,7 +351,7 @@ async def _assess(
 
 
 async def _worked_out(bench: Bench, request: IsolatedRequest | CommandRequest | PageRequest) -> Answer:
-    """Carry out a request on this machine, with limited concurrency, because a batch has hundreds of such requests at once."""
+    """Carry out a request on this machine, with limited concurrency because a batch has hundreds of such requests."""
     async with bench.work:
         match request:
             case IsolatedRequest():
@@ -370,7 +369,7 @@ def _reading(
 
 
 def _as_it_is(reply: Reply) -> None:
-    """Accept any reply as an answer."""
+    """Accept any reply without parsing it."""
 
 
 def _undecided(error: Unscorable) -> Failure:
@@ -392,7 +391,7 @@ def _gradable(slot: Slot, names: tuple[str, ...], progress: _Progress) -> bool:
 def sitting_of(
     plan: RunPlan, claimed: ClaimedTrial, slot: Slot, responses: Mapping[str, Response], *, attempt: int = 1, note: str = ""
 ) -> Sitting:
-    """Return an attempt at grading one slot of a trial, with its responses in the order drawn for it."""
+    """Return an attempt at grading one slot of a trial, with its responses in randomly drawn order."""
     known = (candidate.name for candidate in plan.candidates)
     names = [name for name in known if name in responses] if slot.candidate is None else [slot.candidate]
     turn = next((judge.turns_before(claimed.k) for judge in plan.judges if judge.name == slot.grader), claimed.k - 1)

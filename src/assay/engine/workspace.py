@@ -1,7 +1,7 @@
-"""Let a model work in a workspace: its replies call tools, until one calls none or a limit is reached.
+"""Let a model work in a workspace through tool calls, until a reply has no tool call or a limit is reached.
 
-Each reply is stored before the next request. If the process is killed, the calls of the stored replies are carried out
-again in a new workspace, and no reply is paid for twice.
+Each reply is stored before the next request. After a kill, Assay repeats the tool calls of the stored replies in a new
+workspace, so no reply is paid for twice.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ async def work(
     candidate: CandidateSpec,
     model: ModelSpec,
 ) -> tuple[Response, tuple[CallRecord, ...]]:
-    """Return the report of the workspace as a response, and the last call, which is not stored yet.
+    """Return a workspace's report as a response, and the last call, which is not stored yet.
 
-    Raises:
-        GaveUp: the model gave no usable answer, or the budget is spent.
-        CallFailed: the workspace could not be prepared or checked.
+    Raises `GaveUp` if the model returned no usable answer or the budget is spent, and `CallFailed` if the workspace could not
+    be prepared or checked.
     """
     opening = candidate_request(bench.plan, claimed, candidate, model)
     messages: tuple[Message, ...] = (Message(role="system", content=_SYSTEM), *opening.messages)

@@ -1,1 +1,1 @@
-"""Readers shared by suites and imports: rows of JSON Lines, CSV and Parquet files with their positions."""
+"""Read JSON Lines, CSV and Parquet files row by row, with positions, for suites and imports."""

@@ -1,4 +1,4 @@
-"""Read JSON Lines; a line that cannot be read gives a sentence that says why."""
+"""Read JSON Lines files. A line that cannot be read yields a sentence with the reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_LINE_BYTES: Final = 32 << 20
-"""Longer lines are skipped, so that memory stays bounded whatever the file contains."""
+"""Longer lines are skipped, to limit memory use for any file."""
 
 MOST_ROW_BYTES: Final = 160 << 20
-"""Maximum memory that the values on one line may take."""
+"""Maximum memory for the parsed values of one line."""
 
 _CHUNK: Final = 1 << 20
 _CONFLICT: Final = re.compile(rb"(<{7}|={7}|>{7}|\|{7})( |\r?$)")
@@ -35,14 +35,14 @@ _ACCENTED: Final = re.compile(rb"\xc3\x83(?:\xc2[\xa0-\xbf]|\xe2\x80[\x9a-\xba]|
 
 
 class TooLong(bytes):
-    """The first bytes of a line that is too long to read."""
+    """The first bytes of a line that is too long to read; `length` and `most` are its length and the limit, in bytes."""
 
     length: int = 0
     most: int = 0
 
 
 def lines_of(stream: IO[bytes], *, most: int = MOST_LINE_BYTES) -> Iterator[bytes]:
-    """Yield lines without their `\\n`; a line longer than `most` is yielded as `TooLong`. A byte order mark is removed."""
+    r"""Yield lines without `\n` and without a byte order mark; a line longer than `most` is yielded as `TooLong`."""
     rest = stream.read(_CHUNK).removeprefix(b"\xef\xbb\xbf")
     while rest:
         chunk = stream.read(_CHUNK)
@@ -104,17 +104,17 @@ def rows_of_text(head: bytes, *, whole: bool, most: int) -> tuple[dict[str, Any]
 
 
 def _unless_a_document(rows: list[dict[str, Any]], lines: list[bytes]) -> tuple[dict[str, Any], ...]:
-    """Return the rows, or none if one document spans several lines, because some of its lines may be objects by chance."""
+    """Return the rows, or an empty tuple if they are parts of one document that spans several lines."""
     first = next((line for line in lines if line.strip()), b"")
     return () if first.strip() in (b"{", b"[", b"[{") else tuple(rows)
 
 
 def row_of(line: bytes) -> dict[str, Any] | str:
-    """Return the JSON object on a line, or a sentence that says why there is none."""
+    """Return the JSON object on a line, or a sentence with the reason why the line has no such object."""
     if isinstance(line, TooLong):
         return (
-            f"is one line of {line.length / 1e6:.1f} MB; lines of more than {line.most >> 20} MB are not read. "
-            "Is it a JSON document without line breaks?"
+            f"is one line of {line.length / 1e6:.1f} MB, but Assay reads at most {line.most >> 20} MB per line. Is it a JSON "
+            "document without line breaks?"
         )
     if len(line) > _CHUNK and parsed_bytes(line, most=MOST_ROW_BYTES) > MOST_ROW_BYTES:
         return f"is one line whose values would take more than {MOST_ROW_BYTES >> 20} MB of memory."
@@ -128,16 +128,16 @@ def row_of(line: bytes) -> dict[str, Any] | str:
 
 
 def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
-    """Return the problem with a line that is not JSON."""
+    """Describe the problem with a line that is not JSON."""
     stripped = line.strip()
     if _CONFLICT.match(stripped):
-        return "is a conflict marker of git: the file was saved in the middle of a merge. Resolve it and import it again."
+        return "is a conflict marker of git: the file was saved during a merge. Resolve the conflict and import the file again."
     if line.startswith(_LFS):
         return "is a Git LFS pointer, not the file itself. Fetch it with `git lfs pull`."
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "is UTF-16 text; save the file as UTF-8."
     if b"\0" in line:
-        return "holds a NUL byte, which JSON does not allow; the file is damaged, or it is UTF-16 text."
+        return "contains a NUL byte, which JSON does not allow. The file is damaged, or it is UTF-16 text."
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as wrong:
@@ -147,7 +147,7 @@ def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
         return "is nested too deeply to be read."
     odd = _odd_constant(line)
     if odd is not None:
-        return f"holds {odd}, which is not a JSON number."
+        return f"contains {odd}, which is not a JSON number."
     if stripped[:1] in (b"{", b"[") and _is_cut(stripped):
         return "is cut off: the line ends in the middle of a JSON value."
     column = 0 if error is None else error.colno
@@ -155,7 +155,7 @@ def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
 
 
 def deep(content: bytes, *, levels: int = 900) -> bool:
-    """True if brackets open more than `levels` deep, even inside strings; a cheap overestimate used only on failures."""
+    """True if brackets open more than `levels` deep. Brackets in strings count, so this quick check may overestimate."""
     depth = most = 0
     for bracket in re.finditer(rb"[\[{]|[\]}]", content):
         depth += 1 if bracket[0] in (b"[", b"{") else -1
@@ -166,7 +166,7 @@ def deep(content: bytes, *, levels: int = 900) -> bool:
 
 
 def file_trouble(head: bytes) -> str | None:
-    """Return why a file cannot contain any results, judging by its beginning; None if it may contain some."""
+    """Return why a file cannot contain results, judging by its first bytes; None if it may contain some."""
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         return "is empty."
     if head.startswith(_LFS):
@@ -174,15 +174,15 @@ def file_trouble(head: bytes) -> str | None:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "is UTF-16 text; save the file as UTF-8."
     if any(_CONFLICT.match(line) for line in head[:65536].split(b"\n")[:2000] if line[:7] == b"<<<<<<<"):
-        return "holds conflict markers of git: it was saved in the middle of a merge. Resolve it and import it again."
+        return "contains conflict markers of git: it was saved during a merge. Resolve the conflict and import the file again."
     return None
 
 
 def mojibake(content: bytes) -> str | None:
-    """Return a piece of the text that was decoded with the wrong encoding at some point, or None.
+    """Return a piece of text that an earlier program decoded with the wrong encoding, or None.
 
-    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes decoded as Windows-1252 or Latin-1. Such text is only reported and
-    never fixed, because the right fix cannot be known.
+    Examples are `Ã©` for `é` and `â€™` for `’`: UTF-8 bytes decoded as Windows-1252 or Latin-1. Assay only reports such text,
+    because the right correction is unknown.
     """
     for sign in _MOJIBAKE:
         at = content.find(sign)

@@ -1,7 +1,7 @@
-"""Paths to values in JSON documents: the subset of JSONPath (RFC 9535) in which a path names exactly one value.
+"""Resolve paths in JSON documents: the subset of JSONPath (RFC 9535) in which a path matches exactly one value.
 
-`$` is the document, `.name` or `['name']` a key, `[0]` a position, `[-1]` the last one. Wildcards, filters and slices are left
-out, because they name several values.
+`$` is the document, `.name` or `['name']` a key, `[0]` an index, and `[-1]` the last item. Wildcards, filters and slices are
+not supported, because they match several values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STEP: Final = re.compile(
 
 
 def steps_of(path: str) -> Steps:
-    """Return the keys and positions in a path; raises `ValueError`, which names the part that cannot be read."""
+    """Return the keys and indexes in a path; raises `ValueError` with the part that cannot be parsed."""
     text = path.strip()
     if not text.startswith("$"):
         raise ValueError("it does not start with $")
@@ -40,7 +40,7 @@ def steps_of(path: str) -> Steps:
 
 
 def value_at(document: JsonValue, path: str) -> JsonValue:
-    """Return the value at a path; raises `LookupError`, which says how much of the path exists."""
+    """Return the value at a path; raises `LookupError` with the longest prefix of the path that exists."""
     value = document
     reached = "$"
     for step in steps_of(path):

@@ -1,6 +1,6 @@
-"""Estimates how much memory a JSON document takes as Python values, without parsing it.
+"""Estimate how much memory a JSON document takes as Python values, without parsing it.
 
-`{},` takes three bytes in a file and 72 in memory, and a single emoji makes Python use four bytes for every character of a
+`{},` takes three bytes in a file and 72 in memory. A single emoji makes Python use four bytes for every character of its
 string.
 """
 
@@ -18,7 +18,7 @@ _PER_VALUE: Final = 58
 
 
 def parsed_bytes(content: bytes, *, most: int) -> int:
-    """Estimate in linear time how many bytes the parsed document takes; a result above `most` may be less accurate."""
+    """Estimate the size of the parsed document in bytes, in linear time; a result above `most` may be less accurate."""
     size = len(content) + _PER_VALUE * content.count(b",")
     size += _PER_BRACKET * (content.count(b"{") + content.count(b"[")) + _PER_KEY * content.count(b":")
     for pattern, more in ((_MEDIUM, 1), (_WIDE, 3)):
@@ -28,7 +28,7 @@ def parsed_bytes(content: bytes, *, most: int) -> int:
 
 
 def _text_around(content: bytes, pattern: re.Pattern[bytes]) -> int:
-    """Return the total length of all texts that contain a match of the pattern."""
+    """Return the total length of all strings that contain a match of the pattern."""
     total = end = 0
     while (match := pattern.search(content, end)) is not None:
         start = content.rfind(b'"', end, match.start())
@@ -39,7 +39,7 @@ def _text_around(content: bytes, pattern: re.Pattern[bytes]) -> int:
 
 
 def _end_of_text(content: bytes, place: int) -> int:
-    """Return the position after the next quotation mark that is not escaped, or the end of the text."""
+    """Return the position after the next unescaped quotation mark, or the length of the text."""
     while (quote := content.find(b'"', place)) >= 0:
         before = quote - 1
         while before >= place and content[before] == 0x5C:

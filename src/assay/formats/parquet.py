@@ -1,4 +1,4 @@
-"""Read rows of Parquet files, one batch at a time."""
+"""Read the rows of Parquet files in batches."""
 
 from __future__ import annotations
 
@@ -29,11 +29,17 @@ _NUMBER_RATIO: Final = 10  # maximum number of rows per byte of the file
 
 
 def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield (1-based row number, row); if the rows cannot be read, yield a sentence that says why."""
+    """Yield (row number from 1, row), or a sentence with the reason why the rows cannot be read."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
-        yield (0, "is a Parquet file, and pyarrow is not installed. Install it (`pip install pyarrow`), or save it as CSV.")
+        yield (
+            0,
+            (
+                "is a Parquet file, which Assay cannot read without pyarrow. Install it (`pip install pyarrow`), or save the file "
+                "as CSV."
+            ),
+        )
         return
     number = size = 0
     try:
@@ -42,7 +48,7 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
         stream.seek(0)
         file = parquet.ParquetFile(stream)
         if file.metadata.num_rows > max(_FREE_NUMBER, _NUMBER_RATIO * length):
-            yield 0, f"holds {file.metadata.num_rows:,} rows, far more than its size allows."
+            yield 0, f"declares {file.metadata.num_rows:,} rows, far more than its size allows."
             return
         groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
         repeated = [file.schema.column(place).max_repetition_level > 0 for place in range(file.metadata.num_columns)]
@@ -65,7 +71,7 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
 
 
 def _problem_of(group: Any, repeated: Sequence[bool]) -> str | None:
-    """Return why a row group must not be unpacked, or None."""
+    """Return the reason why unpacking a row group would be unsafe, or None."""
     for place, in_lists in enumerate(repeated):
         part = group.column(place)
         unpacked = max(part.total_uncompressed_size, part.num_values * (8 if in_lists else 1))
@@ -76,7 +82,7 @@ def _problem_of(group: Any, repeated: Sequence[bool]) -> str | None:
 
 
 def _rows_at_once(group: Any) -> int:
-    """Return how many rows of a group fit into `_BATCH_BYTES`, if every row had the longest values of the dictionaries."""
+    """Return the number of rows that fit into `_BATCH_BYTES` if every row had the longest values of the dictionaries."""
     largest = 1
     for part in (group.column(place) for place in range(group.num_columns)):
         size = part.total_uncompressed_size
@@ -85,7 +91,7 @@ def _rows_at_once(group: Any) -> int:
 
 
 def parquet_columns(stream: IO[bytes]) -> frozenset[str]:
-    """Return the names of a file's columns; empty if the file cannot be read or pyarrow is not installed."""
+    """Return a file's column names; empty if the file cannot be read or pyarrow is not installed."""
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         return frozenset(parquet.read_schema(stream).names)

@@ -1,4 +1,4 @@
-"""Read rows of tables whose cells are separated by a character, such as CSV and TSV."""
+"""Read the rows of delimited text files such as CSV and TSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
 MOST_ROW_CHARACTERS: Final = 8 << 20
-"""Maximum characters of a row, on one line or several; if all its cells are as short as possible, they take 200 MB of memory."""
+"""Maximum characters of a row over all of its lines; a row with the shortest possible cells then takes 200 MB of memory."""
 
 _NOT_UTF8: Final = "is not UTF-8 text; save the file as UTF-8."
 
@@ -25,9 +25,9 @@ def sniff_delimiter(text: str) -> str:
 def separated_rows(
     stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """Yield (1-based line where a row starts, its cells by column), or a sentence in place of a row that cannot be read.
+    """Yield (number of a row's first line, from 1; its cells by column), or a sentence instead of an unreadable row.
 
-    The arguments are the same as those of `separated_blocks`.
+    The arguments have the same meaning as in `separated_blocks`.
     """
     table = separated_blocks(stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip)
     for first, names, rows in table:
@@ -42,16 +42,16 @@ def separated_rows(
 def separated_blocks(
     stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
 ) -> Iterator[tuple[int, list[str], list[list[str]] | str]]:
-    """Yield (line of the first row, column names, rows on successive lines), or a sentence in place of a broken row.
+    """Yield (line of the first row, column names, rows on successive lines), or a sentence instead of a broken row.
 
     Empty lines are also yielded as rows, so that the caller can count lines.
 
     Args:
-        stream: bytes of UTF-8 text, with or without a byte order mark; it stays open.
-        delimiter: one character, or `whitespace` for runs of blanks.
-        columns: names of the columns; taken from the first row if empty.
+        stream: UTF-8 text, with or without a byte order mark; it stays open.
+        delimiter: one character, or `whitespace` for any number of blanks.
+        columns: column names; if empty, the first row contains them.
         quoted: True if `"` quotes a cell.
-        strict: True to refuse bad quotes and two columns with the same name.
+        strict: True to reject wrong quotes and duplicate column names.
         skip: number of rows to skip before the table.
     """
     csv.field_size_limit(MOST_ROW_CHARACTERS)  # the csv module's own limit of 128 kB is less than one file of code
@@ -86,7 +86,7 @@ class _TooLong(Exception):
 
 
 class _BoundedLines:
-    """Lines of a text whose rows have at most `MOST_ROW_CHARACTERS`; `ahead` holds lines that were already read."""
+    """Lines of a text, limited to `MOST_ROW_CHARACTERS` per row; `ahead` contains lines that were already read."""
 
     def __init__(self, text: io.TextIOWrapper, ahead: str) -> None:
         self._ahead = io.StringIO(ahead, newline="")
@@ -94,7 +94,7 @@ class _BoundedLines:
         self._left = MOST_ROW_CHARACTERS
 
     def begin_row(self) -> None:
-        """Allow the next row its full length."""
+        """Reset the length count at the start of a row."""
         self._left = MOST_ROW_CHARACTERS
 
     def __iter__(self) -> Iterator[str]:
@@ -121,7 +121,7 @@ class _BoundedLines:
 def _blocks(
     text: io.TextIOWrapper, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
-    """Yield (line of the first row, rows), with many rows at once as long as each row is one plain line."""
+    """Yield (line of the first row, rows): many rows at once as long as each row is a single plain line."""
     line, block = 1, ""
     size = MOST_ROW_CHARACTERS >> 6  # about 10,000 short rows
     while delimiter != "whitespace":
@@ -144,7 +144,7 @@ def _blocks(
 def _rows(
     lines: _BoundedLines, first: int, delimiter: str, *, quoted: bool, strict: bool
 ) -> Iterator[tuple[int, list[list[str]] | str]]:
-    """Yield (line, row) one by one: rows may extend over several lines, be too long or be broken."""
+    """Yield (line, row) one by one, for rows that span several lines, are too long or are broken."""
     reader = csv.reader(lines, delimiter=delimiter[:1], quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=strict)
     blanks = (re.split(r"\s+", row.strip()) for row in lines) if delimiter == "whitespace" else None
     number = 0
@@ -175,7 +175,7 @@ def _header_problem(names: list[str]) -> str | None:
 
 
 def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] | str:
-    """Return the cells of a row by column, or a description of what is wrong with the row."""
+    """Return a row's cells by column, or a description of the row's problem."""
     if not is_utf8(cells):
         return _NOT_UTF8
     if len(cells) > len(names):
@@ -187,7 +187,7 @@ def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] 
 
 
 def is_utf8(cells: Sequence[str]) -> bool:
-    """True if no cell contains a surrogate; checked cell by cell, because `isascii` is quick and decides nearly all of them."""
+    """True if no cell contains a surrogate. `isascii` runs first, because it is quick and decides nearly all cells."""
     for cell in cells:
         if not cell.isascii():
             try:

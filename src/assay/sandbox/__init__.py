@@ -1,1 +1,1 @@
-"""Runs untrusted code and renders untrusted pages, with limits."""
+"""Run untrusted code and render untrusted pages, with limits on time, memory and output."""

@@ -1,6 +1,6 @@
-"""The child process of a worker: reads requests, calls functions, writes their return values, and ends with its parent.
+"""The child process of a worker: reads requests, calls functions and writes their return values until its parent ends.
 
-Each message is a length of four bytes followed by JSON, on the original stdin and stdout. The function sees an empty stdin, and
+Each message is JSON after a length of four bytes, on the original stdin and stdout. A called function reads an empty stdin, and
 its stdout goes to the null device.
 """
 
@@ -45,20 +45,20 @@ def _answer(message: Mapping[str, Any], table: Mapping[str, str]) -> Mapping[str
             return {"value": None}
         return {"value": getattr(imported, name)(**message["arguments"])}
     except MemoryError:
-        return {"stopped": StopKind.MEMORY, "detail": "It exceeded its memory limit."}
+        return {"stopped": StopKind.MEMORY, "detail": "The function exceeded its memory limit."}
     except RecursionError:
-        return {"stopped": StopKind.MEMORY, "detail": "It is nested too deeply."}
+        return {"stopped": StopKind.MEMORY, "detail": "The value is nested too deeply."}
     except BaseException as error:
         # This includes SystemExit: a suite's own scorer may call `exit()`, and the child must continue with the next call.
         return {"stopped": StopKind.CRASHED, "detail": f"{type(error).__name__}: {error}"[:MAX_DETAIL]}
 
 
 def _nothing() -> None:
-    """Do nothing; this is the warm-up for a module that does not declare one."""
+    """Do nothing: the warm-up for a module without its own warm-up function."""
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Move the parent's pipes to new file descriptors, so that a function's input and output cannot reach them."""
+    """Move the parent's pipes to new file descriptors, so that a function's input and output cannot reach the pipes."""
     asked = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -78,7 +78,7 @@ def _limit_for_good(memory_bytes: int) -> None:
 
 
 def _limit_processor_time(seconds: float | None) -> None:
-    """Limit processor time to slightly more than the call's limit, to stop endless loops if the parent is gone."""
+    """Limit processor time to slightly more than the call's time limit, to stop an endless loop after the parent has ended."""
     if "resource" not in sys.modules or seconds is None:
         return
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -103,7 +103,8 @@ def _write(pipe: BinaryIO, answer: Mapping[str, object]) -> None:
         # Otherwise Python would write NaN, which is not valid JSON, but which the parent would read as a number.
         body = json.dumps(answer, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        stopped = {"stopped": StopKind.CRASHED, "detail": f"Its value cannot be written as JSON: {error}"[:MAX_DETAIL]}
+        detail = f"The function's value cannot be written as JSON: {error}"[:MAX_DETAIL]
+        stopped = {"stopped": StopKind.CRASHED, "detail": detail}
         body = json.dumps(stopped).encode()
     pipe.write(len(body).to_bytes(4, "big") + body)
     pipe.flush()

@@ -1,12 +1,12 @@
 """Take screenshots of web pages written by models, in a headless Chromium without network access.
 
-The page is treated as hostile. The browser gets its own profile in a temporary folder. It can reach nothing but a proxy in this
-process, on loopback, which serves only the page's address and answers every other request with 403. Requests to loopback go
-through the proxy too, so the page can reach neither the network nor a service on this machine. The page is served over HTTP,
-because a page loaded from a file may show other files, and with a policy that forbids it to load anything. If a page does not
-finish loading in time, or takes more than `MOST_MEMORY`, all of the browser's processes are killed.
+The page is treated as hostile. The browser has its own profile in a temporary folder. All of its requests, including those to
+loopback, go to a proxy in this process. The proxy serves only the page and answers every other request with 403, so the page
+can reach neither the network nor a service on this machine. The page is served over HTTP, because a page loaded from a file may
+show other files. Its content security policy forbids loading anything. If a page does not finish loading in time, or takes more
+than `MOST_MEMORY`, Assay kills the browser's processes.
 
-Only the screenshots are kept. At most `MOST_AT_ONCE` browsers run at the same time.
+Assay keeps only the screenshots. At most `MOST_AT_ONCE` browsers run at the same time.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ LARGEST_PAGE: Final = 5_000_000
 LARGEST_PICTURE: Final = 4_500_000
 """Maximum characters of a PNG in base64; providers refuse larger images."""
 SETTLE_S: Final = 1.0
-"""Seconds that a page has after loading to run its timers and draw."""
+"""Seconds after loading in which a page may run timers and draw."""
 LOAD_LIMIT_S: Final = 3.0
 START_LIMIT_S: Final = 20.0
 MOST_MEMORY: Final = 384 * 2**20
-"""Maximum bytes that all processes of one browser may take together, as counted by `memory_of`. An empty page takes 220 MB."""
+"""Maximum bytes for all processes of one browser together, measured with `memory_of`. An empty page takes 220 MB."""
 MOST_GROWTH: Final = 192 * 2**20
-"""Maximum bytes by which the data of each process may grow once the browser has started."""
+"""Maximum bytes by which each process's data may grow after the browser has started."""
 _LOOK_EVERY_S: Final = 0.01
 _LOOKS_PER_TREE: Final = 8
 
@@ -72,7 +72,7 @@ _HOST: Final = "page.invalid"
 
 
 def found_chromium(named: str | None = None) -> str | None:
-    """Return the path of the named browser, or else of the first one with a usual name; None if there is none."""
+    """Return the path of the named browser, or of the first installed browser with a usual name; None if neither exists."""
     if named:
         return shutil.which(named) or (named if Path(named).is_file() else None)
     on_path = (path for name in NAMES if (path := shutil.which(name)))
@@ -80,12 +80,12 @@ def found_chromium(named: str | None = None) -> str | None:
 
 
 def has_own_sandbox() -> bool:
-    """True if Chromium can run in its own sandbox; it refuses to do so as root."""
+    """True if Chromium can use its own sandbox, which it refuses to do as root."""
     return not hasattr(os, "geteuid") or os.geteuid() != 0
 
 
 class ChromiumPages:
-    """Takes screenshots with the browser at `path`; implements `ports.Pages`."""
+    """Takes screenshots with the Chromium at `path`; implements `ports.Pages`."""
 
     def __init__(self, path: str | None, *, missing: str = "no Chromium was found on this machine") -> None:
         self._path = path
@@ -93,7 +93,7 @@ class ChromiumPages:
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a screenshot of each view, or the reason why there are none; never raises because of the page's behaviour."""
+        """Return a screenshot of each view, or the reason for their absence. The page's behaviour never raises an error."""
         if self._path is None:
             return Unseen(f"The page was not rendered: {self._missing}.")
         page = request.html.encode("utf-8", "replace")
@@ -104,7 +104,7 @@ class ChromiumPages:
                 async with asyncio.timeout(START_LIMIT_S + request.time_limit_s):
                     return await self._shoot(page, request)
             except TimeoutError:
-                return Unseen(f"The page was not rendered: it did not settle within {request.time_limit_s:g} s.")
+                return Unseen(f"The page was not rendered: it did not finish loading within {request.time_limit_s:g} s.")
             except (OSError, aiohttp.ClientError, _Lost) as error:
                 return Unseen(f"The page was not rendered: {error}.")
 
@@ -153,11 +153,11 @@ class ChromiumPages:
 
 
 class _Lost(Exception):
-    """Raised if the browser ended or sent an answer that cannot be read."""
+    """Raised if the browser ended or sent an unreadable message."""
 
 
 async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int) -> list[str]:
-    """Wait for the screenshots; kill the browser and raise `_Lost` once its processes take more than `MOST_MEMORY`."""
+    """Wait for the screenshots; if the browser takes more than `MOST_MEMORY`, kill its processes and raise `_Lost`."""
     task = asyncio.ensure_future(pictures)
     tree, looks = [browser], 0
     try:
@@ -176,7 +176,7 @@ async def _within_memory(pictures: Coroutine[Any, Any, list[str]], browser: int)
 
 
 async def _debugger(profile: Path, process: asyncio.subprocess.Process) -> str:
-    """Wait until the browser has written the address for commands to its file, and return that address."""
+    """Wait until the browser has written its debugging address to a file, and return that address."""
     note = profile / "DevToolsActivePort"
     began = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() - began < START_LIMIT_S:
@@ -190,7 +190,7 @@ async def _debugger(profile: Path, process: asyncio.subprocess.Process) -> str:
 
 
 class _Browser:
-    """Sends commands to a running browser over its debugging socket, one at a time, and dismisses dialogs."""
+    """Sends commands to a running browser over its debugging socket, one at a time, and closes dialogs."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -212,11 +212,11 @@ class _Browser:
         await self._http.close()
 
     async def pictures(self, address: str, views: tuple[View, ...]) -> list[str]:
-        """Return the page's screenshot in each view, as PNG in base64."""
+        """Return a screenshot of the page for each view, as PNG in base64."""
         return [await self.picture(address, view) for view in views]
 
     async def picture(self, address: str, view: View) -> str:
-        """Return the page's screenshot in a window of this size, as PNG in base64, once it has had time to draw."""
+        """Return a screenshot of the page in a window of the view's size, as PNG in base64, after the page had time to draw."""
         self._page, self._loaded = address, False
         size = {"width": view.width, "height": view.height, "mobile": view.width < 600}
         await self._ask("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1)
@@ -252,7 +252,7 @@ class _Browser:
                     await self._take()
 
     async def _take(self) -> Mapping[str, Any]:
-        """Receive the next message; if it is about a dialog, close it, and if it requests anything but the page, refuse that."""
+        """Receive the next message. Close any dialog that it reports, and refuse any request except that for the page."""
         arrived = await self._socket.receive()
         if arrived.type is not aiohttp.WSMsgType.TEXT:
             raise _Lost("the browser ended")
@@ -303,7 +303,7 @@ def _serving(page: bytes, address: str) -> Callable[[asyncio.StreamReader, async
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Return the browser's environment: a home folder and the program path, without keys or other variables of Assay."""
+    """Return the browser's environment: only a home folder and the program path, so it contains no API keys."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     return {**kept, "HOME": folder, "TMPDIR": folder, "XDG_CONFIG_HOME": folder, "XDG_CACHE_HOME": folder}
 

@@ -1,7 +1,7 @@
 """Measure and limit the memory of a process and its descendants.
 
-Chromium's processes leave the process group of the first one, so they are found through their parents. Shared pages of programs
-and libraries are not counted, because they take no additional memory.
+Chromium's processes leave the first process's group, so Assay searches for them by parent process. Shared pages of programs and
+libraries are not counted, because they take no additional memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OWN_PAGES: Final = ("RssAnon:", "RssShmem:")
 
 
 def tree_of(root: int) -> list[int]:
-    """Return the ids of a process and its descendants, parents first; its own id alone if they cannot be listed."""
+    """Return the ids of a process and its descendants, parents first; only the first id if the system cannot list processes."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
@@ -31,7 +31,7 @@ def tree_of(root: int) -> list[int]:
 
 
 def memory_of(pids: Iterable[int]) -> int:
-    """Return the bytes of memory that these processes do not share; 0 if the system does not report them."""
+    """Return how many bytes of unshared memory these processes take; 0 if the system does not report it."""
     if not sys.platform.startswith("linux"):
         return _memory_by_ps(pids)
     return sum(_status(pid, _OWN_PAGES) for pid in pids)
@@ -40,10 +40,8 @@ def memory_of(pids: Iterable[int]) -> int:
 def limit_growth(pids: Sequence[int], most: int) -> None:
     """Allow the data of each process to grow by at most `most` bytes from now on; only on Linux.
 
-    Args:
-        pids: parents before their children. A process may use as much as its largest descendant, because new processes inherit
-            the limit of the process that starts them.
-        most: maximum growth in bytes.
+    `pids` lists parents before their children. New processes inherit their parent's limit, so a process may use as much memory
+    as its largest descendant.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -61,7 +59,7 @@ def limit_growth(pids: Sequence[int], most: int) -> None:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """End these processes at once."""
+    """Kill these processes."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))

@@ -1,8 +1,7 @@
-"""Call pure functions in a few warm child processes, with limits on time, memory and length of output.
+"""Call pure functions in a few warm child processes, with limits on time, memory and output size.
 
-A child that exceeds its time limit is killed with SIGKILL, and a new child starts at once, so that it warms up while others
-work. Children are spawned, not forked. They inherit only their two pipes and the module path, so that the code they run cannot
-reach any key.
+A child that exceeds its time limit is killed, and a new child starts at once, so that it warms up while others work. Children
+are spawned, not forked. They inherit only their two pipes and the module path, so their code cannot read any API key.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ MAX_OUTPUT: Final = 8 * 2**20
 MEMORY: Final = 2**30
 """Maximum bytes of address space per child; SymPy alone takes a quarter of that."""
 START_LIMIT_S: Final = 60.0
-"""Time limit for a child to import what a function needs; with a cold disk cache this takes seconds."""
+"""Time limit for a child to import a function's modules; with a cold disk cache this takes seconds."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Child:
-    """A child process that answers one request at a time; `unread` is the number of answers to warm-ups not read yet."""
+    """A child process that answers one request at a time; `unread` counts answers to warm-ups that were not read yet."""
 
     process: asyncio.subprocess.Process
     warm: set[str] = field(default_factory=set)
@@ -43,17 +42,17 @@ class _Child:
         self.process.stdin.write(len(body).to_bytes(4, "big") + body)
 
     async def receive(self) -> Mapping[str, Any]:
-        """Return the next answer; raises EOFError if the child is gone."""
+        """Return the next answer; raises EOFError if the child has ended."""
         assert self.process.stdout is not None
         head = await self.process.stdout.readexactly(4)
         length = int.from_bytes(head, "big")
         if length > MAX_OUTPUT:
-            return {"stopped": StopKind.TOO_LONG, "detail": f"Its value takes {length} bytes."}
+            return {"stopped": StopKind.TOO_LONG, "detail": f"The function's value takes {length} bytes."}
         answer: Mapping[str, Any] = json.loads(await self.process.stdout.readexactly(length))
         return answer
 
     async def kill(self) -> None:
-        """End the child and the processes that it started, and wait until it is gone."""
+        """Kill the child and the processes that it started, and wait until the child has ended."""
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -63,11 +62,10 @@ class _Child:
 
 
 class WorkerPool:
-    """Implements `ports.Workers`. No child starts before the first call; after `close` the pool may be used again.
+    """Implements `ports.Workers`. The first call starts a child; after `close` the pool can be used again.
 
-    Args:
-        size: number of functions that may run at the same time.
-        functions: `module:function` by name, in addition to those of `assay.scoring.isolated`.
+    `size`: maximum functions running at the same time. `functions`: `module:function` by name, in addition to the functions of
+    `assay.scoring.isolated`.
     """
 
     def __init__(self, *, size: int = 2, memory: int = MEMORY, functions: Mapping[str, str] | None = None) -> None:
@@ -78,20 +76,20 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason why there is none; never raises because of the function."""
+        """Return the function's value, or the reason for its absence. An error in the function never raises here."""
         message = {"function": request.function, "arguments": dict(request.arguments), "time_limit_s": request.time_limit_s}
         length = sum(len(value) for value in request.arguments.values() if isinstance(value, str))
         if length > MAX_INPUT:
-            return Stopped(StopKind.TOO_LONG, f"It is {length:,} characters long; the maximum is {MAX_INPUT:,}.")
+            return Stopped(StopKind.TOO_LONG, f"The text is {length:,} characters long; the maximum is {MAX_INPUT:,}.")
         async with self._turns:
             try:
                 child = await self._warm_child(request.function)
             except (OSError, EOFError, TimeoutError) as error:
-                return Stopped(StopKind.CRASHED, f"No child process could be started: {error or type(error).__name__}")
+                return Stopped(StopKind.CRASHED, f"Assay could not start a child process: {error or type(error).__name__}")
             return await self._ask(child, message, request)
 
     async def close(self) -> None:
-        """End every child; safe to call twice."""
+        """End all children; safe to call twice."""
         idle, self._idle = self._idle, []
         for child in idle:
             await child.kill()
@@ -107,7 +105,7 @@ class WorkerPool:
             # replaced.
             healthy = answer.get("stopped") in (None, StopKind.CRASHED)
         except TimeoutError:
-            return Stopped(StopKind.TIMEOUT, f"It took longer than {request.time_limit_s:g} s.")
+            return Stopped(StopKind.TIMEOUT, f"The function took longer than {request.time_limit_s:g} s.")
         except (EOFError, ConnectionError, ValueError):
             return _died(await child.process.wait())
         finally:
@@ -122,7 +120,7 @@ class WorkerPool:
         return Returned(answer["value"])
 
     async def _warm_child(self, function: str) -> _Child:
-        """Return a child that has imported what the function needs; raises OSError, EOFError or TimeoutError."""
+        """Return a child that has imported the function's modules; raises OSError, EOFError or TimeoutError."""
         self._idle.sort(key=lambda child: function in child.warm)
         child = self._idle.pop() if self._idle else await self._start(function)
         try:
@@ -170,7 +168,7 @@ def _environment() -> dict[str, str]:
 
 def _died(code: int) -> Stopped:
     if code == -getattr(signal, "SIGXCPU", 0):
-        return Stopped(StopKind.TIMEOUT, "It exceeded its limit of processor time.")
+        return Stopped(StopKind.TIMEOUT, "The function exceeded its limit of processor time.")
     if code == -signal.SIGKILL:
-        return Stopped(StopKind.MEMORY, "The system ended it, most likely because memory ran out.")
-    return Stopped(StopKind.CRASHED, f"Its process ended with code {code}.")
+        return Stopped(StopKind.MEMORY, "The system killed the process, most likely because memory ran out.")
+    return Stopped(StopKind.CRASHED, f"The process ended with code {code}.")

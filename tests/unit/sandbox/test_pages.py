@@ -109,7 +109,7 @@ def test_hostile_page_reaches_no_network_and_no_files(tmp_path: Path) -> None:
 def test_a_page_that_never_comes_to_rest_is_ended(html: str) -> None:
     answer = shot(html, limit_s=4.0)
     assert isinstance(answer, Unseen)
-    assert "did not settle within 4 s" in answer.detail
+    assert "did not finish loading within 4 s" in answer.detail
 
 
 @pytest.mark.slow

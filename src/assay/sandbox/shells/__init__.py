@@ -1,1 +1,1 @@
-"""Run agents' commands and tests in shells: one confined shell for each trial."""
+"""Run the commands and tests of agents in shells, with one confined shell per trial."""

@@ -1,4 +1,4 @@
-"""Chooses a sandbox: the one that the user named, or the first that works here."""
+"""Choose a sandbox: the one that the user named, or the first that works on this machine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from assay.sandbox.shells.implementations import BubblewrapShells, ContainerShel
 from assay.sandbox.shells.shell import SandboxError
 
 CONFINING: Final = (BubblewrapShells, NamespaceShells, ContainerShells)
-"""The sandboxes, with the best first: the first two need no image and start within a tenth of a second."""
+"""Available sandboxes, best first. The first two need no image and start within 0.1 s."""
 
 
 def sandbox_of(name: str | None = None) -> Sandbox:
     """Return the sandbox with this name, or the first one by default; `none` means a shell without a sandbox.
 
-    Raises:
-        InputError: there is no sandbox with this name.
+    Raises InputError if no sandbox has this name.
     """
     for kind in (*CONFINING, UnconfinedShells):
         sandbox: Sandbox = kind()
@@ -31,7 +30,7 @@ def sandbox_of(name: str | None = None) -> Sandbox:
 
 
 async def problem_of(sandbox: Sandbox) -> str | None:
-    """Return the reason why a sandbox does not work here; None if it works. Runs one command in it."""
+    """Run one command to test a sandbox on this machine; return the problem, or None if the sandbox works."""
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
         try:
             async with sandbox.open(ShellRequest(workspace=folder)) as shell:
@@ -42,11 +41,7 @@ async def problem_of(sandbox: Sandbox) -> str | None:
 
 
 async def working_sandbox() -> Sandbox:
-    """Return the first sandbox that works here.
-
-    Raises:
-        InputError: none works; the message gives the reason for each.
-    """
+    """Return the first sandbox that works on this machine. Raises InputError with each sandbox's problem if none works."""
     reasons = []
     # If this process is root, bubblewrap must be started as another user, who cannot see files that only root may open.
     kinds = CONFINING if os.geteuid() else sorted(CONFINING, key=lambda kind: kind is BubblewrapShells)
@@ -58,6 +53,6 @@ async def working_sandbox() -> Sandbox:
         reasons.append(reason.rstrip("."))
     raise InputError(
         "sandbox",
-        f"none works here: {'; '.join(reasons)}.",
+        f"no sandbox works on this machine: {'; '.join(reasons)}.",
         remedy="Install bubblewrap or Docker, or add --no-sandbox to run commands with your full user permissions.",
     )

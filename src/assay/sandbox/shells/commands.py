@@ -1,4 +1,4 @@
-"""Runs single commands, each in its own sandboxed workspace, which is deleted afterwards."""
+"""Run single commands, each in its own sandboxed workspace, which is deleted afterwards."""
 
 from __future__ import annotations
 
@@ -15,24 +15,20 @@ from assay.sandbox.shells.shell import SandboxError
 
 
 class SandboxedCommands:
-    """Runs commands in the named sandbox or the first that works, at most one per processor at a time."""
+    """Runs commands in the named sandbox or the first working one, with at most one command per processor at a time."""
 
     def __init__(self, name: str | None = None) -> None:
         self._sandbox: Sandbox | None = None if name is None else sandbox_of(name)
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     async def choose(self) -> Sandbox:
-        """Return the sandbox that commands run in.
-
-        Raises:
-            InputError: no sandbox works here.
-        """
+        """Return the sandbox for commands. Raises InputError if no sandbox works on this machine."""
         if self._sandbox is None:
             self._sandbox = await working_sandbox()
         return self._sandbox
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run one command with its files; if the sandbox cannot be created, the result says that the command was lost."""
+        """Run one command with its files; if the sandbox cannot be created, return a result that the command was lost."""
         sandbox = await self.choose()
         async with self._turn():
             with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:

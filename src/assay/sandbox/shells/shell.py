@@ -1,4 +1,4 @@
-"""A running shell: sends commands to the process inside the sandbox, with limits on time, memory and disk space."""
+"""A running shell: sends commands to the supervisor in the sandbox, with limits on time, memory and disk space."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class SandboxError(AssayError):
-    """Raised if the sandbox could not be created; no command ran."""
+    """Raised if the sandbox could not be created. No command has run."""
 
 
 class SupervisedShell:
-    """A sandboxed shell, whose commands run in a supervisor process, one at a time."""
+    """A sandboxed shell that runs one command at a time in a supervisor process."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, request: ShellRequest, *, folder: str, grown: Sequence[Path]
@@ -53,16 +53,13 @@ class SupervisedShell:
         path: Sequence[str] = (),
         user: int | None = None,
     ) -> SupervisedShell:
-        """Start the process inside the sandbox.
+        """Start the supervisor inside the sandbox. Raises SandboxError if the sandbox could not be created.
 
         Args:
-            words: the command that starts the supervisor; `description` has the shell's settings for it.
-            workspace: the workspace as commands see it; `temporary` is the host's folder for their temporary files.
+            words: command that starts the supervisor, which then reads `description`, the shell's settings.
+            workspace: path of the workspace inside the sandbox; `temporary` is the host's folder for temporary files.
             path: folders to search for programs before the usual ones.
-            user: the user to start as; None for the current user.
-
-        Raises:
-            SandboxError: the sandbox could not be created.
+            user: user id of the supervisor; None for the current user.
         """
         try:
             process = await asyncio.create_subprocess_exec(
@@ -107,7 +104,7 @@ class SupervisedShell:
             complaint = (await process.stderr.read())[-2000:].decode("utf-8", "replace").strip()
             await shell.close()
             problem = (
-                answer["problem"] if answer else complaint.splitlines()[-1] if complaint else "its first process gave no answer"
+                answer["problem"] if answer else complaint.splitlines()[-1] if complaint else "its supervisor did not answer"
             )
             raise SandboxError("the sandbox", f"could not be created: {problem}.")
         return shell
@@ -115,12 +112,10 @@ class SupervisedShell:
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
     ) -> CommandResult:
-        """Run a command with `sh -c` and return how it ended. If a memory or disk limit is exceeded, the shell ends.
+        """Run a command with `sh -c` and return its result. If the command exceeds a memory or disk limit, the shell ends.
 
-        Args:
-            seconds: limit on wall time; by default, that of the shell.
-            folder: the folder below the workspace in which it runs.
-            output_bytes: maximum output to keep; by default, the limit of the shell.
+        `seconds` limits wall time, and `output_bytes` the stored output; the shell's own limits are the defaults. `folder` is
+        relative to the workspace.
         """
         limits = self._request.limits
         seconds = limits.seconds if seconds is None else seconds
@@ -149,7 +144,7 @@ class SupervisedShell:
         return CommandResult(**{**answer, "end": CommandEnd(answer["end"])})
 
     async def close(self) -> None:
-        """End all processes of the shell, and wait until they are gone."""
+        """Kill the shell's processes and wait until they have ended."""
         with suppress(ProcessLookupError):
             self._process.kill()
         process_memory.kill_all(process_memory.tree_of(self._process.pid)[1:])
@@ -157,7 +152,7 @@ class SupervisedShell:
         self._lost = self._lost or CommandEnd.SHELL_LOST
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send a line and return the answer; None if the process inside is gone."""
+        """Send one message to the supervisor and return its answer, or None if the supervisor has ended."""
         pipe, answers = self._process.stdin, self._process.stdout
         assert pipe is not None
         assert answers is not None
@@ -169,7 +164,7 @@ class SupervisedShell:
         return None
 
     async def _watch(self, until: float) -> CommandEnd:
-        """Wait until the shell exceeds a limit that only this process can measure."""
+        """Wait until the shell exceeds a limit that the supervisor cannot measure, and return that limit."""
         limits = self._request.limits
         look_at_disk = time.monotonic() + 1.0
         while True:
@@ -192,7 +187,7 @@ def _ended(end: CommandEnd, seconds: float) -> CommandResult:
 
 
 def _size_of(folder: Path) -> int:
-    """Return how many bytes a folder takes on disk, as far as it can be read."""
+    """Return the size of a folder on disk in bytes, without the files that cannot be read."""
     size = 0
     pending = [str(folder)]
     while pending:

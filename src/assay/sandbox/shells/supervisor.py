@@ -1,11 +1,11 @@
 """The first process of a sandboxed shell: confines itself, then runs one command after another.
 
-It runs as a script and needs only the standard library, so that nothing else must be visible in the sandbox. The first line on
-stdin describes the shell, and every further line is a command; each is answered with a line of JSON on stdout. This process has
-id 1 in its namespace, so no command can kill it, and all processes end with it.
+It runs as a script with only the standard library, so the sandbox needs no other files. The first line on stdin is a JSON
+object with the shell's settings, and each further line is a command. The supervisor answers each command with one line of JSON
+on stdout. It has process id 1 in its namespace. Therefore no command can kill it, and all processes end with it.
 
-The namespaces are created here if the first line requests it: `namespaces` lists what the new root shows. The steps follow
-pivot_root(2), user_namespaces(7), capabilities(7) and landlock(7).
+If the settings contain `namespaces`, the supervisor creates the namespaces itself; the key lists the files in the new root
+folder. The steps follow pivot_root(2), user_namespaces(7), capabilities(7) and landlock(7).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> None:
-    """Confine this process as the first line specifies, then answer commands until stdin ends."""
+    """Confine this process with the settings on the first line of stdin, then answer commands until stdin ends."""
     description = json.loads(sys.stdin.buffer.readline())
     try:
         if description.get("namespaces") is not None:
@@ -93,9 +93,9 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
 
 
 def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output, until: float) -> bool:
-    """Read what the process writes until it exits; return False if the time runs out first.
+    """Read a process's output until the process exits; return False if the time limit is reached first.
 
-    A background process that it leaves behind may keep the pipe open, so this does not wait for the end of the pipe.
+    The pipe may stay open after the exit, because a background process of the command may still use it.
     """
     ended = None
     while True:
@@ -119,7 +119,7 @@ def _collect(process: subprocess.Popen[bytes], descriptor: int, output: _Output,
 
 
 class _Output:
-    """The beginning and the end of a command's output, each up to half of the limit in size."""
+    """Keeps the beginning and the end of a command's output, each up to half of the output limit."""
 
     def __init__(self, most: int) -> None:
         self._half = max(1, most // 2)
@@ -142,7 +142,7 @@ class _Output:
 
 
 def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
-    """Kill all other processes in the sandbox or, outside of a namespace, those in the command's session."""
+    """Kill all other processes in the sandbox or, without a process namespace, those in the command's session."""
     try:
         if os.getpid() == 1:
             os.kill(-1, signal.SIGKILL)
@@ -163,7 +163,7 @@ def _check(result: int, step: str) -> int:
 
 
 def _enter_namespaces(description: Mapping[str, Any]) -> None:
-    """Make this process number 1 in new namespaces, with a root folder that shows only the listed files."""
+    """Make this process number 1 in new namespaces, with a root folder that contains only the listed files."""
     shown = description["namespaces"]
     user, group = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID
@@ -191,7 +191,7 @@ def _enter_namespaces(description: Mapping[str, Any]) -> None:
 
 
 def _wait_for(child: int) -> None:
-    """Wait outside the namespace until its process 1 has ended, and exit with the same status."""
+    """Wait outside the namespace for its process 1 to end, and exit with the same status."""
     sys.stdin.close()
     os.close(1)
     status = os.waitpid(child, 0)[1]
@@ -218,7 +218,7 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
 
 
 def _build_root(shown: Mapping[str, Any]) -> None:
-    """Create a root folder from the listed files and folders, and leave the old root."""
+    """Create a root folder from the listed files and folders, and detach the old root."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     root = shown["root"]
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "size=16m,mode=0755")
@@ -263,7 +263,7 @@ def _make_place(source: str, place: str) -> None:
 
 
 def _set_attributes(place: str, *, read_only: bool, recursive: bool = True) -> None:
-    """Disable set-user-id programs and devices, and writing if `read_only`, in a mount and all mounts below it."""
+    """Disable set-user-id programs and devices in a mount and, if `read_only`, writing; `recursive` includes nested mounts."""
     attributes = struct.pack("QQQQ", int(read_only) | 2 | 4, 0, 0, 0)
     flags = 0x8000 if recursive else 0  # AT_RECURSIVE
     done = _libc.syscall(_MOUNT_SETATTR, -100, place.encode(), flags, attributes, len(attributes))
@@ -278,7 +278,7 @@ def _drop_capabilities() -> None:
 
 
 def _restrict_files(writable: Sequence[str]) -> None:
-    """Use Landlock to also forbid mounting, and writing outside the listed folders; does nothing if the kernel lacks it."""
+    """Use Landlock to forbid mounting, and writing outside the listed folders; do nothing if the kernel lacks Landlock."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version < 2:  # the first version does not allow moving files between folders
         return
@@ -296,7 +296,7 @@ def _restrict_files(writable: Sequence[str]) -> None:
 
 
 def _limit(description: Mapping[str, Any]) -> None:
-    """Limit this process and its descendants, and keep commands from reading or tracing this process."""
+    """Set resource limits for this process and its descendants, and prevent commands from reading or tracing this process."""
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: description["file_bytes"]}

@@ -1,4 +1,4 @@
-"""List the host's files that commands in a sandbox can see; all of them are read-only."""
+"""List the host's files that a sandbox exposes to commands, all of them read-only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_A_NETWORK: Final = ("resolv.conf", "gai.conf")
 
 
 def visible(readable: tuple[str, ...], *, network: bool) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the files and folders that a sandbox shows under their own paths, and its links as (path, target)."""
+    """Return the files and folders that a sandbox exposes under their own paths, and its links as (path, target)."""
     shown, links = [], []
     for folder in _SYSTEM:
         if os.path.islink(folder):
