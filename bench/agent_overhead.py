@@ -41,7 +41,7 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()
-    provider = open_agent(program, Workspaces(choose=commands.choose, base=folder, kept=folder / "kept"))
+    provider = open_agent(program, Workspaces(choose=commands.choose, base=folder, kept=folder / "kept"), folder)
     assert provider is not None
     request = ModelRequest(
         model=of_program(program),

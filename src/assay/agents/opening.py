@@ -1,9 +1,11 @@
-"""Agents that come with Assay: `echo`, and any command line as `cmd: …`."""
+"""Agents that come with Assay: `echo`, `solution`, and any command line as `cmd: …`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
+from assay.agents.solution import SOLUTION, SolutionAgent
 from assay.agents.workspaces import OpenWorkspace, WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd
@@ -34,11 +36,16 @@ class CommandAgent:
         return result.output, f"exit code {result.exit_code}" if result.exit_code else "done"
 
 
-def open_agent(program: Agent, workspaces: Workspaces) -> Provider | None:
-    """Return the provider of one of Assay's own agents; None if the program names another agent."""
+def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider | None:
+    """Return the provider of one of Assay's own agents; None if the program names another agent.
+
+    `folder` is the working folder, to which a scenario's folder is relative.
+    """
     agent: WorkingAgent | None = None
     if program.target == "echo":
         agent = EchoAgent()
+    elif program.target == SOLUTION:
+        agent = SolutionAgent(folder)
     elif program.target.startswith(COMMAND):
         agent = CommandAgent(program.target.removeprefix(COMMAND).strip())
     return None if agent is None else WorkspaceTrials(agent, program, workspaces)

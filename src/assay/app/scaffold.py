@@ -1,13 +1,15 @@
-"""Create the files of a new project."""
+"""Create the files of a new project or scenario."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.domain.errors import Refused
-from assay.suites.starter import starter_files
+from assay.domain.errors import InputError, Refused
+from assay.suites.scenarios import KEBAB
+from assay.suites.starter import example_scenario, starter_files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -22,6 +24,30 @@ def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...
     present = [path for path in files if path.exists() and path.name != ".gitignore"]
     if present:
         raise Refused(str(present[0]), "exists already.", remedy="Name an empty folder, as in `assay init my-bench`.")
+    return _write(folder, files)
+
+
+def start_scenario(folder: Path, name: str, *, example: str) -> Path:
+    """Write a copy of an example as the scenario `SUITE/NAME` below a project's folder, and return its folder.
+
+    Raises:
+        InputError: the name is not of this form, or there is no such example.
+        Refused: the folder exists; nothing was written.
+    """
+    suite, _, scenario = name.partition("/")
+    if not (KEBAB.fullmatch(suite) and KEBAB.fullmatch(scenario)):
+        remedy = "Use small letters, digits and hyphens: --scenario update-deps/flask-3"
+        raise InputError("--scenario", f"is {name!r}, expected SUITE/NAME.", remedy=remedy)
+    place = folder / "suites" / suite / "scenarios" / scenario
+    files = example_scenario(example)
+    if place.exists():
+        raise Refused(str(place), "exists already.", remedy="Choose another name, or remove the folder first.")
+    _write(place, {place / path: text for path, text in files.items()})
+    return place
+
+
+def _write(folder: Path, files: Mapping[Path, str]) -> tuple[Path, ...]:
+    """Write the files that do not exist yet, and return their paths."""
     made = []
     try:
         for path, text in files.items():

@@ -89,6 +89,8 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
     """Return all problems in a suite file or set file, or in `text` before it is saved as such a file."""
     settings = workspace.settings
+    if (path / SCENARIO_FILE).is_file():
+        path /= SCENARIO_FILE
     if path.name == SCENARIO_FILE and text is None:
         return scenario_problems(path)
     return problems_in(path, default_judge=settings.values["judge"], read_from=settings.read_from, checks=checks(), text=text)

@@ -203,7 +203,7 @@ class Workspace:
     def _own_agent(self, program: Agent) -> Provider | None:
         from assay.agents.opening import open_agent
 
-        return open_agent(program, self.workspaces)
+        return open_agent(program, self.workspaces, self.folder)
 
     @cached_property
     def workers(self) -> Workers:

@@ -21,7 +21,7 @@ from assay.cli.progress import progress_on
     "agents",
     multiple=True,
     metavar="AGENT",
-    help="`echo` (default), a model as provider/name, or `cmd: COMMAND…`; with a name: `mine=cmd: ./agent.sh`. May be repeated.",
+    help="`echo` (default), `solution`, a model as provider/name, or `cmd: COMMAND…`; named: `mine=cmd: ./a.sh`. Repeatable.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Trials of each agent on each scenario and tier; default 1.")
 @click.option("--batch-id", metavar="ID", help="Label that groups runs.")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     type=click.Choice(["correctness", "helpfulness", "faithfulness", "style", "code"]),
     help="Also create a suite that a judge grades by this ready-made rubric.",
 )
+@click.option("--scenario", metavar="SUITE/NAME", help="Instead, create a scenario for coding agents below DIR/suites.")
+@click.option("--example", metavar="NAME", help="With --scenario: bug-fix, dependency-update, migration or refactoring.")
 @file_option("--from", "rows", about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.")
 @click.option("--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable.")
 @click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
@@ -31,12 +33,31 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
-    folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
+    folder: Path,
+    rubric: str | None,
+    scenario: str | None,
+    example: str | None,
+    rows: Path | None,
+    yes: bool,
+    store: str | None,
+    as_json: bool,
+    **candidates: Any,
 ) -> int:  # every command takes --store
-    """Create a project in DIR with a suite that runs at once without a key, or a suite for a table."""
+    """Create a project in DIR with a suite that runs at once without a key, a suite for a table, or a scenario for agents."""
     from assay.app import table_suite
-    from assay.app.scaffold import start_project
+    from assay.app.scaffold import start_project, start_scenario
 
+    go = "" if folder == Path() else f"cd {folder} && "
+    if scenario is not None:
+        if rubric or rows is not None or any(candidates.values()):
+            raise InputError("--scenario", "creates one scenario.", remedy="Leave the other options out, except --example.")
+        place = start_scenario(folder, scenario, example=example or "minimal")
+        files = sorted(str(path) for path in place.rglob("*") if path.is_file())
+        command = f"{go}assay bench {scenario.replace('/', ' ')} --agent echo --agent solution"
+        lines = [f"made {place} ({len(files)} files)", f"next: {command}", "`echo` must fail, and `solution` must succeed."]
+        return answer({"folder": str(place), "files": files}, "\n".join(lines), as_json=as_json)
+    if example:
+        raise InputError("--example", "needs --scenario.", remedy="Add --scenario SUITE/NAME.")
     if rows is not None:
         if folder != Path() or rubric:
             raise InputError("--from", "writes one suite beside its file.", remedy="Leave DIR and --rubric out.")
@@ -45,7 +66,6 @@ def init(
     if any(candidates.values()):
         raise InputError("--prompt, --model and --judge", "need --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
-    go = "" if folder == Path() else f"cd {folder} && "
     lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay stats"]
     return answer({"folder": str(folder), "files": [str(path) for path in made]}, "\n".join(lines), as_json=as_json)
 

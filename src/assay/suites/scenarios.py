@@ -25,7 +25,7 @@ from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, 
 SCENARIO_FILE: Final = "scenario.yaml"
 _FIXTURES: Final = ("repo-fixture", "repo")
 _TIER: Final = re.compile(r"(L\d+|Lx)(?:-.*)?\.md")
-_KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_FILES: Final = 20_000
 _LONGEST_MINUTES: Final = 24 * 60
 HEURISTIC_SECONDS: Final = 300.0
@@ -147,7 +147,7 @@ class LoadedScenario:
 def scenario_folder(base: FilePath, suite: str, name: str) -> FilePath:
     """Return the folder of a scenario; raises `InputError` if there is none, with the names of those that exist."""
     folder = base / "suites" / suite / "scenarios" / name
-    if _KEBAB.fullmatch(suite) and _KEBAB.fullmatch(name) and (folder / SCENARIO_FILE).is_file():
+    if KEBAB.fullmatch(suite) and KEBAB.fullmatch(name) and (folder / SCENARIO_FILE).is_file():
         return folder
     known = sorted(f"{path.parts[-4]} {path.parts[-2]}" for path in base.glob(f"suites/*/scenarios/*/{SCENARIO_FILE}"))
     remedy = f"There is: {'; '.join(known[:10])}." if known else "Create one: assay init --scenario SUITE/NAME"

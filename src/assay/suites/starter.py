@@ -1,9 +1,12 @@
-"""The files of a new project: settings, a suite that runs without a key, and a list of files that git ignores."""
+"""Files to start from: a project with settings and a suite that runs without a key, and scenarios for agents."""
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import Final
+
+from assay.domain.errors import InputError
 
 _FILES: Final = files(__package__) / "starter_files"
 
@@ -21,6 +24,18 @@ def starter_files(rubric: str | None = None) -> dict[str, str]:
         **judged,
         ".gitignore": _text("gitignore.txt"),
     }
+
+
+def example_scenario(name: str) -> dict[str, str]:
+    """Return the contents of an example scenario's files by path; raises `InputError` if it does not exist.
+
+    Each example is a single text in which a line `-- PATH --` begins a file, because tools would take its code for ours.
+    """
+    names = sorted(file.name.removesuffix(".txt") for file in (_FILES / "scenarios").iterdir())
+    if name not in names:
+        raise InputError("--example", f"is {name!r}.", remedy=f"Examples: {', '.join(names)}.")
+    _, *parts = re.split(r"^-- (.+) --\n", _text(f"scenarios/{name}.txt"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _text(name: str) -> str:

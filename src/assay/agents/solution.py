@@ -1,0 +1,39 @@
+"""Agent that applies a scenario's recorded solution, which proves that the scenario can be solved."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Final
+
+from assay.agents.workspaces import ENVIRONMENT, OpenWorkspace
+from assay.domain.failure import CallFailed, Fault
+from assay.domain.scenarios import Scenario
+from assay.domain.tools import ToolCall
+
+SOLUTION: Final = "solution"
+"""Name of the agent, and of the folder beside the fixture; other agents do not see it."""
+
+
+class SolutionAgent:
+    """Copies the files in the scenario's folder `solution` into the workspace; an empty one removes the file with its name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        """Apply the solution; raises `CallFailed` if the scenario has none."""
+        solution = self._folder / scenario.folder / SOLUTION
+        paths = sorted(path for path in solution.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        try:
+            texts = {path.relative_to(solution).as_posix(): path.read_text("utf-8") for path in paths}
+        except (OSError, UnicodeDecodeError) as error:
+            raise CallFailed(ENVIRONMENT, f"{solution}: {error}", transient=False, fault=Fault.HARNESS) from error
+        if not texts:
+            detail = f"There is no recorded solution: {solution} has no files."
+            raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
+        for path, text in texts.items():
+            write = ToolCall(id=path, name="write_file", arguments={"path": path, "content": text})
+            remove = ToolCall(id=path, name="run_command", arguments={"command": f"rm -f -- {shlex.quote(path)}"})
+            await workspace.use(write if text else remove)
+        return f"Applied {', '.join(texts)}.", "done"
