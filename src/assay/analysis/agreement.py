@@ -26,8 +26,8 @@ TOLERANCE = 0.05
 class JudgeAgainstPeople:
     """A judge's scores compared with the scores after review.
 
-    Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so the
-    true agreement is at most as high as this figure.
+    Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so this
+    figure overestimates the true agreement.
     """
 
     judge: str
@@ -45,7 +45,7 @@ class JudgesAmongThemselves:
 
 
 def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[JudgeAgainstPeople, ...]:
-    """Compare each corrected judge with people, over all approved and corrected assessments."""
+    """Compare each judge with people over all approved and corrected assessments, for judges with at least one correction."""
     vetted = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED) & columns.by_model
     vetted &= ~np.isnan(columns.judged) & ~np.isnan(columns.final) & _of(columns, candidates)
     corrected = in_state(columns, AssessmentState.CORRECTED)

@@ -1,7 +1,4 @@
-"""Cells of an answer table, and the agreement between the answers in a row.
-
-An error is not an answer: it neither agrees nor disagrees with anything.
-"""
+"""Cells of an answer table, and the agreement between the answers in a row. An error does not count as an answer."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ if TYPE_CHECKING:
 class CellState(StrEnum):
     """State of one cell.
 
-    `OK`: the first field could be read from the answer. `ERROR`: the call failed. `MISSING`: neither an answer nor an error is
-    known. `UNPARSABLE`: there is an answer, but the first field could not be read from it.
+    `OK`: the first field was read from the answer. `ERROR`: the call failed. `MISSING`: there is neither an answer nor an
+    error. `UNPARSABLE`: there is an answer, but the first field could not be read from it.
     """
 
     OK = "ok"
@@ -31,8 +28,8 @@ class CellState(StrEnum):
 class RowState(StrEnum):
     """Agreement between the answers to one task.
 
-    `AGREE` and `DISAGREE` compare the cells that are `ok`, if there are at least two; otherwise the state is `ERROR`. So a row
-    can agree although it contains an error; `RowAgreement.states` shows that.
+    `AGREE` and `DISAGREE` compare the `ok` cells, if there are at least two; otherwise the state is `ERROR`. A row can
+    therefore be `AGREE` although it contains an error, which `RowAgreement.states` shows.
     """
 
     AGREE = "agree"
@@ -42,7 +39,7 @@ class RowState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCell:
-    """One candidate's answer to one task. `value` is compared for agreement; `read` holds every extracted field by name."""
+    """One candidate's answer to one task. `value` is compared for agreement; `read` maps extracted fields' names to values."""
 
     state: CellState
     text: str | None = None
@@ -74,10 +71,10 @@ def answer_cell(
     """Build the cell of one answer.
 
     Args:
-        text: the answer; None if there is none.
+        text: the answer; None if it is missing.
         failure: the reason why the answer is missing, if known. If its kind is `missing`, the cell's state is `MISSING`.
-        read: what `scoring.fields.read_fields` returned for the text, the deciding field first; None if no fields were
-            described; the value is then the whole text without surrounding white space.
+        read: the result of `scoring.fields.read_fields` for the text, with the field to compare first. If it is None, the whole
+            text without surrounding white space is compared.
     """
     if text is None:
         missing = failure is None or failure.kind == "missing"

@@ -1,8 +1,8 @@
 """Evidence and intervals that remain valid if checked repeatedly during a run or review.
 
-In the scope "tasks like these" the units are tasks: each task gives one difference, from the trials that count so far. If tasks
-share families, the units are families. In the scope "exactly these tasks" the units are rounds: round k combines the k-th
-counted trial of every task, weighted, as if the whole set were run once more. A single task is treated as a set of one.
+In the scope "tasks like these" the units are tasks (or families, if tasks share families): each task contributes one
+difference, from the trials that count so far. In the scope "exactly these tasks" the units are rounds: round k is the weighted
+mean over the k-th counted trial of every task, as if all tasks were run once more. A single task is treated as a set of one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 class Anytime:
     """Evidence that is valid at any time. `unit` is task, family or round, and `n` is the number of units.
 
-    An `e_value` of 20 or more is significant at 5%, whenever it is reached. It is None for a single candidate, because nothing
-    is tested there. `ci95` is valid now and at every other look. If one of them is None, `reason` says why: no_approved_trials,
-    interval_not_finite_yet, unequal_weights, zero_variance, need_at_least_4_families.
+    An `e_value` of 20 or more is significant at 5%, even if it falls afterwards. It is None for a single candidate, which has
+    no hypothesis to test. `ci95` is valid now and at every other look. If `e_value` or `ci95` is None, `reason` is one of:
+    no_approved_trials, interval_not_finite_yet, unequal_weights, zero_variance, need_at_least_4_families.
     """
 
     e_value: float | None = None
@@ -55,7 +55,7 @@ class Looks:
 
 
 def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
-    """Compute anytime-valid evidence for a comparison, in its scope."""
+    """Compute anytime-valid evidence for a comparison, in the comparison's scope."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     a, b = table.cells.candidate_code(comparison.a), table.cells.candidate_code(comparison.b)
@@ -96,7 +96,7 @@ def anytime_mean(table: ScoreTable, estimate: Estimate) -> Anytime:
 
 
 def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
-    """Return the latest planned look that was reached with `decided` of `total` trials decided."""
+    """Return the latest planned look that is reached when `decided` of `total` trials are decided."""
     reached = min(planned, planned * decided // total) if total else 0
     bars = planned_looks(planned).obf_nominal_p
     return Looks(planned=planned, reached=reached, p_to_beat=bars[reached - 1] if reached else None)
@@ -152,7 +152,7 @@ def _evidence(mean: float, std_err: float, n_eff: float, n: int, unit: str, *, t
 
 
 def _differences(table: ScoreTable, a: int, b: int, task: int) -> NDArray[np.float64]:
-    """Return the differences a - b of one task, one for each pair of trials, in the order of the trials."""
+    """Return one task's differences a - b, pairing trials by their order."""
     joint = paired_rows(table, a, b, task)
     if joint is not None:
         return np.asarray(joint[0] - joint[1])
@@ -167,7 +167,7 @@ def _in_order(table: ScoreTable, candidate: int, task: int) -> NDArray[np.float6
 
 
 def _rounds(series: Sequence[NDArray[np.float64]], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted means of the series' k-th values, up to the length of the shortest series."""
+    """Return the weighted mean of the k-th values of all series, for each k up to the length of the shortest series."""
     # A round needs a value from every task, so the last values of longer series are not used yet.
     n = min((len(values) for values in series), default=0)
     if n == 0:

@@ -1,7 +1,7 @@
 """Judge calibration on references (responses with a known score): error, correlation, biases and tier.
 
-House rules. A tier is given only if the more cautious end of every interval reaches it. A figure that was not measured is None
-with a reason, never 0. A reply that could not be read counts as a miss in the pass rate and has no error.
+House rules. A judge reaches a tier only if the conservative end of every interval reaches it. A figure that was not measured is
+None with a reason, never 0. A reply that could not be read counts as a miss in the pass rate and has no error.
 """
 
 from __future__ import annotations
@@ -39,12 +39,11 @@ class JudgedReference:
     """One reference and the score that the judge gave it.
 
     Attributes:
-        source: `sample` or `correction`, where the reference came from.
-        reference: the score that the response deserves, or a person's score; `judged`: the judge's score, None if its reply
-            could not be read.
-        repeats: the judge's score each time it graded this reference.
+        source: where the reference came from: `sample` or `correction`.
+        reference: the correct score. `judged`: the judge's score, None if the judge's reply could not be read.
+        repeats: the judge's scores for repeated gradings of this reference.
         bypassed: True if no judge is asked about the reference; it counts only in `pass_rate_with_bypassed`.
-        own_family: True if the judge's own model family wrote the response; None if that is not known.
+        own_family: True if a model of the judge's family wrote the response; None if unknown.
     """
 
     id: str
@@ -70,7 +69,7 @@ class JudgedReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """Lead of the first of two answers in both orders; None if a reply could not be read."""
+    """The score lead of the first of two answers in each of the two orders; None if a reply could not be read."""
 
     id: str
     lead: float | None
@@ -82,16 +81,17 @@ class Trust:
     """Results of a judge's calibration, with the tier.
 
     Attributes:
-        tier: the tier at the cautious end of every interval; `tier_at_face_value`: the tier from the point estimates.
+        tier: the tier that the conservative end of every interval reaches. `tier_at_face_value`: the tier of the point
+            estimates.
         n: number of references with a score from the judge.
         unread: number of references for which the judge's reply could not be read.
-        pass_rate: pass rate on the references that the judge was asked about; `pass_rate_with_bypassed`: the same with empty
-            answers counted as passed.
+        pass_rate: pass rate on the references that the judge was asked about. `pass_rate_with_bypassed` also counts empty
+            answers, as passed.
         max_error: the largest |judged - reference|.
         position_flips: share of pairs in which swapping the order changed the winner.
-        first_place_bonus: how much higher an answer scores when it is shown first.
-        length_bias: how much higher, on average, the wordy version of an answer scores than its short version.
-        self_preference: how much more generous the judge is to its own model family than to others.
+        first_place_bonus: by how much an answer's score rises if it is shown first.
+        length_bias: mean error on the wordy version of an answer minus that on its short version.
+        self_preference: mean error on responses by the judge's own model family, minus that on other responses.
         repeat_sd: standard deviation of the scores when the same answer is judged repeatedly.
         more_pairs: recommended number of additional references.
     """
@@ -206,7 +206,7 @@ def _flips(swaps: Sequence[Swap]) -> Figure:
 
 
 def _bonus(swaps: Sequence[Swap]) -> Figure:
-    """Return half of the change in an answer's lead when it moves from first to second place."""
+    """Return half of the difference between an answer's lead when shown first and its lead when shown second."""
     return student_mean([(first - second) / 2 for first, second in _leads(swaps)], if_empty="no_pairs")
 
 
@@ -226,7 +226,10 @@ def _length_bias(judged: Sequence[JudgedReference]) -> Figure:
 
 
 def _self_preference(judged: Sequence[JudgedReference]) -> Figure:
-    """Return the mean error on the judge's own family minus that on others, against people's scores, with Welch's interval."""
+    """Return the mean error on responses of the judge's own family minus that on others, with Welch's interval.
+
+    Errors are differences from people's scores.
+    """
     own = np.array([reference.error for reference in judged if reference.own_family is True], dtype=np.float64)
     others = np.array([reference.error for reference in judged if reference.own_family is False], dtype=np.float64)
     n = int(own.size + others.size)

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLabel:
-    """Label of a task code. `weight` is from the newest selected run; `changed` is True if its content differs by run.
+    """Label of a task code.
 
-    `family` is the source that the task shares with other tasks; empty if it shares none.
+    `weight`: from the newest selected run. `changed`: True if the task's content differs between runs. `family`: the source
+    that the task shares with other tasks; empty if it shares none.
     """
 
     suite: str
@@ -37,7 +38,7 @@ class TaskLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingSetting:
-    """One setting (judge, rubric, prompt, parameters), identified by its digest, and its runs; `judge` is None without a model."""
+    """One grading setting (judge, rubric, prompt, parameters), with its digest and runs; `judge` is None if no model grades."""
 
     judge: str | None
     digest: str
@@ -56,8 +57,8 @@ class MixedRules:
 class ReferencePair:
     """A judge's score and people's reference score for the same response.
 
-    `task` is the task's code; `trial` is the same for all responses of one trial. `verdict` is the judge's verdict, if its
-    rubric has rules for verdicts.
+    `task`: the task's code. `trial`: equal for all responses of one trial. `verdict`: the judge's verdict, if its rubric has
+    rules for verdicts.
     """
 
     judge: str
@@ -78,17 +79,17 @@ class ScoreColumns:
         candidates: name by candidate code.
         judges: grader by judge code.
         task, candidate, judge: codes, int64.
-        trial: the trial's store key, int64; the same for all rows of one (run, task, k).
+        trial: the trial's store key, int64; equal for all rows of one (run, task, k).
         score: between 0 and 1, float64.
         joint: True if one call graded all candidates of the trial.
         unseen: True if no person has seen the grade (state `exempt`).
         mixed_rules: tasks that runs scored by different rules.
-        by_rule: True if a scorer graded, so no review was needed (state `not_required`); None if no row is graded by a scorer.
-        unplaced: True if one call graded several candidates in an order that was not random; None if there are no such rows.
+        by_rule: True if a scorer graded, so no review was needed (state `not_required`); None if no row was graded by a scorer.
+        unplaced: True if one call graded several candidates in an order that was not random; None if no call did.
         runs: ids of the selected runs.
         kept_apart: (name, label) of candidates that share a name but differ in model or prompt; `candidates` contains the
             labels.
-        settings: distinct settings of these runs; if there are several, results get the warning `mixed_settings`.
+        settings: distinct settings of these runs; more than one causes the warning `mixed_settings`.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -119,7 +120,7 @@ STATES: Final = tuple(AssessmentState)
 
 
 def state_codes(*states: AssessmentState) -> list[int]:
-    """Return the codes of these states."""
+    """Return the codes of these assessment states."""
     return [STATES.index(state) for state in states]
 
 
@@ -128,20 +129,20 @@ class ReviewColumns:
     """Assessments in all states as parallel arrays, one row per assessment and candidate; for diagnostics only.
 
     Attributes:
-        tasks, candidates, judges: labels by code; the codes are the same as in `ScoreColumns` of the same selection.
+        tasks, candidates, judges: labels by code, with the same codes as in `ScoreColumns` of the same selection.
         task, candidate, judge: codes, int64.
         trial, assessment: store keys, int64.
         attempt: number of the attempt at judging the trial, from 1, int64.
         state: index in `STATES`, int64.
-        judged: score as the grader gave it, NaN if there is none, float64.
-        final: score that counts or would count, including corrections; NaN if there is none, float64.
+        judged: score from the grader, NaN if missing, float64.
+        final: score after corrections that counts or would count, NaN if missing, float64.
         joint: True if one call graded all candidates.
         by_model: True if an LLM graded.
         planned: number of trials planned per candidate and task, shape (candidates, tasks), int64.
         number: number of the trial within its task, from 1, int64; None if it was not requested.
-        run: number of the trial's run, from 0, int64; None if it was not requested.
-        place: the candidate's place in the order drawn for the judge, from 1, int64; 0 if no order was drawn, and None if none
-            was drawn for any row.
+        run: index of the trial's run, from 0, int64; None if it was not requested.
+        place: the candidate's position in the random order shown to the judge, from 1, int64; 0 for rows without a random
+            order; None if no row has one.
     """
 
     tasks: tuple[TaskLabel, ...]

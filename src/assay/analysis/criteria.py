@@ -1,8 +1,8 @@
 """Analysis of a rubric criterion: grade distribution, agreement between judge and people, and drift.
 
-Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person who sees a grade first
-tends to approve it, so approval measures acceptance (Shankar et al. 2024, on criteria that drift during grading). Every share
-has a range; with too few cases it is None and has a reason.
+Agreement is measured only on verdicts from people who had not yet seen the judge's grade. A person who sees a grade first tends
+to approve it, so approvals measure acceptance and not agreement (Shankar et al. 2024, on criteria that drift during grading).
+Every share has a range; with too few cases it is None and has a reason.
 """
 
 from __future__ import annotations
@@ -44,16 +44,15 @@ class CriterionReport:
     """Results for one criterion. Grades are between 0 and 1; a change above 0 means that people gave a higher grade.
 
     Attributes:
-        n: number of counted grades; mean, spread: their mean and spread, None if there are none.
+        n: number of counted grades. `mean`, `spread`: mean and spread of these grades, None without grades.
         steps: number of grades on each step of the scale.
-        lowest, highest: assessments with the lowest and the highest counted grade, and that grade.
-        alpha: Krippendorff's alpha between judge and person on blind-first verdicts; `alike`: share of those verdicts that
-            differ by at most a tenth; `apart`: mean of judge minus person.
-        acceptance: share of decided assessments in which people saw the judge's grade on it first and left it unchanged.
-        corrected: share of decided assessments in which the grade on it was changed.
-        change: mean change of those grades; up, down: number of grades that were raised and lowered.
-        first_half, second_half: share of grades changed in the first and in the second half of the decisions; `drift`: second
-            minus first.
+        lowest, highest: assessments with the lowest and the highest counted grade, with that grade.
+        alpha: Krippendorff's alpha between judge and person on blind-first verdicts. `alike`: share of those verdicts that
+            differ by at most a tenth. `apart`: mean of judge minus person.
+        acceptance: among decided assessments whose reviewer saw the judge's grade first, the share that left it unchanged.
+        corrected: share of decided assessments in which a person changed the grade.
+        change: mean change of the changed grades. `up`, `down`: number of grades that were raised and lowered.
+        first_half, second_half: share of grades changed in each half of the decisions. `drift`: second minus first.
     """
 
     criterion: str
@@ -118,8 +117,8 @@ def analyse_criterion(criterion: Criterion, facts: CriterionFacts, *, rng: np.ra
 def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleStep, ...]:
     """Count the grades on each step of the scale.
 
-    A scale of whole numbers has one step for each number (or half number) if only such grades were given. Any other scale is
-    cut into ten parts, each of which includes its lower end; the last part includes both ends.
+    A scale of whole numbers has one step for each number, or for each half number, if all grades are on such steps. Otherwise
+    the scale is cut into ten parts; each includes its lower end, and the last includes both ends.
     """
     span = criterion.high - criterion.low
     whole = float(span).is_integer() and float(criterion.low).is_integer() and 1 <= span <= MOST_STEPS
@@ -137,7 +136,7 @@ def steps(criterion: Criterion, counted: Sequence[GradeCount]) -> tuple[ScaleSte
 
 
 def _is_step(thousandths: int, parts: int) -> bool:
-    """True if a value rounded to thousandths can be one of `parts` equal steps."""
+    """True if a value that was rounded to thousandths can be one of `parts` equal steps."""
     place = thousandths / 1000 * parts
     # Rounding to thousandths moves a value by up to 0.0005 of the scale; the rest is tolerance for floating-point errors.
     return abs(place - round(place)) <= parts * 0.00051
@@ -163,7 +162,7 @@ def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
 
 
 def _mean(values: Sequence[tuple[int, float]]) -> Figure:
-    """Average within and then over assessments, because grades in one assessment are not independent."""
+    """Average within each assessment and then over assessments, because grades in one assessment are not independent."""
     within: dict[int, list[float]] = defaultdict(list)
     for key, value in values:
         within[key].append(value)

@@ -1,4 +1,4 @@
-"""Diagnostics about the reliability of a result, which are never part of it."""
+"""Diagnostics that show how reliable a result is. They are never part of the result."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Split:
 class ScoreDiagnostics:
     """Diagnostics for `stats`. Each tuple of estimates is in the order of the candidates.
 
-    `rejected_worst`, `rejected_best`: the scores if rejected trials had scored 0, or the full score. The result without any
-    rejections lies between them.
+    `rejected_worst`, `rejected_best`: the scores if every rejected trial had scored 0, or 1. The result without any rejections
+    lies between them.
     """
 
     fair_play: FairPlay
@@ -100,7 +100,7 @@ class ScoreDiagnostics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonDiagnostics:
-    """Diagnostics for `compare`: the same comparison under other assumptions."""
+    """Diagnostics for `compare`: the same comparison repeated under different assumptions."""
 
     fair_play: FairPlay
     n_put_back: int
@@ -132,8 +132,8 @@ def diagnose_scores(
     Args:
         table, candidates: the counted scores, and the estimates from them.
         draw: how the reviewed trials were chosen.
-        rng: used for tests with too many arrangements to enumerate, and for bootstrap intervals.
-        references: judges' scores, each with the score from people that came with the data.
+        rng: draws samples for tests with too many arrangements to enumerate, and for bootstrap intervals.
+        references: judges' scores with people's reference scores from the imported data.
     """
     names = columns.candidates
     twice = attempts(columns)

@@ -1,8 +1,8 @@
 """Fairness diagnostics: approval rates by candidate, and a test for selective rejection.
 
-Assessments of a single candidate can be approved at different rates. A joint assessment is rejected for all its candidates at
-once, so rates are not informative. Instead, the differences in rejected trials are compared with those in kept trials, by a
-permutation test within tasks.
+Assessments of a single candidate can be approved at different rates. A joint assessment is rejected for all of its candidates
+at once, so their rates are always equal. For joint assessments, the differences in rejected trials are therefore compared with
+those in kept trials, by a permutation test within tasks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEPT: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 class ReviewRates:
     """Review decisions on one candidate's current LLM assessments.
 
-    `by_person`: corrected assessments that only a person graded, so there was no judge's grade to correct.
+    `by_person`: number of corrected assessments that have no judge's grade, because only a person graded them.
     """
 
     candidate: str
@@ -63,8 +63,8 @@ class PairRejection:
 class FairPlay:
     """Review rates by candidate, and tests for unfair reviewing.
 
-    `approval` and `rerun` are tests on assessments of a single candidate; None if all were joint or nothing was decided.
-    `joint` holds a test for each pair; it is empty without joint grading, or with more than 45 pairs.
+    `approval`, `rerun`: tests on assessments of a single candidate; None if all assessments are joint or undecided. `joint`:
+    one test for each pair of candidates; empty without joint grading, or with more than 45 pairs.
     """
 
     rates: tuple[ReviewRates, ...]
@@ -124,7 +124,7 @@ def _rates(columns: ReviewColumns, candidate: int, *, only: NDArray[np.bool_] | 
 
 
 def _of_people(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows that were graded only by people."""
+    """Return the rows that only people graded."""
     return np.isin(columns.judge, [code for code, name in enumerate(columns.judges) if name == PERSON])
 
 

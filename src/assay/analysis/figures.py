@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number with its 95% range and number of cases; if it was not measured, `value` is None and `reason` says why."""
+    """A number with its 95% range and number of cases. If it was not measured, `value` is None and `reason` explains why."""
 
     value: float | None = None
     ci95: Interval | None = None
@@ -38,8 +38,7 @@ def share(outcomes: Sequence[bool], *, if_empty: str = "nothing_yet") -> Figure:
 def difference_of_shares(a: Sequence[bool], b: Sequence[bool]) -> Figure:
     """Return the share in `a` minus the share in `b`, with Newcombe's range, which combines the two Wilson ranges.
 
-    Source:
-        Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80 gives .0524 to .3339.
+    Source: Newcombe (1998), Statistics in Medicine 17:873-890, method 10; his example 56/70 - 48/80 gives .0524 to .3339.
     """
     if not a or not b:
         return Figure(reason="one_side_is_empty")
@@ -63,7 +62,7 @@ def student_mean(values: Sequence[float], *, if_empty: str = "nothing_yet") -> F
 
 
 def median(values: Sequence[float]) -> Figure:
-    """Return the median with a 95% range between two order statistics; fewer than 6 values have no range."""
+    """Return the median with a 95% range between two order statistics. The range is None for fewer than 6 values."""
     if not values:
         return Figure(reason="not_measured")
     ordered = np.sort(np.asarray(values, np.float64))

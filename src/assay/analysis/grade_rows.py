@@ -1,7 +1,7 @@
 """Rows that compare grades for the same response: by judges, by attempts, or by judge and person.
 
-A row is one candidate in one trial; a pane is one grader. Rows that await review are only counted, not shown, so that reviewers
-do not learn a grade before they decide.
+A row is one candidate in one trial; a pane is a column with one grader's scores. Rows that await review are counted but not
+shown, so that reviewers do not learn a grade before they decide.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class GradeRows:
         panes: names of the graders, from left to right.
         task, candidate: codes from the original columns, shape (rows,), int64.
         trial: store keys, shape (rows,), int64.
-        score: between 0 and 1, NaN if there is none, shape (rows, panes).
-        assessment: store keys, -1 if there is none, shape (rows, panes), int64.
+        score: between 0 and 1, NaN if missing, shape (rows, panes).
+        assessment: store keys, -1 if missing, shape (rows, panes), int64.
         waiting: number of rows left out because they await review.
     """
 
@@ -60,7 +60,7 @@ class GradeRows:
 
 
 def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
-    """Return the scores from current attempts of the judges named in `panes` (at most `MOST_PANES`)."""
+    """Build rows from the current assessments of the judges named in `panes` (at most `MOST_PANES`)."""
     place = np.array([panes.index(name) if name in panes else -1 for name in columns.judges], np.int64)
     pane = place[columns.judge] if len(place) else columns.judge
     use = ~in_state(columns, AssessmentState.SUPERSEDED) & (pane >= 0)
@@ -68,7 +68,7 @@ def of_judges(columns: ReviewColumns, panes: Sequence[str]) -> GradeRows:
 
 
 def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
-    """Return one judge's attempts, first to last, in up to `most` panes; rows with only one attempt are left out."""
+    """Build rows from one judge's attempts, first to last, in up to `most` panes. Rows with a single attempt are left out."""
     mine = _by(columns, judge)
     # If there are more attempts than panes, the last pane shows the newest attempt.
     place = np.minimum(columns.attempt - 1, most - 1)
@@ -78,7 +78,7 @@ def of_attempts(columns: ReviewColumns, judge: str, *, most: int) -> GradeRows:
 
 
 def of_people(columns: ReviewColumns, judge: str) -> GradeRows:
-    """Return a judge's scores next to the scores after review; rejected assessments have no final score."""
+    """Build rows of a judge's scores and the scores after review. Rejected assessments have no score after review."""
     decided = in_state(columns, AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
     mine = _by(columns, judge) & columns.by_model
     rejected = in_state(columns, AssessmentState.REJECTED)
@@ -98,8 +98,8 @@ def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, i
     """Merge the columns of two runs that graded the same responses.
 
     Args:
-        trials: maps each trial of `other` to the trial of `own` that it repeats; rows of all other trials are left out.
-        ends: suffixes for the judges' names in `own` and in `other`, so that the names differ.
+        trials: maps each trial of `other` to the trial of `own` that it repeats; rows of unmapped trials are left out.
+        ends: suffixes that distinguish the judges' names in `own` and in `other`.
     """
     keep = np.isin(other.trial, np.array(list(trials), np.int64))
     names = tuple(dict.fromkeys((*own.candidates, *other.candidates)))
@@ -130,7 +130,7 @@ def _by(columns: ReviewColumns, judge: str) -> NDArray[np.bool_]:
 
 
 def state_of(columns: ReviewColumns, rows: GradeRows) -> dict[int, AssessmentState]:
-    """Return the state of each assessment in these rows, by key."""
+    """Return the state of each assessment in these rows, keyed by the assessment's store key."""
     wanted = np.isin(columns.assessment, rows.assessment)
     at = np.flatnonzero(wanted)
     return {int(key): STATES[code] for key, code in zip(columns.assessment[at], columns.state[at], strict=True)}

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSide:
-    """One candidate's counted scores in a group of runs; `mark` is its name in the table. `rows` has a list per column."""
+    """One candidate's counted scores in a group of runs. `mark` is its name in the table; `rows` has a list per column."""
 
     mark: str
     rows: Mapping[str, Sequence[Any]]
 
     @property
     def tasks(self) -> dict[str, set[str]]:
-        """Return the digests that each task id has."""
+        """Return the content digests of each task, keyed by task id."""
         digests: dict[str, set[str]] = {}
         for task in set(self.rows["task"]):
             task_id, _, digest = task.partition("\0")
@@ -33,7 +33,7 @@ class RunSide:
 
 
 def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
-    """Return one candidate's rows; tasks are identified by content, and trial names include the mark."""
+    """Return one candidate's rows. Tasks are identified by their content, and trial names include the mark."""
     mine = np.flatnonzero(columns.candidate == columns.candidates.index(candidate))
     labels = [columns.tasks[code] for code in columns.task[mine]]
     return RunSide(
@@ -51,7 +51,7 @@ def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
 
 
 def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) -> ScoreTable:
-    """Return both sides as one score table; if weights differ, those of `after` are used."""
+    """Return both sides as one score table. If a task's weights differ, the weight in `after` is used."""
     rows = {key: [*before.rows[key], *after.rows[key]] for key in before.rows}
     weights = dict(zip(rows["task"], rows["weight"], strict=True))
     kept = [place for place, name in enumerate(rows["task"]) if task is None or name == task]
@@ -66,6 +66,6 @@ def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) ->
 
 
 def changed_tasks(before: RunSide, after: RunSide) -> tuple[str, ...]:
-    """Return the ids of tasks that both sides have, but with different content."""
+    """Return the ids of tasks that both sides contain with different content."""
     ids, others = before.tasks, after.tasks
     return tuple(sorted(task for task in ids.keys() & others.keys() if not ids[task] & others[task]))

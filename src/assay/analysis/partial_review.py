@@ -36,8 +36,8 @@ _UNSEEN: Final = (AssessmentState.PENDING, AssessmentState.LEFT_OUT)
 class ReviewDraw:
     """Sampling design of the selected runs' reviews.
 
-    `refused`: a reason code if they were not chosen at random in every run. `strata`: the stratum of each task (suite, id) if
-    trials were drawn separately within strata; tasks that are not listed form one stratum.
+    `refused`: a reason code if the trials were not chosen at random in every run. `strata`: maps each task (suite, id) to its
+    stratum, if trials were drawn separately within strata; tasks that are not listed form one stratum.
     """
 
     refused: str | None = None
@@ -46,9 +46,9 @@ class ReviewDraw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyReviewed:
-    """A candidate's scores while reviews are pending. `vetted` is the headline so far; `review` holds the other two scores.
+    """A candidate's scores while reviews are pending. `vetted` is the headline so far; `review` holds the two other estimates.
 
-    Of the trials that nobody reviewed, `n_left_out` were not drawn for the review sample.
+    `n_left_out`: number of unreviewed trials that were not drawn for the review sample.
     """
 
     vetted: Estimate
@@ -67,7 +67,7 @@ class CalibratedPair:
 
     @property
     def more_reviews(self) -> int | None:
-        """Number of further reviews that would decide the pair; None if it is decided or no number suffices."""
+        """Number of further reviews that would decide the pair; None if the pair is decided or no number suffices."""
         if self.result.decision != "not_decided" or not self.result.difference:
             return None
         return more_reviews(self.result, detect=abs(self.result.difference))
@@ -75,7 +75,7 @@ class CalibratedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibratedRank:
-    """A candidate's rank from a review sample. `rank_low` to `rank_high` are the ranks that pairwise tests allow (Holm)."""
+    """A candidate's rank from a review sample. Pairwise tests (Holm) allow the ranks from `rank_low` to `rank_high`."""
 
     candidate: str
     mean: float | None
@@ -102,9 +102,9 @@ def unseen(columns: ReviewColumns) -> NDArray[np.bool_]:
 class SampledTrials:
     """Aligned arrays of all candidates' trials, for estimates from a review sample.
 
-    `task`, `unit`, `stratum`: shape (trials,); the unit is the task or its family. `weight`: weight of each task, shape
-    (tasks,). `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` is True if a person decided
-    on the trial.
+    `task`, `unit`, `stratum`: codes of shape (trials,); the unit is the task or the task's family. `weight`: weight of each
+    task, shape (tasks,). `present`, `judge`, `human`, `sampled`, `kept`: shape (candidates, trials); `sampled` is True if a
+    person decided on the trial.
     """
 
     candidates: tuple[str, ...]
@@ -124,8 +124,8 @@ class SampledTrials:
 def sampled_trials(columns: ReviewColumns, draw: ReviewDraw) -> SampledTrials:
     """Arrange current grades by trial and candidate; if several judges scored a trial, their scores are averaged first.
 
-    A rejected trial counts as decided and not kept. So does a trial that a person sent back and that was not decided again: it
-    stays in the sample, and no other trial is drawn in its place.
+    A rejected trial counts as decided but not kept. The same applies to a trial that a person sent back for a rerun and nobody
+    has decided since: it stays in the sample, and no other trial replaces it.
     """
     live = ~in_state(columns, AssessmentState.SUPERSEDED) & ~np.isnan(columns.judged)
     rows = np.flatnonzero(live & (np.array([label.weight for label in columns.tasks])[columns.task] > 0))
@@ -170,7 +170,7 @@ def _strata(
 ) -> NDArray[np.int64] | None:
     """Return each trial's stratum: one per run and task stratum, and one for trials graded by rules.
 
-    Each run draws its own sample, so trials of different runs must not be mixed, even if they are otherwise alike.
+    Each run draws its own sample, so trials of different runs must not share a stratum.
     """
     run = np.zeros(len(rows), np.int64) if columns.run is None else columns.run[rows]
     names = sorted(set(draw.strata.values()))
@@ -221,7 +221,7 @@ def partly_reviewed(
 
 
 def calibrated_pair(trials: SampledTrials, a: str, b: str, known: dict[object, Influence] | None = None) -> CalibratedPair:
-    """Compare two candidates over the tasks that both have; `known` caches influences for other pairs over the same tasks."""
+    """Compare two candidates over their shared tasks. `known` caches influences for other pairs over the same tasks."""
     known = {} if known is None else known
     first, second = trials.candidates.index(a), trials.candidates.index(b)
     n_all = len(trials.weight)

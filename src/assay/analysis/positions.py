@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgePositions:
-    """Effect of each position on the scores that count, with corrections, for one judge; in the order of the positions."""
+    """For one judge, the effect of each prompt position on the counted (corrected) scores, in the order of the positions."""
 
     judge: str
     effects: tuple[PositionEffect, ...]

@@ -1,4 +1,4 @@
-"""Agreement of judges with people's reference grades in the data, by verdict and by score."""
+"""Agreement of judges with reference grades that people gave in the imported data, by verdict and by score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class JudgeAgainstReferences:
     """A judge compared with people who graded the same responses independently.
 
     Attributes:
-        agreement: share of responses with the same verdict, averaged over tasks; `by_candidate` has it for each candidate.
+        agreement: share of responses with the same verdict, averaged over tasks. `by_candidate`: the same for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
     """
 

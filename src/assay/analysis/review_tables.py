@@ -1,6 +1,6 @@
 """Score tables under other assumptions: with rejected trials, with first attempts, or without people's corrections.
 
-None of these tables is a result. They show how much a result depends on the reviewing.
+None of these tables is a result. They show how much a result depends on review decisions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.boo
 
 
 def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
-    """Filter the rows by candidate; codes stay the same."""
+    """Return only the rows of these candidates; their codes stay the same."""
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
     rows = np.flatnonzero(np.isin(columns.candidate, codes))
     cut = {name: getattr(columns, name)[rows] for name in _PER_ROW}
@@ -61,14 +61,14 @@ def rejected_as(columns: ReviewColumns, score: float) -> ScoreTable:
 
 
 def as_judged(columns: ReviewColumns) -> ScoreTable:
-    """Return a table of counted and pending trials with the grader's score, as if all had been approved unchanged."""
+    """Return a table of counted and pending trials with the grader's score, as if a person had approved each unchanged."""
     stands = in_state(columns, *COUNTS, AssessmentState.PENDING, AssessmentState.LEFT_OUT) & ~np.isnan(columns.judged)
     return table_of(columns, stands, columns.judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempts:
-    """Two tables of the same trials, from first and from final attempts; `n_rerun` trials had several."""
+    """Two score tables of the same trials, from first and from final attempts. `n_rerun` trials had several attempts."""
 
     first: ScoreTable
     final: ScoreTable
@@ -76,7 +76,7 @@ class Attempts:
 
 
 def attempts(columns: ReviewColumns) -> Attempts:
-    """Return first and final attempts at counted trials; a trial whose first attempt gave no score is in neither table."""
+    """Return first and final attempts at counted trials. A trial whose first attempt has no score is in neither table."""
     slot = _slots(columns)
     n_slots = int(slot.max(initial=-1)) + 1
     earliest = np.full(n_slots, np.iinfo(np.int64).max)

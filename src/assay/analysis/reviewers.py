@@ -1,7 +1,7 @@
 """Reviewer metrics: catch rate, self-consistency, agreement with others, pace, drift and anchoring.
 
 None of these figures affects statistics about candidates. Each has a range and its number of cases; without cases it is None
-and has a reason. If several figures look bad, check the assessments before you judge the person.
+and has a reason. If several figures look bad, check the assessments before you judge the reviewer.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOVE: Final = 0.005  # smallest change of a score (0 to 1) that counts as a mov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerDecision:
-    """One decision, with its timing and its distance from the judge.
+    """One decision, with its timing and its distance from the judge's scores.
 
     Attributes:
         arm: `blind` or `assisted`.
-        active_s: None if it was not measured.
+        active_s: seconds that the reviewer looked at the item; None if not measured.
         size: characters that were read; 0 if unknown.
         apart: mean distance of the resulting scores from the judge's, between 0 and 1; None for a rejection.
-        before: the same distance for the blind verdict given before it; None if there was none.
+        before: the same distance for the blind verdict that preceded the decision; None without a blind verdict.
         left: True if the first candidate on the page scored higher than the last.
     """
 
@@ -75,12 +75,12 @@ class ReviewerEvidence:
     Attributes:
         plants: for each answered planted check, the kind of error and whether the reviewer caught it.
         good: for each answered check without an error, whether the reviewer suspected one.
-        shifts: for each item, the reviewer's own verdict minus the judge's score, averaged over the item's candidates.
+        shifts: for each item, the mean over candidates of the reviewer's own verdict minus the judge's score.
         reruns: number of times that a trial was judged again at this reviewer's request.
         quickest: the pace in characters per second that 5% of all reviewers' decisions exceed; None if unknown.
-        again: the scores from the first decision and from its blind repeat.
+        again: the scores from first decisions and from their blind repeats.
         against_judge: the reviewer's verdicts before they saw the judge's scores, and those scores.
-        others: the resulting scores by this reviewer and by the other one, for items that two people decided.
+        others: the scores by this reviewer and by the second one, for items that two people decided.
         same: for each item that two people decided, True if their results agree.
     """
 
@@ -140,8 +140,8 @@ class DriftChart:
 
     Attributes:
         centre: mean difference in the first verdicts, between -1 and 1.
-        points: for each later verdict, the moving average and its limits, which it rarely exceeds by chance alone.
-        left_at: number (from 1) of the first point outside its limits; None if all points lie inside.
+        points: for each later verdict, the moving average and its limits, which it rarely exceeds by chance.
+        left_at: number (from 1) of the first point outside the limits; None if all points lie inside.
     """
 
     centre: float
@@ -151,7 +151,7 @@ class DriftChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubberStampSigns:
-    """Signs of approval without reading; a sign is None if there is too little data."""
+    """Signs that a reviewer approves without reading. A sign is None if there is too little data."""
 
     few_changes: bool | None
     quick: bool | None
@@ -222,7 +222,7 @@ def reviewer_of(material: ReviewerEvidence, *, rng: np.random.Generator) -> Revi
 
 
 def rated(catch_share: Figure) -> Figure:
-    """Return the share, or a reason instead of a value below 20 checks."""
+    """Return the share; below 20 checks, return a reason instead of a value."""
     if 0 < catch_share.n < ENOUGH:
         return Figure(n=catch_share.n, reason="fewer_than_20")
     return catch_share
@@ -231,12 +231,11 @@ def rated(catch_share: Figure) -> Figure:
 def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure, Figure]:
     """Compute sensitivity d' and criterion c for detecting errors, with normal ranges; None below 20 checks of each kind.
 
-    Rates are (count + 0.5) / (total + 1) (log-linear), so that rates of 0 and 1 have finite values. c above 0
-    means that the reviewer is slow to suspect.
+    Rates are (count + 0.5) / (total + 1) (log-linear), so that rates of 0 and 1 have finite values. c above 0 means that the
+    reviewer rarely suspects an error.
 
-    Source:
-        Hautus (1995), Behavior Research Methods 27:46-51, for the correction; Gourevitch and Galanter (1967), Psychometrika
-        32:25-33, for the variance.
+    Source: Hautus (1995), Behavior Research Methods 27:46-51, for the correction; Gourevitch and Galanter (1967), Psychometrika
+    32:25-33, for the variance.
     """
     n = len(caught) + len(suspected)
     if min(len(caught), len(suspected)) < ENOUGH:
@@ -261,11 +260,10 @@ def detection(caught: Sequence[bool], suspected: Sequence[bool]) -> tuple[Figure
 def watch(shifts: Sequence[float]) -> DriftChart | None:
     """Compare the moving average of later verdicts with the first 30 verdicts; None with 30 verdicts or fewer.
 
-    Its limits are three standard deviations of the average, computed from the spread of the first verdicts and widened because
-    their mean is also an estimate.
+    The limits are three standard deviations of the average. They are computed from the spread of the first verdicts and widened
+    because the mean of those verdicts is also an estimate.
 
-    Source:
-        Lucas and Saccucci (1990), Technometrics 32:1-12, for the variance of the average.
+    Source: Lucas and Saccucci (1990), Technometrics 32:1-12, for the variance of the average.
     """
     if len(shifts) <= BASE:
         return None
@@ -337,6 +335,6 @@ def _alpha(pairs: Pairs, rng: np.random.Generator) -> Figure:
 
 
 def _parts(outcomes: Sequence[bool]) -> list[Sequence[bool]]:
-    """Split the outcomes into up to ten equal parts of at least ten decisions."""
+    """Split the outcomes into up to ten equal groups of at least ten decisions."""
     parts = min(10, len(outcomes) // 10)
     return [outcomes[len(outcomes) * k // parts : len(outcomes) * (k + 1) // parts] for k in range(parts)]

@@ -37,10 +37,7 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 
 
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
-    """Return each task's family code; a task without a family is its own family.
-
-    A family name refers to the same source in every suite.
-    """
+    """Return each task's family code, which is the same for a family in every suite. A task without a family gets its own code."""
     codes: dict[str | int, int] = {}
     return np.array([codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)], np.int64)
 
@@ -57,12 +54,12 @@ def planned_families(tasks: Sequence[TaskLabel]) -> int:
 
 
 def planned_tasks(columns: ScoreColumns) -> int:
-    """Count the planned tasks of the selected runs that have a weight above 0, with or without counted trials."""
+    """Count the planned tasks of the selected runs that have a weight above 0, even if they have no counted trials."""
     return sum(label.weight > 0 for label in columns.tasks)
 
 
 def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
-    """Yield a note about families and the effective sample size, if tasks share families."""
+    """Yield a note with the number of families and the effective sample size, if tasks share families."""
     weight = np.array([label.weight for label in tasks], dtype=np.float64)
     n_tasks, n_families = int((weight > 0).sum()), planned_families(tasks)
     if n_families == n_tasks:
@@ -128,7 +125,7 @@ def _about_pooling(columns: ScoreColumns) -> Iterator[Caution]:
         yield Caution(
             code="position_not_drawn",
             text=f"Positions were not random: in {undrawn} of {joint} trials that were graded jointly, the judge saw the "
-            "candidates in an order that was not drawn by lot, or that is not recorded. If the judge favours a position, "
+            "candidates in an order that was not random or not recorded. If the judge favours a position, "
             "these scores are biased. Grade them again with `assay regrade`.",
         )
     unseen = int(columns.unseen.sum())
@@ -140,7 +137,7 @@ def _about_pooling(columns: ScoreColumns) -> Iterator[Caution]:
 
 
 def _setting_in_words(setting: GradingSetting) -> str:
-    """Describe a setting by its judge and its runs, because its digest means nothing to a reader."""
+    """Describe a setting by its judge and its runs; its digest would mean nothing to a reader."""
     who = "no judge" if setting.judge is None else f"judge {setting.judge}"
     return f"{who} in {few_names(list(setting.runs), shown=3)}"
 

@@ -32,13 +32,13 @@ class Strength:
     """A candidate's Bradley-Terry strength from people's votes.
 
     Attributes:
-        wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither side.
-        strength: log-odds against the average candidate; None if no chain of votes connects it to the others.
+        wins, ties, losses: number of votes of each kind; `both_bad` votes count for neither candidate.
+        strength: log-odds against the average candidate; None if no chain of votes connects the candidate to the others.
         ci95: 95% interval of the strength; None without a strength, or with too few votes.
-        preferred: the chance that it is preferred to an average candidate, between 0 and 1, with its range.
-        rank_low, rank_high: the best and the worst possible rank, where 1 is best: 1 plus the number of candidates shown to be
-            preferred to it, and the number of all candidates minus those that it is shown to be preferred to. None without a
-            strength.
+        preferred: probability, with its range, that people prefer the candidate to an average candidate.
+        rank_low: best possible rank: 1 plus the number of candidates shown to be preferred to this one.
+        rank_high: worst possible rank: the number of candidates minus those that this one is shown to be preferred to. Both
+            ranks are None without a strength.
     """
 
     candidate: str
@@ -57,12 +57,12 @@ class Strength:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVotes:
-    """Votes between two candidates, counted from the side of `a`.
+    """Votes between two candidates.
 
     Attributes:
-        preferred: share of `a` in the `compared` votes, which are those that rank the two; ties count half.
+        preferred: share of the `compared` votes for `a`; a tie counts half.
         p_holm: p-value of the difference in strength, adjusted for all pairs; None if there is no p-value.
-        decision: `a` or `b` if the votes show at 5% (Holm) that people prefer it, else `not_decided`.
+        decision: `a` or `b` if the votes show at 5% (Holm) that people prefer that candidate, else `not_decided`.
     """
 
     a: str
@@ -79,13 +79,13 @@ class PairVotes:
 
     @property
     def compared(self) -> int:
-        """Number of votes that rank the two candidates."""
+        """Number of votes that prefer one candidate or declare a tie, without `both_bad`."""
         return self.wins + self.ties + self.losses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAgreement:
-    """Agreement of a judge's scores with people's votes, without `both_bad` votes and ungraded trials."""
+    """Agreement of a judge's scores with people's votes, leaving out `both_bad` votes and ungraded trials."""
 
     judge: str
     agreed: Proportion
@@ -97,12 +97,12 @@ class VoteFindings:
     """Results of a run's votes.
 
     Attributes:
-        votes: number of valid votes, of which `compared` rank two candidates and `both_bad` do not.
-        left: share of decided votes that chose the left side; None if there are none. Sides are drawn at random, so 50% is
-            expected.
-        telling: number of votes on pairs in which a response reveals its author. `again`: number of votes cast again after the
-            authors' names were shown.
-        method: how ranges were computed; `reason`: why some strengths are None.
+        votes: number of valid votes: `compared` of them rank two candidates, and `both_bad` do not.
+        left: share of decided votes for the left side; None without such votes. Sides are drawn at random, so 50% is expected.
+        telling: number of votes on pairs in which a response reveals its author.
+        again: number of votes cast again after the authors' names were shown.
+        method: how ranges were computed.
+        reason: why some strengths are None.
     """
 
     votes: int
@@ -120,15 +120,15 @@ class VoteFindings:
 
     @property
     def side_is_even(self) -> bool | None:
-        """True if the range of the left side's share includes one half; None if there are no decided votes."""
+        """True if the range of `left` includes one half; None if `left` is None."""
         return None if self.left is None else self.left.ci95[0] <= 0.5 <= self.left.ci95[1]
 
 
 def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
-    """Compute Bradley-Terry strengths (a tie counts as half a win), vote counts by pair, and the share of the left side.
+    """Compute Bradley-Terry strengths (a tie counts as half a win), vote counts by pair, and the share of votes for the left side.
 
-    Ranges are clustered by task if votes cover at least two tasks, because votes on one task are not independent. If tasks
-    share families, ranges are clustered by family.
+    Votes on one task are not independent, so ranges are clustered by task if votes cover at least two tasks, or by family if
+    tasks share families.
 
     Args:
         votes: valid votes.
@@ -176,7 +176,7 @@ def vote_findings(votes: Sequence[Vote], names: Sequence[str]) -> VoteFindings:
 
 
 def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> JudgeAgreement | None:
-    """Compare people's choices with a judge's, given (person, judge) pairs; None without votes."""
+    """Compare people's choices with a judge's, given (person, judge) pairs; None without pairs."""
     if not choices:
         return None
     return JudgeAgreement(
@@ -187,7 +187,7 @@ def judge_agreement(judge: str, choices: Sequence[tuple[Choice, Choice]]) -> Jud
 
 
 def _counted(vote: Vote) -> list[tuple[int, int, str]]:
-    """Return a vote's outcome from the side of each candidate: won, tied, lost or both_bad."""
+    """Return a vote's outcome for each of its candidates: won, tied, lost or both_bad."""
     left, right = vote.pairing.left, vote.pairing.right
     match vote.choice:
         case Choice.LEFT:
