@@ -35,10 +35,7 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]
     except ImportError:
         yield (
             0,
-            (
-                "is a Parquet file, which Assay cannot read without pyarrow. Install it (`pip install pyarrow`), or save the file "
-                "as CSV."
-            ),
+            "is a Parquet file, but pyarrow is not installed. Install it (`pip install pyarrow`), or save the file as CSV.",
         )
         return
     number = size = 0
