@@ -18,6 +18,9 @@ from assay.domain.digest import JsonValue, digest
 REPORT: Final = "assay.workspace-report/1"
 THRESHOLD: Final = 0.7
 
+JUDGE: Final = "llm_judge"
+"""Evaluator that is an LLM: it grades the diff with the validation output, so the whole grade awaits review."""
+
 
 class CommandKind(StrEnum):
     """Kinds of validation commands, in the order in which they run."""
@@ -83,6 +86,11 @@ class Scenario:
     setup_network: bool = False
     minutes: float = 60.0
     threshold: float = THRESHOLD
+
+    @property
+    def judge(self) -> EvaluatorSpec | None:
+        """The evaluator that is an LLM; None if only rules grade."""
+        return next((spec for spec in self.evaluators if spec.name == JUDGE), None)
 
     @property
     def protected_files(self) -> list[str]:
@@ -168,13 +176,15 @@ class WorkspaceReport:
         """Return the report as JSON text."""
         return json.dumps({"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
 
-    def to_markdown(self) -> str:
-        """Return the report as people and judges read it: changes, validation, the agent's last message, its steps."""
+    def to_markdown(self, *, only_work: bool = False) -> str:
+        """Return the report for readers: changes, validation and, unless `only_work`, the agent's last message and its steps."""
         parts = ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
         parts += ["## Validation"] if self.outcomes else []
         for each in self.outcomes:
             ended = each.end.replace("_", " ") if each.exit_code is None else f"exit code {each.exit_code}"
             parts += [f"{each.kind}, {ended} after {each.seconds:.1f} s", _fenced(f"$ {each.command}\n{each.output}", "")]
+        if only_work:
+            return "\n\n".join(parts)
         parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s and {len(self.steps)} steps."]
         parts += [_fenced(self.answer, "")] if self.answer else []
         for number, step in enumerate(self.steps, 1):

@@ -319,6 +319,11 @@ class Task:
         """The text that scorers compare a response with: the expected answer or, if there is none, the final answer."""
         return self.final_answer if self.expected is None else self.expected
 
+    @property
+    def judged(self) -> bool:
+        """True if an LLM grades the task, alone or beside rules."""
+        return self.scoring.judged or (self.scenario is not None and self.scenario.judge is not None)
+
     def snippet_of(self, candidate: str) -> Snippet | None:
         """Return this candidate's snippet, or None."""
         return next((s for s in self.snippets if s.candidate == candidate), None)

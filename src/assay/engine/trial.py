@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from assay.domain.assessment import Assessment, Response
@@ -32,6 +33,7 @@ from assay.scoring.blinding import labels_in, shown_order
 from assay.scoring.evaluator import Answer, Evaluator, MoreRequests, Sitting, Unscorable
 from assay.scoring.evaluators import evaluators_for, rubric_of
 from assay.scoring.human_judge import empty_form
+from assay.scoring.workspace_judge import WorkspaceJudge
 
 
 @dataclass(slots=True, kw_only=True)
@@ -297,7 +299,8 @@ def _unread(
         return ()
     if rubric.rules is not None and not rubric.rules.parse_error:
         return ()
-    form = empty_form(rubric, sitting, reply=error.unread, problem=error.failure.detail)
+    form_of = evaluator.form if isinstance(evaluator, WorkspaceJudge) else partial(empty_form, rubric)
+    form = form_of(sitting, reply=error.unread, problem=error.failure.detail)
     return ((NewAssessment(slot=slot, attempt=sitting.attempt, assessment=form, state=AssessmentState.PENDING), None),)
 
 

@@ -18,7 +18,8 @@ from assay.scoring.rubrics import ARENA_RUBRIC, default_rubric
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import TOOL_CALLS, ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
-from assay.scoring.workspace_grader import EVALUATORS, WorkspaceGrader
+from assay.scoring.workspace_grader import EVALUATORS
+from assay.scoring.workspace_judge import workspace_evaluators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,8 @@ def evaluators_for(
         SuiteError: a scorer that does not exist or has wrong options.
     """
     method = task.scoring.method
+    serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))
     if task.scoring.judged:
-        serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))
         if method == "code_arena":
             return tuple(_page_judge(judge, rubric or ARENA_RUBRIC) for judge in serving)
         return tuple(_judge(judge, rubric_by_turn(task, rubric or default_rubric(task))) for judge in serving)
@@ -56,7 +57,7 @@ def evaluators_for(
                 remedy="Install the package that offers it.",
             )
     if method == EVALUATORS:
-        return (WorkspaceGrader(task.scoring),)
+        return workspace_evaluators(task, serving)
     if method == TESTS:
         return (TestsEvaluator(task.scoring),)
     ours = not (task.scoring.source or task.scoring.plugin)

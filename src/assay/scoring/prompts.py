@@ -78,8 +78,18 @@ JOINT: Final = _text("joint")
 SOLO: Final = _text("solo")
 PAIR: Final = _text("pair")
 ARENA: Final = _text("arena")
+WORKSPACE: Final = _text("workspace")
 OURS: Final[Mapping[str, str]] = MappingProxyType(
-    {"system": CODE, "neutral": NEUTRAL, "safety": SAFETY, "joint": JOINT, "solo": SOLO, "pair": PAIR, "arena": ARENA}
+    {
+        "system": CODE,
+        "neutral": NEUTRAL,
+        "safety": SAFETY,
+        "joint": JOINT,
+        "solo": SOLO,
+        "pair": PAIR,
+        "arena": ARENA,
+        "workspace": WORKSPACE,
+    }
 )
 """Assay's own templates by name; runs record their digests."""
 

@@ -24,6 +24,9 @@ _BUILT_IN: Final = {
 ARENA_RUBRIC: Final = _BUILT_IN.pop("page")
 """Rubric for web pages in the arena."""
 
+WORKSPACE_RUBRIC: Final = _BUILT_IN.pop("workspace")
+"""Rubric for the changes that an agent made to a repository."""
+
 READY_MADE: Final[Mapping[str, Rubric]] = MappingProxyType(_BUILT_IN)
 """Rubrics by the name that a suite may give: `rubric: helpfulness`."""
 

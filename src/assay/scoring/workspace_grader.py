@@ -7,9 +7,11 @@ graded again with other weights.
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -18,10 +20,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from assay.domain.assessment import Assessment, weighted_score
 from assay.domain.digest import JsonValue
-from assay.domain.scenarios import CommandKind, EvaluatorSpec, Scenario, WorkspaceReport
+from assay.domain.model import Parameters
+from assay.domain.scenarios import JUDGE, CommandKind, EvaluatorSpec, Scenario, WorkspaceReport
+from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
 from assay.scoring.regex import search_for
+from assay.scoring.rubrics import WORKSPACE_RUBRIC
 
 EVALUATORS: Final = "evaluators"
 """Name of the grader, and of the scoring method of tasks with a scenario."""
@@ -61,8 +66,9 @@ class WorkspaceGrader(FunctionEvaluator):
         report = WorkspaceReport.from_text(response.text)
         if scenario is None or report is None:
             raise Unscorable("no_report", "The response is not the report of a workspace, so it cannot be evaluated.")
-        findings = {spec.name: evaluate(spec, scenario, report) for spec in scenario.evaluators}
-        weights = {spec.name: spec.weight for spec in scenario.evaluators}
+        rules = [spec for spec in scenario.evaluators if spec.name != JUDGE]
+        findings = {spec.name: evaluate(spec, scenario, report) for spec in rules}
+        weights = {spec.name: spec.weight for spec in rules}
         grades = [plain_grade(response.candidate, name, score, reason) for name, (score, reason) in findings.items()]
         scores = {response.candidate: weighted_score({name: finding.score for name, finding in findings.items()}, weights)}
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
@@ -82,20 +88,69 @@ def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -
     return _command(spec, report) if function is None else function(spec.options, scenario, report)
 
 
+def judge_rubric(options: Mapping[str, Any]) -> Rubric:
+    """Return the rubric of the evaluator `llm_judge`: its `categories`, on a scale from 1 to 5, or Assay's own.
+
+    Raises `ValueError`, `KeyError` or `TypeError` for options in another form.
+    """
+    if unknown := options.keys() - JUDGE_OPTIONS:
+        raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(JUDGE_OPTIONS)}")
+    listed = [{"name": each} if isinstance(each, str) else each for each in options.get("categories", ())]
+    criteria = tuple(
+        Criterion(
+            name=str(each["name"]).replace(" ", "_"),
+            weight=float(each.get("weight", 1)),
+            low=1.0,
+            high=5.0,
+            guidance=str(each.get("description", "")),
+        )
+        for each in listed
+    )
+    if criteria and not all(0 < each.weight < math.inf for each in criteria):
+        raise ValueError("a category without a weight above 0")
+    return Rubric(criteria=criteria) if criteria else WORKSPACE_RUBRIC
+
+
+def judge_parameters(options: Mapping[str, Any]) -> Parameters:
+    """Return the parameters of the evaluator `llm_judge`; raises `ValueError` or `TypeError` for options in another form."""
+    most = options.get("max_tokens")
+    return Parameters(temperature=float(options.get("temperature", 0.1)), max_tokens=None if most is None else int(most))
+
+
+JUDGE_OPTIONS: Final = ("model", "temperature", "max_tokens", "categories")
+
+
+def scenario_rubric(scenario: Scenario) -> Rubric:
+    """Return all criteria of a scenario: its rules, and the judge's categories, which share the judge's weight."""
+    criteria: list[Criterion] = []
+    for spec in scenario.evaluators:
+        if spec.name != JUDGE:
+            criteria.append(Criterion(name=spec.name, weight=spec.weight, high=1.0))
+            continue
+        categories = judge_rubric(spec.options).criteria
+        share = spec.weight / sum(each.weight for each in categories)
+        criteria += [replace(each, weight=each.weight * share) for each in categories]
+    return Rubric(criteria=tuple(criteria))
+
+
 def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[str]) -> str:
     """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
-    if name in FUNCTIONS:
-        needed = _NEEDED[name]
+    if name in FUNCTIONS or name == JUDGE:
+        needed = _NEEDED.get(name)
         if needed and not options.get(needed):
             return f"needs `{needed}`."
         try:
-            FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
+            if name == JUDGE:
+                judge_rubric(options)
+                judge_parameters(options)
+            else:
+                FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
         except (TypeError, KeyError, ValueError, AttributeError, ZeroDivisionError) as error:
             return f"has options in a form that it cannot read ({type(error).__name__}: {error}); see the documentation."
         return ""
     if name in kinds:
         return ""
-    return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}."
+    return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}, {JUDGE}."
 
 
 def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:

@@ -13,9 +13,17 @@ from typing import Any, Final
 
 from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
-from assay.domain.scenarios import THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
-from assay.domain.suite import Message, Scoring, SuiteCopy, Task
-from assay.scoring.workspace_grader import DECLARED, EVALUATORS, FUNCTIONS, HEURISTIC, evaluator_problem, heuristics
+from assay.domain.scenarios import JUDGE, THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
+from assay.domain.suite import Criterion, Message, Scoring, SuiteCopy, Task
+from assay.scoring.workspace_grader import (
+    DECLARED,
+    EVALUATORS,
+    FUNCTIONS,
+    HEURISTIC,
+    evaluator_problem,
+    heuristics,
+    scenario_rubric,
+)
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
@@ -124,6 +132,7 @@ class ScenarioKeys(Keys):
     validation = key(Kind(ValidationKeys.read, ValidationKeys.schema()))
     validation_commands = key(TEXTS, "A short form of `validation: {commands: […]}`.")
     evaluators = key(list_of(made_of(EvaluatorKeys, _evaluator)), "The criteria of the grade, with their weights.")
+    llm_judge = key(FREE_MAPPING, "Options of the evaluator `llm_judge`, which is added with its `weight`.")
     heuristic_checks = key(FREE_MAPPING, "Options of the evaluator `heuristic_checks`, which is added with its `weight`.")
     protected = key(TEXTS, "Patterns of files that the agent must not change; by default, those that hold tests.")
     threshold = key(number(0, 1), f"Weighted score from which a trial is a success; {THRESHOLD:g} by default.")
@@ -252,6 +261,10 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         evaluators = [EvaluatorSpec(name=kind) for kind in dict.fromkeys(check.kind for check in commands)]
         evaluators.append(EvaluatorSpec(name="integrity_guard"))
     evaluators += _named_apart(HEURISTIC, keys.heuristic_checks, kinds, context)
+    evaluators += _named_apart(JUDGE, keys.llm_judge, kinds, context)
+    names = [criterion.name for criterion in _criteria(evaluators, context)]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        context.report(("evaluators",), f"have {', '.join(repeated)} twice, counting the categories of `{JUDGE}`.")
     if not any(spec.weight for spec in evaluators):
         context.report(("evaluators",), "have no weight above 0, expected at least one.")
     search: list[str] = []
@@ -281,6 +294,12 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         minutes=keys.timeout_minutes or 60.0,
         threshold=THRESHOLD if keys.threshold is None else keys.threshold,
     )
+
+
+def _criteria(evaluators: list[EvaluatorSpec], context: ReadContext) -> tuple[Criterion, ...]:
+    if context.errors():
+        return ()
+    return scenario_rubric(Scenario(folder="", fixture="", files={}, evaluators=tuple(evaluators))).criteria
 
 
 def _named_apart(name: str, options: Value, kinds: set[str], context: ReadContext) -> list[EvaluatorSpec]:

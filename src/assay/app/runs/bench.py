@@ -12,13 +12,14 @@ from assay.app.suites import model_candidate
 from assay.app.wire import document
 from assay.domain.digest import digest
 from assay.domain.errors import InputError
+from assay.domain.lifecycle import COUNTS
 from assay.domain.model import of_program
 from assay.domain.names import name_problem
 from assay.domain.programs import Agent
 from assay.domain.scenarios import WorkspaceReport
 from assay.domain.selection import Selection
-from assay.domain.suite import CandidateSpec, Suite
-from assay.scoring.workspace_grader import EVALUATORS, succeeded
+from assay.domain.suite import PERSON, CandidateSpec, Criterion, JudgeMode, JudgeSpec, Rubric, Suite, Task
+from assay.scoring.workspace_grader import EVALUATORS, judge_parameters, scenario_rubric, succeeded
 from assay.suites.scenarios import load_scenario, scenario_folder
 
 if TYPE_CHECKING:
@@ -82,7 +83,38 @@ def scenario_suite(
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:
         tasks = [replace(task, scenario=task.scenario and replace(task.scenario, baseline=())) for task in tasks]
-    return Suite(name=suite, candidates=candidates, tasks=tuple(tasks), copy=whole)
+    criteria: dict[str, Criterion] = {}
+    for task in tasks:
+        for criterion in scenario_rubric(task.scenario).criteria if task.scenario else ():
+            criteria.setdefault(criterion.name, criterion)
+    rubric = Rubric(criteria=tuple(criteria.values()))
+    return Suite(
+        name=suite, candidates=candidates, judges=_judges(workspace, tasks), rubric=rubric, tasks=tuple(tasks), copy=whole
+    )
+
+
+def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
+    """Return the judge that the scenarios share, with the model of the setting `judge` if they name none."""
+    judges: list[tuple[str, JudgeSpec]] = []
+    for task in tasks:
+        if task.scenario is None or task.scenario.judge is None:
+            continue
+        options = task.scenario.judge.options
+        ref = options.get("model") or next(iter(workspace.settings.judge_refs), None)
+        if not isinstance(ref, str):
+            remedy = "Write `model: provider/name` under `llm_judge`, or set `judge` in assay.yaml."
+            raise InputError(f"{task.id}", "is graded by `llm_judge`, which names no model.", remedy=remedy)
+        model = model_candidate(workspace, ref).model
+        if model is None:
+            continue
+        name = PERSON if model.provider == PERSON else EVALUATORS
+        parameters = judge_parameters(options)
+        judge = JudgeSpec(name=name, model=model, mode=JudgeMode.EACH, parameters=parameters, persona="code")
+        if any(judge != other for _, other in judges):
+            problem = f"and {judges[0][0]} have judges with different models or parameters, and a run has one."
+            raise InputError(task.id, problem, remedy="Bench the scenarios in runs of their own, with one --batch-id.")
+        judges.append((task.id, judge))
+    return tuple(judge for _, judge in judges[:1])
 
 
 def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
@@ -100,7 +132,7 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
     """Return the outcome of each graded trial of a run, in the order of its assessments."""
     trials = []
-    keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,))) if row.grader == EVALUATORS]
+    keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,)))]
     for detail in workspace.archive.assessments.as_stored(keys):
         row = detail.row
         (response,) = detail.responses
@@ -108,7 +140,8 @@ def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]
         scenario = detail.task.scenario
         if report is None or scenario is None:
             continue
-        score = row.assessment.scores.get(response.candidate)
+        counts = row.state in COUNTS
+        score = row.assessment.scores.get(response.candidate) if counts else None
         name, _, tier = row.task.rpartition("/")
         trials.append(
             AgentTrialDocument(
@@ -121,7 +154,7 @@ def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]
                 success=succeeded(scenario, report, score),
                 ended=report.end,
                 seconds=report.seconds,
-                evaluators={grade.criterion: grade.score for grade in row.assessment.grades},
+                evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
             )
         )
     return tuple(trials)

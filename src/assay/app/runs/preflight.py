@@ -145,7 +145,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
 
 def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
     """Count the assessments of a trial that may await review."""
-    if plan.policy is Policy.NONE or not planned.task.scoring.judged:
+    if plan.policy is Policy.NONE or not planned.task.judged:
         return 0
     names = tuple(
         candidate.name

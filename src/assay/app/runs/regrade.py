@@ -267,12 +267,12 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
 
 
 def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None) -> tuple[JudgeSpec, ...]:
-    if judge is None and not old.judges and any(task.task.scoring.judged for task in tasks):
+    if judge is None and not old.judges and any(task.task.judged for task in tasks):
         problem = f"is missing: run {old.id} has no judge."
         raise InputError("--judge", problem, remedy="Name a model as PROVIDER/MODEL, or `human` for people.")
     if judge is None:
         return old.judges
-    if not any(task.task.scoring.judged for task in tasks):
+    if not any(task.task.judged for task in tasks):
         problem = f"nothing in run {old.id} is graded by a judge."
         raise InputError("--judge", problem, remedy="Use --suite FILE to set how its tasks are scored.")
     from assay.app.suites import model_candidate

@@ -1,0 +1,93 @@
+"""Grades an agent's workspace by rules and by an LLM together; as the LLM is one of the evaluators, the whole grade awaits review.
+
+The judge sees the diff and the output of the validation commands. Its categories are criteria beside those of the rules and share
+the weight of the evaluator `llm_judge`, so the score is Σ(score · weight) / Σ weight over all evaluators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.assessment import Assessment, Flag, FlagKind, weighted_scores
+from assay.domain.scenarios import WorkspaceReport
+from assay.domain.suite import PERSON, JudgeSpec, Task
+from assay.scoring.human_judge import empty_form
+from assay.scoring.judge import assessment_of, request_of
+from assay.scoring.prompts import WORKSPACE
+from assay.scoring.rubric_evaluator import RubricEvaluator
+from assay.scoring.workspace_grader import WorkspaceGrader, judge_rubric, scenario_rubric
+
+if TYPE_CHECKING:
+    from assay.domain.calls import ModelRequest
+    from assay.scoring.evaluator import Answer, Sitting
+
+SHOWN_DIFF: Final = 120_000
+"""Maximum characters of the diff that a judge sees if its own limit is not set, about 30,000 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceJudge(RubricEvaluator):
+    """Grades one workspace at a time; `rubric` has the criteria of the judge alone."""
+
+    slots = RubricEvaluator.slot_for_each
+
+    def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
+        """Return the request to the judge; none if a person takes its place."""
+        if self.spec.model.provider == PERSON:
+            return ()
+        shown, _ = self._shown(sitting)
+        candidate = sitting.responses[0].candidate
+        return (request_of(self._uncut, self.rubric, shown, candidate=candidate, template=WORKSPACE),)
+
+    def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
+        """Return the grades of rules and judge.
+
+        Raises:
+            Unscorable: the response is not a report.
+            UnreadableReply: the judge's reply has no grades.
+        """
+        if self.spec.model.provider == PERSON:
+            return self.form(sitting)
+        shown, flags = self._shown(sitting)
+        judged = assessment_of(self._uncut, self.rubric, shown, answers)
+        return self._with_rules(sitting, replace(judged, flags=(*flags, *judged.flags)))
+
+    def form(self, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
+        """Return the grades of the rules with an empty form for the judge's categories, which a person fills in."""
+        return self._with_rules(sitting, empty_form(self.rubric, sitting, reply=reply, problem=problem))
+
+    @property
+    def _uncut(self) -> JudgeSpec:
+        """The judge without a limit for the response, whose diff is cut instead, so that the validation output is always shown."""
+        return replace(self.spec, max_code_chars=None)
+
+    def _shown(self, sitting: Sitting) -> tuple[Sitting, tuple[Flag, ...]]:
+        """Return the sitting with diff and validation output as its response, and a flag if the diff was cut."""
+        (response,) = sitting.responses
+        report = WorkspaceReport.from_text(response.text)
+        if report is None:
+            return sitting, ()
+        most = self.spec.max_code_chars or SHOWN_DIFF
+        flags: tuple[Flag, ...] = ()
+        if (size := len(report.diff)) > most:
+            detail = f"The judge saw the first {most:,} of {size:,} characters of the diff."
+            flags = (Flag(kind=FlagKind.CODE_CUT, detail=detail, candidate=response.candidate),)
+            report = replace(report, diff=f"{report.diff[:most]}\n(Only the first {most:,} of {size:,} characters are shown.)")
+        return replace(sitting, responses=(replace(response, text=report.to_markdown(only_work=True)),)), flags
+
+    def _with_rules(self, sitting: Sitting, judged: Assessment) -> Assessment:
+        scenario = sitting.task.scenario
+        rules = WorkspaceGrader(sitting.task.scoring).read(sitting, ())
+        weights = {each.name: each.weight for each in scenario_rubric(scenario).criteria} if scenario else {}
+        by_name = {grade.criterion: grade for grade in (*judged.grades, *rules.grades)}
+        grades = tuple(by_name[name] for name in weights)
+        return replace(judged, grades=grades, weights=weights, scores=weighted_scores(judged.scores, grades, weights))
+
+
+def workspace_evaluators(task: Task, judges: tuple[JudgeSpec, ...]) -> tuple[WorkspaceGrader | WorkspaceJudge, ...]:
+    """Return the evaluators of a task with a scenario: one for all rules, or each judge with all rules."""
+    judge = None if task.scenario is None else task.scenario.judge
+    if judge is None:
+        return (WorkspaceGrader(task.scoring),)
+    return tuple(WorkspaceJudge(spec, judge_rubric(judge.options)) for spec in judges)
