@@ -40,6 +40,13 @@ def workspace(tmp_path: Path, server: BatchServer) -> Iterator[Workspace]:
 
 
 @pytest.fixture
+def filed(workspace: Workspace) -> str:
+    """A suite file in the server's folder."""
+    (workspace.folder / "suite.yaml").write_text(SUITE, "utf-8")
+    return "suite.yaml"
+
+
+@pytest.fixture
 def client(workspace: Workspace) -> Iterator[TestClient]:
     with TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as opened:
         yield opened
@@ -101,3 +108,44 @@ def test_a_run_cancelled_in_the_browser_is_cancelled_at_the_provider(
     assert [sent.status for sent in server.batches.values()] == ["cancelled"]
     assert list(batch.waiting_runs(workspace)) == []
     assert client.get(f"/api/runs/{run}").json()["run"]["trials"]["pending"] == 2
+
+
+def test_the_start_form_submits_a_batch_for_collecting_later(client: TestClient, server: BatchServer, filed: str) -> None:
+    wish = {"suite": filed, "provider_batch": True, "key": "only-once"}
+    began = client.post("/api/start", json=wish)
+    assert began.status_code == 201, began.text
+    run = began.json()["run_id"]
+    assert began.json()["run"]["state"] == "submitted"
+    assert client.post("/api/start", json=wish).json()["run_id"] == run
+    until(lambda: [job["state"] for job in client.get(f"/api/runs/{run}/jobs").json()["jobs"]] == ["sent"])
+    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    page = client.get(f"/runs/{run}").text
+    assert "job batch_001" in page
+    assert ">Collect answers<" in page
+    client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
+    until(lambda: client.get(f"/api/runs/{run}").json()["run"]["state"] == "finished")
+    assert len(server.batches) == 1
+    assert (server.repeats, server.paths["POST /chat/completions"]) == ({}, 0)
+
+
+def test_the_start_form_names_models_without_a_batch_api(workspace: Workspace, client: TestClient, filed: str) -> None:
+    both = client.post("/api/start/look", json={"suite": filed, "candidates": ["openai/small", "echo"]})
+    assert both.json()["models"] == {"batched": ["openai/small"], "called": ["echo"]}
+    refused = client.post("/api/start", json={"suite": filed, "candidates": ["echo"], "provider_batch": True})
+    assert refused.status_code == 422
+    assert "no model has a batch API (echo)" in refused.json()["error"]["problem"]
+    assert not list(workspace.archive.runs.newest(limit=1))
+
+
+def test_a_batch_that_cannot_be_sent_is_sent_at_the_next_collection(
+    client: TestClient, server: BatchServer, filed: str
+) -> None:
+    server.broken = [("POST /files", 400, 1)]
+    run = client.post("/api/start", json={"suite": filed, "provider_batch": True}).json()["run_id"]
+    until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    assert "the server had an error" in client.get(f"/runs/{run}").text
+    for _ in range(2):
+        client.post(f"/api/runs/{run}/steer", json={"wish": "collect"})
+        until(lambda: not client.app.state.rooms.runner._runs)  # type: ignore[attr-defined]
+    assert client.get(f"/api/runs/{run}").json()["run"]["state"] == "finished"
+    assert server.repeats == {}

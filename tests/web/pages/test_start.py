@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect
-from tests.web.conftest import Served, Watch, eventually
+from tests.support.batch_server import BatchServer
+from tests.web.conftest import Served, Watch, eventually, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from playwright.sync_api import Page
 
 
@@ -168,3 +173,37 @@ def test_cost_bar_covers_no_choice(page: Page, served: Served, watch: Watch) -> 
     assert panel is not None
     assert shown["y"] + shown["height"] <= panel["y"]
     assert panel["y"] + panel["height"] <= 900
+
+
+@pytest.mark.slow
+def test_a_batch_is_offered_submitted_and_collected(
+    page_at: Callable[[Served], Page], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "suite.yaml").write_text(
+        'name: asked\ncandidates: [openai/small, echo]\nscore: exact\ntasks: [{id: one, prompt: Say one., expected: "1"}]\n'
+    )
+    models = BatchServer()
+    with models:
+        monkeypatch.setenv("OPENAI_BASE_URL", models.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        with serving(tmp_path) as served:
+            page = page_at(served)
+            page.goto(f"{served.url}/start?suite=suite.yaml")
+            batch = page.locator("label.choice-pill", has_text="As a provider batch")
+            batch.click()
+            page.wait_for_url("**provider_batch=1**")
+            expect(page.locator("#a-asking")).to_contain_text("because they have no batch API: echo.")
+            page.locator("#candidates label", has_text="openai/small").click()
+            expect(page.locator("#a-asking")).to_have_text(re.compile("not possible: echo cannot"))
+            expect(batch).to_be_hidden()
+            page.locator("#candidates label", has_text="openai/small").click()
+            batch.click()
+            page.wait_for_url("**provider_batch=1**")
+            page.reload()
+            expect(page.get_by_role("radio", name="As a provider batch")).to_be_checked()
+            page.get_by_role("button", name="Start the run").click()
+            page.wait_for_url("**/runs/*asked*")
+            page.get_by_text("batch_001").wait_for()
+            page.get_by_role("button", name="Collect answers").click()
+            eventually(lambda: served.get("/api/runs")["runs"][0]["state"] == "finished")
+    assert (len(models.batches), models.repeats) == (1, {})

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review.carry_over import keep_reviews
 from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
@@ -76,6 +76,21 @@ def submit(
     listener: Listener = nobody,
 ) -> BatchResult:
     """Store a run and submit its first requests; a later `collect` goes on from there, if asked until it is to be judged."""
+    how: Any = {"to_file": to_file, "by_files": by_files, "listener": listener}
+    return begin(workspace, plan, tasks, only_structure=only_structure, **how)()
+
+
+def begin(
+    workspace: Workspace,
+    plan: RunPlan,
+    tasks: Iterable[PlannedTask],
+    *,
+    to_file: Path | None = None,
+    by_files: bool = False,
+    only_structure: bool = False,
+    listener: Listener = nobody,
+) -> Callable[[], BatchResult]:
+    """Store a run as submitted; return the function that sends its first requests."""
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace, plan)
     plan = _staged(plan, only_structure=only_structure)
@@ -87,7 +102,7 @@ def submit(
         outbox.discard()
         raise
     workspace.results.begin(plan.id)
-    return collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener, outbox=outbox)
+    return lambda: collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener, outbox=outbox)
 
 
 def submit_stored(
@@ -119,17 +134,24 @@ def submit_stored(
     return collect(workspace, plan.id, to_file=to_file, by_files=by_files, listener=listener)
 
 
-def check_batchable(workspace: Workspace, plan: RunPlan) -> tuple[str, ...]:
-    """Return the models of a run that will be called, because they have no batch API; raise `InputError` if none has."""
-    models = {model.ref: model for model in plan.models}
-    called = tuple(ref for ref, model in models.items() if workspace.directory.batches(model) is None)
-    if len(called) == len(models):
+def models_by_batch_api(workspace: Workspace, plan: RunPlan) -> tuple[list[str], list[str]]:
+    """Return the models of a run with a batch API, and those that are called because they have none."""
+    batched: list[str] = []
+    called: list[str] = []
+    for ref, model in {model.ref: model for model in plan.models}.items():
+        (called if workspace.directory.batches(model) is None else batched).append(ref)
+    return batched, called
+
+
+def check_batchable(workspace: Workspace, plan: RunPlan) -> None:
+    """Raise `InputError` if no model of a run has a batch API."""
+    batched, called = models_by_batch_api(workspace, plan)
+    if not batched:
         raise InputError(
             plan.suite,
             f"no model has a batch API ({', '.join(called) or 'it asks none'}).",
             remedy="Models of openai and anthropic have one. For vllm, write a file with --to-file, or use assay batch exec.",
         )
-    return called
 
 
 def collect(

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.review import protocol as protocols
-from assay.app.runs import demo, start as starting, suite_files
+from assay.app.runs import batch, demo, start as starting, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
@@ -62,6 +62,7 @@ class StartBody(Body):
     batch_id: str | None = Field(default=None, max_length=200)
     budget: float | None = None
     limit: int | None = None
+    provider_batch: bool = False
     key: str | None = Field(default=None, min_length=8, max_length=80)
 
     def wish(self) -> starting.Wish:
@@ -85,14 +86,16 @@ class DemoBody(Body):
 
 @router.post("/api/start/look", tags=["start"])
 def look(request: Request, body: StartBody) -> Response:
-    """Estimate a run's calls, cost and reviews without calling a model.
+    """Estimate a run's calls, cost and reviews without calling a model; name its models with and without a batch API.
 
     `problems` lists the reasons that prevent a start, each with its field.
     """
+    workspace = rooms_of(request).workspace
     try:
-        suite, options, ahead = starting.look(rooms_of(request).workspace, body.wish())
+        suite, options, ahead = starting.look(workspace, body.wish())
+        batched, called = batch.models_by_batch_api(workspace, ahead.plan)
     except InputError as error:
-        nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews"))
+        nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews", "models"))
         return Answer({**nothing, "notes": [], "problems": _problems(error, body.suite)})
     load = protocols.load_of(ahead.plan, starting.tasks_of(suite, options))
     return Answer(
@@ -102,6 +105,7 @@ def look(request: Request, body: StartBody) -> Response:
             "estimate": fill(CostEstimateDocument, ahead.estimate),
             "review": protocols.cost(suite.protocol, load),
             "reviews": {"n": ahead.reviews, "at_most": ahead.plan.policy is Policy.FLAGGED},
+            "models": {"batched": batched, "called": called},
             "notes": list(ahead.notes),
             "problems": [],
         }
@@ -110,11 +114,15 @@ def look(request: Request, body: StartBody) -> Response:
 
 @router.post("/api/start", tags=["start"], status_code=201)
 def start(request: Request, body: StartBody) -> Response:
-    """Start a run in this server. A repeated request with the same `key` returns the same run."""
+    """Start a run in this server, or submit it as a provider batch. A repeated request with the same `key` returns the same run."""
     rooms = rooms_of(request)
 
     def begin() -> str:
         rooms.runner.check_room()
+        if body.provider_batch:
+            suite, options, ahead = starting.look(rooms.workspace, body.wish())
+            rooms.runner.submit(ahead.plan, starting.tasks_of(suite, options))
+            return ahead.plan.id
         plan = starting.write_down(rooms.workspace, body.wish())
         rooms.runner.begin(plan)
         return plan.id

@@ -19,11 +19,11 @@ from assay.domain.lifecycle import RunState
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
-    from assay.domain.run import RunPlan
+    from assay.domain.run import PlannedTask, RunPlan
 
 MOST_AT_ONCE: Final = 8
 """Maximum number of runs that one server executes at once; more would only slow each other down."""
@@ -71,11 +71,15 @@ class Runner:
         with_budget(self._workspace, plan, execution.result_of(self._workspace, run).summary, budget_usd)
         self._start(run, lambda beside, stopper: execution.resume(beside, run, budget_usd=budget_usd, stopper=stopper))
 
-    def collect(self, run: RunId) -> None:
-        """Collect the answers to a run's batches, and submit what its trials need next."""
+    def submit(self, plan: RunPlan, tasks: Iterable[PlannedTask]) -> None:
+        """Store a run and submit its first requests, as `assay batch submit` does; raises an error if it cannot be stored."""
+        self.collect(plan.id, batch.begin(self._workspace.beside(), plan, tasks))
+
+    def collect(self, run: RunId, first: Callable[[], batch.BatchResult] | None = None) -> None:
+        """Collect the answers to a run's batches, and submit what its trials need next; `first` sends those of a new run."""
 
         def collect(beside: Workspace, _: stopper_.Stopper) -> None:
-            troubles = batch.collect(beside, run).collected.troubles
+            troubles = (batch.collect(beside, run) if first is None else first()).collected.troubles
             if troubles:
                 raise Refused(run, " ".join(troubles), remedy="Collect again later.")
 

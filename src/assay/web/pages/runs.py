@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 TASKS_SHOWN: Final = 100
 FAILURES_SHOWN: Final = 100
 _KEYS_AT_ONCE: Final = 5_000
-_RUN_OPTIONS: Final = ("trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate")
+_RUN_OPTIONS: Final = ("trials", "mode", "review", "batch_id", "limit", "budget", "benchmark", "rotate", "provider_batch")
 CHOICES: Final = (*_RUN_OPTIONS, "protocol", "candidate", "judge")
 """Query parameters in which the start page's script stores the choices."""
 CHOSEN: Final = {
@@ -46,6 +46,7 @@ CHOSEN: Final = {
     "review": ("every", "flagged", "sample:0.1", "sample:0.2", "sample:0.5", "none"),
     "benchmark": ("1",),
     "rotate": ("1",),
+    "provider_batch": ("1",),
 }
 
 

@@ -20,6 +20,7 @@ let asked = 0;
 let rubric = null;
 
 const checked = (name) => [...form.querySelectorAll(`input[name=${name}]:checked`)];
+const inBatch = () => checked("asking").some((choice) => choice.value === "batch");
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 function wish() {
@@ -62,6 +63,7 @@ function wish() {
   }
   const batch = byId("f-batch_id").value.trim();
   if (batch) body.batch_id = batch;
+  if (inBatch()) body.provider_batch = true;
   return body;
 }
 
@@ -78,6 +80,18 @@ function showEstimate(plan) {
     h("p", {}, t(reviews, { n: plan.reviews.n })),
     h("p", { class: "soft small" }, `${t("start.n_tasks", { n: plan.tasks })}, ${t("start.n_trials", { n: plan.trials })}`),
     plan.notes.map((note) => h("p", { class: "soft small" }, note))));
+}
+
+/** Offers a provider batch if one of the models has a batch API, and says which have none. */
+function showAsking({ batched, called }) {
+  const choice = byId("asking");
+  if (!choice) return;
+  choice.hidden = !(batched.length + called.length);
+  choice.querySelector(".choices").hidden = !batched.length;
+  if (!batched.length) choice.querySelector("[value=now]").checked = true;
+  const about = [batched.length && inBatch() && t("start.batch"), called.length && (!batched.length || inBatch())
+    && t(batched.length ? "start.batch_called" : "start.no_batch", { models: called.join(", ") })];
+  byId("a-asking").textContent = about.filter(Boolean).join(" ");
 }
 
 /** True if a number may be put into the address, which must stay valid for a reload. */
@@ -105,7 +119,7 @@ async function look() {
   for (const name of ["mode", "review", "batch_id"]) if (body[name] !== undefined) state.set(name, body[name]);
   if (body.benchmark) state.set("benchmark", "1");
   for (const name of ["candidates", "judges"]) for (const one of body[name] ?? []) state.append(name.slice(0, -1), one);
-  if (body.rotate) state.set("rotate", "1");
+  for (const name of ["rotate", "provider_batch"]) if (body[name]) state.set(name, "1");
   if (body.protocol) state.set("protocol", asAddress(body.protocol));
   history.replaceState(null, "", `/start?${state}`);
   try {
@@ -113,6 +127,7 @@ async function look() {
     if (mine !== asked) return;
     if (byId("protocol")) showReview(answer.review);
     if (answer.estimate) showEstimate(answer);
+    if (answer.models) showAsking(answer.models);
     const problems = placed(answer.problems);
     const begins = !touched && problems.length === 1 && problems[0].field === "judge" && !checked("judge").length;
     if (begins) byId("estimate").replaceChildren(h("p", { class: "soft" }, `${t("start.not_yet")} ${t("start.needs_judge")}`));
@@ -153,6 +168,7 @@ function restore() {
   if (state.has("protocol") && byId("protocol")) fromAddress(state.get("protocol"));
   if (state.has("benchmark")) byId("f-benchmark").checked = true;
   byId("advanced").open = ["benchmark", "limit", "batch_id"].some((name) => state.has(name));
+  if (state.has("provider_batch")) form.querySelector("input[name=asking][value=batch]")?.click();
   if (state.has("rotate") && byId("f-rotate")) byId("f-rotate").checked = true;
   for (const name of ["candidate", "judge"]) {
     if (!state.has(name) || !byId(`${name}s`)) continue;
