@@ -1,1 +1,1 @@
-"""Comparison of several candidates' answers and grades, in columns side by side."""
+"""Compare the answers and grades of several candidates side by side."""

@@ -1,4 +1,4 @@
-"""Several candidates' answers in columns, with the agreement in each row and between candidates."""
+"""Answers of several candidates in columns, with the agreement in each row and between each pair of candidates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PORTION: Final = 50
 SCAN_S: Final = 0.4
-"""Seconds that one page searches for rows that match its filter; the next page continues there."""
+"""Maximum seconds to search for rows that match a page's filter; the next page continues where the search stopped."""
 AGREEMENT_TASKS: Final = 20_000
 """Maximum number of tasks over which agreement is counted."""
 AGREEMENT_S: Final = 4.0
@@ -31,7 +31,7 @@ _LOOKED_AT: Final = 5
 
 
 class AnswerFilter(StrEnum):
-    """The filter for the rows to show."""
+    """The rows to show: all rows, or those with a particular pattern of answers."""
 
     ALL = "all"
     AGREE = "agree"
@@ -43,13 +43,13 @@ class AnswerFilter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerQuery:
-    """A query for answers, with the candidates to show in columns, the filter and the fields to extract.
+    """A query for answers in columns.
 
     Attributes:
-        fields: fields to extract from answers. Two answers agree if their first fields are equal; without fields, if the texts are
-            equal.
-        title: field to extract from a task's input as the title of its row.
-        search: keeps rows whose name, input or answers contain this text; case is ignored.
+        fields: fields to extract from answers. Two answers agree if their first field is equal; without fields, if their texts
+            are.
+        title: field of a task's input that is shown as the title of its row.
+        search: show only rows whose name, input or answers contain this text, ignoring case.
     """
 
     columns: tuple[AnswerColumn, ...]
@@ -61,7 +61,7 @@ class AnswerQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAnswers:
-    """One row of the page; `changed` is True if the runs have different texts of this task."""
+    """One row of the page; `changed` is True if the task's text differs between the runs."""
 
     row: AnswerRow
     title: str
@@ -72,10 +72,7 @@ class ShownAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswersPage:
-    """A page of rows.
-
-    The next page begins after `after`, which is None at the end. `looked_at` is the number of rows read for this page.
-    """
+    """A page of rows. The next page begins after `after` (None on the last page); `looked_at` is the number of rows read."""
 
     rows: tuple[ShownAnswers, ...]
     after: tuple[int, int] | None
@@ -90,7 +87,7 @@ def page(
     limit: int = PORTION,
     clock: Callable[[], float] = monotonic,
 ) -> AnswersPage:
-    """Return the next matching rows, found within `SCAN_S` seconds; raises `UnknownName` for a run or candidate."""
+    """Return the next rows that match, as many as `SCAN_S` seconds find; raises `UnknownName` for a run or candidate."""
     shown_rows: list[ShownAnswers] = []
     looked, began, place = 0, clock(), after
     while True:
@@ -109,7 +106,7 @@ def page(
 
 
 def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
-    """Build a row with its title and the agreement of its cells (one answer each)."""
+    """Build a row with its title and the agreement between its answers."""
     cells = tuple(
         answer_cell(
             text=answer.text,
@@ -123,7 +120,7 @@ def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
 
 
 def input_of(row: AnswerRow) -> str:
-    """Return the input of a row's task as one text."""
+    """Return the input of a task as one text."""
     task = row.task
     context = [task.context] if task.context else []
     return "\n\n".join([*context, *(message.content for message in task.prompt)])
@@ -149,15 +146,14 @@ def _is_wanted(shown: ShownAnswers, wanted: AnswerQuery) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Agreement:
-    """Agreement between columns over the tasks read so far; each column has one candidate's answers.
+    """Agreement between candidates over the tasks read so far.
 
     Attributes:
-        agreed: for each pair of columns, the number of tasks on which both answers are ok and equal.
-        both: for each pair of columns, the number of tasks on which both answers are ok.
-        odd: for each column, the number of tasks on which at least two other columns agree and only this one differs.
-        states: for each column, the number of answers in each state.
-        tasks: number of tasks read.
-        whole: True if all tasks were read.
+        agreed: for each pair of columns, number of tasks on which both answers are ok and equal.
+        both: for each pair of columns, number of tasks on which both answers are ok.
+        odd: for each column, number of tasks on which this column differs while at least two other columns agree.
+        states: for each column, number of answers in each state.
+        tasks: number of tasks read; `whole` is True if this is every task.
     """
 
     columns: int
@@ -191,13 +187,13 @@ class Agreement:
                 self.agreed[a, b] += cells[a].value == cells[b].value
 
     def share(self, a: int, b: int) -> float | None:
-        """Return the share of agreement among the tasks that both answered; None if there is no such task."""
+        """Return the fraction of tasks on which two candidates agree, among those that both answered; None without such tasks."""
         pair = (min(a, b), max(a, b))
         return self.agreed[pair] / self.both[pair] if self.both[pair] else None
 
 
 def agreement(workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], float] = monotonic) -> Agreement:
-    """Count agreement over at most `AGREEMENT_TASKS` tasks and `AGREEMENT_S` seconds; filters do not apply."""
+    """Count agreement over at most `AGREEMENT_TASKS` tasks and `AGREEMENT_S` seconds, without applying filters."""
     counts = Agreement(columns=len(wanted.columns))
     began = clock()
     for row in _every_row(workspace, wanted):
@@ -211,7 +207,7 @@ def agreement(workspace: Workspace, wanted: AnswerQuery, *, clock: Callable[[], 
 
 
 def holds_answers(workspace: Workspace, summary: RunSummary) -> bool:
-    """True if the first tasks of a run have a text or a failure; an imported table of scores has neither."""
+    """True if a run's first tasks have answers or failures, which an imported table of scores does not have."""
     columns = tuple(AnswerColumn(run=summary.id, candidate=name) for name in summary.candidates[:_LOOKED_AT])
     rows = workspace.archive.trials.answer_rows(columns, limit=_LOOKED_AT) if columns else ()
     return any(answer.text is not None or answer.failure is not None for row in rows for answer in row.answers)
@@ -225,7 +221,7 @@ def _every_row(workspace: Workspace, wanted: AnswerQuery) -> Iterator[AnswerRow]
 
 
 def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery:
-    """Complete a query with the fields and the title, if any, that were stored when the first run was imported."""
+    """Fill in the fields and title that were stored when the query's first run was imported."""
     if wanted.fields and wanted.title:
         return wanted
     for plan in plans_of(workspace, wanted):
@@ -238,5 +234,5 @@ def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery
 
 
 def plans_of(workspace: Workspace, wanted: AnswerQuery) -> tuple[RunPlan, ...]:
-    """Return the plans of the shown runs, for their criteria and parameters."""
+    """Return the plans of the runs in the query."""
     return tuple(workspace.journal.plan_of(run) for run in dict.fromkeys(column.run for column in wanted.columns))

@@ -1,4 +1,4 @@
-"""Queries for a run's grades, whose names are looked up in the store and whose rows are read in chunks."""
+"""Queries for a run's grades: look up names in the store and read rows in chunks."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from assay.domain.graded_trials import GradedRun, PlacedTrial
 
 APART: Final = 0.05
-"""Two scores at most this far apart agree, unless the query sets another limit."""
+"""Default difference up to which two scores agree."""
 
 BLIND: Final = ", blind first"
 OPINION: Final = ", one of two"
-"""Suffixes of panes with a reviewer's own scores."""
+"""Suffixes of the names of panes that show a reviewer's own scores."""
 
 PERSONS: Final = "person"
-"""The pane of scores that people approved or entered instead."""
+"""Name of the pane with the scores that people approved or entered."""
 
 
 class CompareBy(StrEnum):
-    """The kind of graders that a comparison puts in its columns."""
+    """Which graders the columns of a comparison show."""
 
     JUDGES = "judges"
     ATTEMPTS = "attempts"
@@ -46,7 +46,7 @@ class CompareBy(StrEnum):
 
 
 class GradeFilter(StrEnum):
-    """The rows to show; `ERROR` selects rows that a grader did not score, or that a person rejected."""
+    """The rows to show. `ERROR` selects rows without a score from a grader, and rows that a person rejected."""
 
     ALL = "all"
     AGREE = "agree"
@@ -59,13 +59,13 @@ class GradeQuery:
     """A query for a run's grades.
 
     Attributes:
-        run: the run with the grades.
-        beside: a run that graded the same responses (`assay regrade`), or the same tasks, for `JUDGES`.
-        judge: the judge for `ATTEMPTS` and `PEOPLE`; if empty, the first one with such grades.
-        task, candidate: show only this task or candidate; empty for all.
-        criterion: scores on this criterion; empty for the weighted score over all.
-        apart: scores at most this far apart agree, between 0 and 1.
-        by_gap: True to show the widest gap first, False to keep the order of the run.
+        run: run with the grades.
+        beside: second run for `JUDGES`: a regrade of the same responses, or another run of the same tasks.
+        judge: judge for `ATTEMPTS` and `PEOPLE`; if empty, the first judge with such grades.
+        task, candidate: show only this task or candidate; if empty, all.
+        criterion: show scores on this criterion; if empty, the weighted score over all criteria.
+        apart: largest difference up to which two scores agree, 0 to 1.
+        by_gap: True to sort by the widest gap, False to keep the order of the run.
     """
 
     run: str
@@ -82,17 +82,14 @@ class GradeQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnScores:
-    """A reviewer's own scores of one assessment.
-
-    Scores are kept by candidate and, if given for criteria, as [candidate, criterion, score].
-    """
+    """One reviewer's own scores of an assessment, by candidate and by (candidate, criterion)."""
 
     whole: Mapping[str, float | None]
     scores: Mapping[Place, float]
     reason: str = ""
 
     def of(self, candidate: str, criterion: str) -> float | None:
-        """Return a candidate's score, or its score on a criterion if one is given."""
+        """Return a candidate's overall score, or its score on `criterion`; None if the reviewer gave no such score."""
         if not criterion:
             return self.whole.get(candidate)
         return self.scores.get((candidate, criterion))
@@ -100,9 +97,9 @@ class OwnScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradeChunk:
-    """The rows of some trials in the run's order, with the names behind their codes and reviewers' own scores.
+    """Rows of some trials in the order of the run, with names for their codes.
 
-    `own` has the scores by (pane, assessment); a pane is one grader's column.
+    `own` contains reviewers' own scores by (pane, assessment); each pane is the column of one grader.
     """
 
     columns: ReviewColumns
@@ -112,13 +109,13 @@ class GradeChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResolvedGradeQuery:
-    """A query with its names resolved in the store.
+    """A query after its names were looked up in the store.
 
     Attributes:
-        run, other: the runs with the grades; `other` only for `CompareBy.JUDGES`.
-        judge: the judge for `ATTEMPTS` and `PEOPLE`; empty for `JUDGES`.
-        panes: names of the graders' columns, left to right, without those of single reviewers.
-        observed: True if the run has own scores of at least one reviewer.
+        run, other: runs with the grades; `other` is used only for `CompareBy.JUDGES`.
+        judge: judge for `ATTEMPTS` and `PEOPLE`; empty for `JUDGES`.
+        panes: names of the graders' columns from left to right, without those of single reviewers.
+        observed: True if at least one reviewer gave own scores in this run.
     """
 
     workspace: Workspace
@@ -130,13 +127,13 @@ class ResolvedGradeQuery:
     observed: bool = False
 
     def trials(self, *, after: tuple[int, int] | None, limit: int) -> tuple[PlacedTrial, ...]:
-        """Return the next trials that may have rows."""
+        """Return the next trials that may contain matching rows."""
         return self.workspace.archive.trials.graded(
             self.run.run, task=self.wanted.task, again=self.wanted.by is CompareBy.ATTEMPTS, after=after, limit=limit
         )
 
     def chunk(self, trials: Sequence[TrialKey], own: Sequence[str]) -> GradeChunk:
-        """Return the rows of some trials; `own` names additional panes, one for each single reviewer."""
+        """Return the rows of some trials; `own` lists extra panes for single reviewers."""
         archive, wanted = self.workspace.archive, self.wanted
         criteria = (wanted.criterion,) if wanted.criterion else ()
         # Each run is read separately, because in one selection a regrade replaces the grades it is compared with.
@@ -186,12 +183,12 @@ class ResolvedGradeQuery:
         return rows
 
     def written(self, candidate: str) -> str:
-        """Return a candidate's name as it appears in the run's own records."""
+        """Return a candidate's name as written in the run's own records."""
         return self.run.written.get(candidate, candidate)
 
 
 def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuery:
-    """Resolve a query; raises `UnknownName` for an unknown run, judge, task, candidate or criterion."""
+    """Look up the names in a query; raises `UnknownName` for an unknown run, judge, task, candidate or criterion."""
     archive = workspace.archive
     run, other = archive.runs.graded(_run(workspace, wanted.run)), None
     if wanted.beside and wanted.by is CompareBy.JUDGES:
@@ -228,7 +225,7 @@ def _run(workspace: Workspace, text: str) -> RunId:
 
 
 def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
-    """Return panes for single reviewers, as many as fit; reviewers with the most own scores come first."""
+    """Return the panes for single reviewers. Reviewers with the most own scores come first; the number is limited."""
     if not resolved.observed:
         return ()
     seen = resolved.workspace.observations.read(kinds=(ObservationKind.VERDICT, ObservationKind.OPINION), run=resolved.run.run)
@@ -240,7 +237,7 @@ def own_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
 
 
 def own_scores(workspace: Workspace, *, assessments: Iterable[int]) -> dict[tuple[str, int], OwnScores]:
-    """Return reviewers' own scores, from blind verdicts and double reviews, by (pane, assessment)."""
+    """Return reviewers' own scores by (pane, assessment), from blind verdicts and double reviews."""
     by_pane: dict[tuple[str, int], OwnScores] = {}
     shown: set[tuple[str, int]] = set()
     opinions: list[Observation] = []
@@ -276,13 +273,13 @@ def _judges_panes(resolved: ResolvedGradeQuery) -> tuple[str, ...]:
 
 
 def _ends(resolved: ResolvedGradeQuery) -> tuple[str, str]:
-    """Return name suffixes that distinguish the judges of two runs."""
+    """Return suffixes that distinguish judges with the same name in two runs."""
     other = RunId("") if resolved.other is None else resolved.other.run
     return f" · {resolved.run.run}", f" · {other}"
 
 
 def _known(kind: str, name: str, known: Sequence[str]) -> str:
-    """Return the stored spelling of a name, ignoring case; an empty name stays empty."""
+    """Return a name as stored, ignoring case; an empty name stays empty."""
     if not name:
         return name
     match = next((candidate for candidate in known if folded(candidate) == folded(name)), None)

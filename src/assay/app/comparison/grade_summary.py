@@ -1,12 +1,10 @@
 """Cached summary of a run's grades and its rows with the widest gaps, both read in chunks.
 
-Theory. A page of rows costs only its own rows, but agreement and the widest gaps need every grade of the run. They are
-read once in a separate thread, in chunks, so that memory does not grow with the run. Only sums, the `WIDEST` rows of each
-filter, and a sample of at most `SAMPLE` pairs for alpha are kept. The result is cached until a decision or a grade arrives.
-If reading takes long, the result may be older; it includes the number of decisions made since.
-
-House rules. One run is read at a time. Cached rows are never shown. Pages read rows again, so that rows that are pending
-again are left out.
+A page reads only the rows that it shows, but agreement and the widest gaps need every grade of the run. A separate thread
+reads all grades once, in chunks, so that memory does not grow with the run. It keeps only sums, the `WIDEST` rows of each
+filter, and a sample of at most `SAMPLE` pairs for alpha. The result is cached until a decision or a grade arrives. For a
+large run the result may be older and then states the number of later decisions. Only one run is read at a time. Pages read
+their rows again, so that rows that became pending again are not shown.
 """
 
 from __future__ import annotations
@@ -36,18 +34,18 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 WIDEST: Final = 1_000
-"""Maximum number of rows listed by their gap; the others are shown in the order of the run."""
+"""Maximum number of rows that are sorted by gap; later rows keep the order of the run."""
 
 SAMPLE: Final = 20_000
-"""Maximum number of score pairs over which alpha is computed; from more pairs, a sample of this size is drawn."""
+"""Maximum number of score pairs for computing alpha; larger sets are sampled."""
 
 KEPT: Final = 32
 AT_ONCE_S: Final = 0.25
 PATIENCE: Final = 20
-"""Figures that took longer than `AT_ONCE_S` to read may be as old as this many times their reading time."""
+"""Figures that take longer than `AT_ONCE_S` to read are reused for this many times their reading time."""
 
 SMALL: Final = 5_000
-"""Number of assessments up to which a page waits for a run's figures."""
+"""Maximum number of assessments for which a page waits until a run's figures are read."""
 
 _WAIT_SMALL_S: Final = 5.0
 _WAIT_LARGE_S: Final = 0.03
@@ -58,16 +56,16 @@ _RESAMPLES: Final = 199
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeSummary:
-    """Summary of all rows of a query, over the first two panes (the columns of two graders).
+    """Summary of all rows of a query over its first two panes (columns of graders).
 
     Attributes:
-        n: rows in which both panes have a score.
-        alike, alike_ci95: share of these rows whose scores differ by at most `apart`, with its Wilson interval.
-        gap, distance: mean of the second score minus the first, and mean of its absolute value; scores are between 0 and 1.
-        alpha: agreement beyond chance; None for `PEOPLE`, since approval after seeing a score is not agreement (see `blind`).
-        sampled: number of rows over which alpha was computed; None if all rows were used.
-        blind: agreement of blind verdicts with the judge; only these measure agreement with people.
-        accepted: (approved without a change, decided); None except for `PEOPLE`.
+        n: number of rows with a score in both panes.
+        alike, alike_ci95: fraction of these rows with scores at most `apart` from each other, and its 95% Wilson interval.
+        gap, distance: mean of (second score - first score), and of its absolute value; scores range from 0 to 1.
+        alpha: agreement beyond chance; None for `PEOPLE`, because approving a visible score is not agreement (see `blind`).
+        sampled: number of rows used for alpha; None if all rows were used.
+        blind: agreement of blind verdicts with the judge; only blind verdicts measure agreement with people.
+        accepted: (number approved without a change, number decided); only for `PEOPLE`, otherwise None.
     """
 
     n: int
@@ -84,15 +82,14 @@ class GradeSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeFigures:
-    """Figures about a whole run's grades.
+    """Figures about all grades of a run.
 
     Attributes:
-        of: for each filter, the number of matching rows.
-        widest: the rows with the widest gaps for each filter, as (trial, candidate), `WIDEST` at most.
-        waiting: rows left out because they await review.
+        of: number of matching rows, by filter.
+        widest: up to `WIDEST` rows with the widest gaps, by filter, as (trial, candidate).
+        waiting: number of rows left out because they await review.
         own: panes of single reviewers.
-        newest: the last review event that is included.
-        since: number of later decisions.
+        newest: last review event that the figures include; `since` is the number of later decisions.
     """
 
     summary: GradeSummary
@@ -105,7 +102,7 @@ class GradeFigures:
 
 
 def matching_rows(rows: GradeRows, only: GradeFilter, apart: float) -> NDArray[np.bool_]:
-    """Return a mask that is True for the rows that match a filter."""
+    """Return a boolean mask of the rows that match a filter."""
     gap = rows.gap
     match only:
         # As a float, 0.4 - 0.35 is slightly above 0.05, but it still means agreement.
@@ -121,7 +118,7 @@ def matching_rows(rows: GradeRows, only: GradeFilter, apart: float) -> NDArray[n
 
 @dataclass(slots=True)
 class _Reading:
-    """An unfinished reading of a run's grades."""
+    """A thread that is reading a run's grades."""
 
     done: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
@@ -136,7 +133,7 @@ class _Kept:
 
 
 class GradeFiguresCache:
-    """Cached figures by query. Thread-safe; `close` ends a reading in progress."""
+    """Cache of figures by query. Thread-safe; `close` stops a thread that is reading."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -147,7 +144,7 @@ class GradeFiguresCache:
         self._closed = threading.Event()
 
     def of(self, resolved: ResolvedGradeQuery) -> GradeFigures | None:
-        """Return recent figures from the cache, or read them; None while a long run is read for the first time."""
+        """Return recent figures from the cache, or read them; None while a large run is read for the first time."""
         key = _key_of(resolved)
         newest, tally = self._now(resolved)
         with self._lock:
@@ -167,7 +164,7 @@ class GradeFiguresCache:
         return None if kept is None else self._as_of(kept.figures, newest)
 
     def close(self) -> None:
-        """End a reading in progress and wait until it has stopped."""
+        """Stop a thread that is reading, and wait until it has ended."""
         self._closed.set()
         with self._lock:
             readings = list(self._readings.values())
@@ -184,7 +181,7 @@ class GradeFiguresCache:
         return replace(figures, since=len(self._workspace.archive.trials.decided_since(figures.newest)[1]))
 
     def _now(self, resolved: ResolvedGradeQuery) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return a value that changes with every decision and every grade."""
+        """Return a value that changes with every new decision or grade."""
         archive = self._workspace.archive
         runs = tuple(run.run for run in (resolved.run, resolved.other) if run is not None)
         tally = tuple(sorted((str(state), n) for state, n in archive.assessments.tally(Selection(runs=runs)).items()))
@@ -231,7 +228,7 @@ def _key_of(resolved: ResolvedGradeQuery) -> object:
 
 
 class _Sums:
-    """Running sums over chunks."""
+    """Running sums over the chunks of a run."""
 
     def __init__(self, resolved: ResolvedGradeQuery) -> None:
         self._resolved = resolved
@@ -266,7 +263,7 @@ class _Sums:
             self._blind.add(self._verdicts(chunk))
 
     def _verdicts(self, chunk: GradeChunk) -> NDArray[np.float64]:
-        """Return the (judge, blind verdict) pairs of a chunk, of shape (pairs, 2)."""
+        """Return (judge score, blind verdict) pairs of a chunk as an array of shape (pairs, 2)."""
         rows, names = chunk.rows, chunk.columns.candidates
         judged = {
             (int(key), names[code]): float(score)
@@ -311,7 +308,7 @@ class _Sums:
 
 
 class _Widest:
-    """The rows with the widest gaps; rows without a gap come last, and equal gaps keep the order of the run."""
+    """The rows with the widest gaps. Equal gaps keep the order of the run; rows without a gap come last."""
 
     def __init__(self) -> None:
         self._gap = np.empty(0)
@@ -320,7 +317,7 @@ class _Widest:
         self._names: tuple[str, ...] = ()
 
     def add(self, rows: GradeRows, names: tuple[str, ...]) -> None:
-        """Add rows; `names` maps the codes in the rows to names, and is the same for every chunk of a run."""
+        """Add rows. `names` maps codes in the rows to names, and is the same for every chunk of a run."""
         # Gaps are at least 0, so rows without one come last.
         gap = np.concatenate([self._gap, np.nan_to_num(rows.gap, nan=-1.0)])
         best = np.argsort(-gap, kind="stable")[:WIDEST]
@@ -333,7 +330,7 @@ class _Widest:
 
 
 class _Sample:
-    """A uniform sample of at most `SAMPLE` pairs of scores."""
+    """Uniform random sample of at most `SAMPLE` pairs of scores."""
 
     def __init__(self) -> None:
         self.seen = 0
@@ -351,7 +348,7 @@ class _Sample:
             self._pairs, self._lot = self._pairs[drawn], self._lot[drawn]
 
     def alpha(self) -> Alpha:
-        """Return Krippendorff's alpha of the two scores of each pair."""
+        """Return Krippendorff's alpha over the pairs of scores."""
         units = np.repeat(np.arange(len(self._pairs)), 2)
         rng = np.random.default_rng(_SEED)
         return krippendorff_alpha(units, self._pairs.ravel(), tolerance=APART, rng=rng, resamples=_RESAMPLES)

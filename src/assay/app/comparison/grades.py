@@ -1,8 +1,7 @@
-"""Pages of grades in columns by judge, by attempt, or by judge and person, with a summary.
+"""Pages that compare grades in columns: by judge, by attempt, or judge against person.
 
-Theory. A page reads only the trials that it shows. It continues in the order of the run after the last page, or it shows
-the widest gaps first, from the cached figures of the run (`grade_summary`). While the figures of a long run are read for the
-first time, rows are shown in the order of the run, and the page says so.
+A page reads only the trials that it shows. In the order of the run, it continues after the previous page. Sorted by gap, it
+uses the cached figures of the run (`grade_summary`). While these are read for the first time, rows keep the order of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 PORTION: Final = 20
 
 SCAN_S: Final = 0.1
-"""Seconds that one page searches for rows that match its filter; the next page continues there."""
+"""Maximum seconds to search for rows that match a page's filter; the next page continues where the search stopped."""
 
 _FIRST_LOOK: Final = 40
 _LONGEST_LOOK: Final = 1_000
@@ -46,7 +45,7 @@ _LONGEST_LOOK: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaneGrades:
-    """One grader's grades in a row (one pane); `who` and `reason` are set only if a person decided."""
+    """One grader's grades in a row. `who` and `reason` are set only if a person decided."""
 
     assessment: AssessmentKey
     state: AssessmentState
@@ -59,7 +58,7 @@ class PaneGrades:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradesRow:
-    """One candidate in one trial, with the grades in each pane; `gap` is None if fewer than two panes have a score."""
+    """The grades of one candidate in one trial, in each pane; `gap` is None if fewer than two panes have a score."""
 
     task: TaskLabel
     k: int
@@ -70,16 +69,16 @@ class GradesRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradesPage:
-    """A page of rows with the names to filter by.
+    """A page of rows, with the names to filter by.
 
     Attributes:
-        panes: names, left to right.
-        judges, tasks, candidates, criteria: names to choose from; if there are many tasks, only the first ones.
-        wanted: the query with resolved names.
-        figures: summary of all rows; None while a long run is read for the first time.
-        by_gap: True if rows are sorted by gap, False if they are in the order of the run.
-        more: True if more rows follow; if sorted by gap, they are requested by number, otherwise by `after`.
-        looked_at: number of trials that were read for rows in the order of the run.
+        panes: names of the panes from left to right.
+        judges, tasks, candidates, criteria: names that the filters offer; of many tasks, only the first ones.
+        wanted: the query after its names were looked up.
+        figures: summary of all rows; None while a large run is read for the first time.
+        by_gap: True if rows are sorted by gap, False if they keep the order of the run.
+        more: True if more rows follow. Sorted by gap, the next page needs a row number, otherwise `after`.
+        looked_at: number of trials that were read for this page.
     """
 
     panes: tuple[str, ...]
@@ -97,7 +96,7 @@ class GradesPage:
 
 
 class GradeComparison:
-    """Pages of grades in columns, with cached figures of each run. Thread-safe."""
+    """Provides pages of grades in columns, and caches the figures of each run. Thread-safe."""
 
     def __init__(self, workspace: Workspace, *, clock: Callable[[], float] = monotonic) -> None:
         self._workspace = workspace
@@ -110,12 +109,12 @@ class GradeComparison:
         """Return a page of rows.
 
         Args:
-            start: number of rows to skip, below `WIDEST`, if rows are sorted by gap.
-            after: the position after which to continue, if rows are in the order of the run.
+            start: number of rows to skip if rows are sorted by gap, below `WIDEST`.
+            after: position after which the page begins if rows keep the order of the run.
 
         Raises:
             UnknownName: an unknown run, judge, task, candidate or criterion.
-            InputError: a run compared with itself, or a run that no model graded if a judge is needed.
+            InputError: a run compared with itself, or a query for a judge in a run that no model graded.
         """
         resolved = resolve_query(self._workspace, wanted)
         figures = self._figures.of(resolved)
@@ -145,13 +144,13 @@ class GradeComparison:
         )
 
     def close(self) -> None:
-        """End a reading in progress."""
+        """Stop a thread that is reading grades."""
         self._figures.close()
 
     def _picked(
         self, resolved: ResolvedGradeQuery, listed: tuple[tuple[TrialKey, str], ...], own: tuple[str, ...]
     ) -> GradeChunk:
-        """Return the listed rows in their order, without those that are pending again."""
+        """Return the listed rows in the same order, without rows that became pending again."""
         places = {(int(key), name): at for at, (key, name) in enumerate(listed)}
         chunk = resolved.chunk(list(dict.fromkeys(key for key, _ in listed)), own)
         names, rows = chunk.columns.candidates, chunk.rows
@@ -162,7 +161,7 @@ class GradeComparison:
     def _next(
         self, resolved: ResolvedGradeQuery, own: tuple[str, ...], after: tuple[int, int] | None, limit: int
     ) -> tuple[GradeChunk, tuple[int, int] | None, int]:
-        """Search up to `SCAN_S` seconds for matching rows; return them, the position reached and the number of trials read."""
+        """Search for matching rows for up to `SCAN_S` seconds; return (rows, position reached, number of trials read)."""
         began, size, looked, place, ended = self._clock(), _FIRST_LOOK, 0, after, False
         keys = []
         while True:
@@ -190,7 +189,7 @@ class GradeComparison:
         return replace(chunk, rows=chunk.rows.only(through)), None if ended else place, looked
 
     def _shown(self, resolved: ResolvedGradeQuery, chunk: GradeChunk) -> tuple[GradesRow, ...]:
-        """Build the shown rows with their grades and reasons."""
+        """Build the rows to show, with grades and reasons."""
         rows, columns = chunk.rows, chunk.columns
         keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
         details = {
@@ -225,7 +224,7 @@ class GradeComparison:
 
 
 def _sheet(detail: AssessmentDetail, candidate: str, criterion: str, *, final: bool) -> PaneGrades:
-    """Build the pane of a judge's grades, or with `final` the pane of the person's decision on them."""
+    """Build the pane of a judge's grades; with `final`, the pane of the person's decisions on them."""
     shown = detail.row.assessment if final else detail.judged
     rejected = final and detail.row.state is AssessmentState.REJECTED
     last = next((event.decision for event in reversed(detail.events) if event.decision.verb is not Verb.UNDO), None)
@@ -245,7 +244,7 @@ def _sheet(detail: AssessmentDetail, candidate: str, criterion: str, *, final: b
 
 
 def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, own: OwnScores, criterion: str) -> PaneGrades:
-    """Build the pane of a reviewer's own scores, by criterion if they gave them."""
+    """Build the pane of a reviewer's own scores, by criterion if the reviewer scored criteria."""
     given = {named: score for (name, named), score in own.scores.items() if name == candidate and named}
     grades = tuple(
         replace(grade, score=given[grade.criterion], reason="", evidence=())

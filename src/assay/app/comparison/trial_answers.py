@@ -1,6 +1,6 @@
-"""One trial's input with each candidate's complete answer or failure.
+"""Input of one trial, with the complete answer or failure of each candidate.
 
-House rule. While any item of the run awaits review, neither answers nor candidates are returned.
+While any item of the run awaits review, neither answers nor candidate names are returned.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialAnswers:
-    """A trial's input and answers; `answers` pairs each candidate with its answer.
+    """Input and answers of a trial; `answers` contains (candidate, answer) pairs.
 
-    `sent` has the messages that each of these candidates got; for a snippet, there are none. `logs` has what programs
-    among them printed, with tracebacks.
+    `sent` contains the messages that each candidate received; candidates with snippets received none. `logs` contains the
+    output of candidates that are programs, including tracebacks.
     """
 
     summary: RunSummary
@@ -41,7 +41,7 @@ class TrialAnswers:
 
 
 def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnswers:
-    """Return the answers of a trial; a unique prefix of the run's id is enough. Raises `UnknownName`."""
+    """Return a trial's answers; raises `UnknownName`. A unique prefix of the run's id is enough."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     key = decisions.trial_key(trial_id)
     trial = None if key is None else workspace.archive.trials.detail(key)
@@ -61,11 +61,9 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
 
 
 def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) -> str:
-    """Return the whole text of one answer; `place` counts candidates from 1 in the order of the run.
+    """Return the whole text of one answer; `place` is the candidate's number in the run, from 1.
 
-    Raises:
-        UnknownName: an unknown run or trial.
-        InputError: the candidate gave no answer.
+    Raises `UnknownName` for an unknown run or trial, and `InputError` if the candidate gave no answer.
     """
     answers = trial_answers(workspace, run_id, trial_id)
     text = answers.answers[place - 1][1].text if 1 <= place <= len(answers.answers) else None
@@ -76,7 +74,7 @@ def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) ->
 
 @document
 class AnswerDocument:
-    """JSON of one candidate's answer, or of the reason that it has none."""
+    """JSON of a candidate's answer, or of the reason why there is no answer."""
 
     candidate: str
     text: str | None
@@ -92,7 +90,7 @@ class AnswerDocument:
 
 @document
 class TrialAnswersDocument:
-    """JSON of the complete answers of one trial."""
+    """JSON of all complete answers in one trial."""
 
     run_id: str
     trial_id: str

@@ -1,7 +1,4 @@
-"""Exports for other programs: Inspect logs, and JSON Lines for Hugging Face datasets.
-
-Both contain only counted results.
-"""
+"""Export counted results for other programs: Inspect logs, and JSON Lines for Hugging Face datasets."""
 
 from __future__ import annotations
 
@@ -37,12 +34,12 @@ COLUMNS: Final = (
     *("trial", "attempt", "response", "truncated", "judge", "by_model", "state", "criterion", "score", "raw_score"),
     *("min_score", "max_score", "weight", "reason", "assessment"),
 )
-"""Columns of a row for Hugging Face; `criterion` is null in the row of the score over all criteria."""
+"""Columns of a Hugging Face row; `criterion` is null in the row for the score over all criteria."""
 
 
 @dataclass(slots=True)
 class _Runs:
-    """The selected runs, and their candidates by (run, name in the run's records)."""
+    """The selected runs and their candidates, by (run, candidate name in the run's records)."""
 
     summaries: dict[RunId, RunSummary]
     names: dict[tuple[RunId, str], str]
@@ -70,7 +67,7 @@ class _Runs:
         return model if isinstance(model, str) and model else None
 
     def prompt(self, run: RunId, name: str, task: Task) -> tuple[Message, ...]:
-        """Return the messages that the candidate got; the task's prompt if Assay sent none, as in an imported run."""
+        """Return the messages that a candidate received, or the task's prompt if Assay sent none (in an imported run)."""
         candidate = self.candidates.get((run, name))
         sent = () if candidate is None else sent_to(self.system_prompts[run], candidate, task)
         return sent or task.prompt
@@ -80,7 +77,7 @@ class _Runs:
 
 
 def export_hf_lines(request: ExportRequest) -> Exported:
-    """Write one row per candidate score, and one per criterion score."""
+    """Write a row for each candidate's score and for each of its criterion scores."""
     only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     rows = unseen = 0
@@ -151,7 +148,7 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
 
 @dataclass(slots=True)
 class _OneLog:
-    """The unfinished log of one suite and candidate."""
+    """The log of one suite and candidate while it is written."""
 
     log: InspectLog = field(default_factory=InspectLog)
     runs: dict[RunId, None] = field(default_factory=dict)
@@ -160,10 +157,10 @@ class _OneLog:
 
 
 def export_inspect(request: ExportRequest) -> Exported:
-    """Write one log per suite and candidate; several logs go to a folder, one file each.
+    """Write one log per suite and candidate. Several logs are written to a folder.
 
     Raises:
-        InputError: the selection holds several candidates or suites, and the output is one file.
+        InputError: several candidates or suites are selected, but the output is a single file.
     """
     only_counted(request)
     names, runs = request.names(), _Runs.of(request)
@@ -185,7 +182,7 @@ def export_inspect(request: ExportRequest) -> Exported:
 
 
 def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[AssessmentDetail]], int]]:
-    """Yield the counted assessments run by run, grouped by trial, and how many of them nobody has seen."""
+    """Yield the counted assessments of each run by trial, and the number of these that no person has seen."""
     trials: defaultdict[tuple[str, int], list[AssessmentDetail]] = defaultdict(list)
     run: RunId | None = None
     unseen = 0
@@ -204,7 +201,7 @@ def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[Assessmen
 def _samples(
     details: list[AssessmentDetail], names: Anonymiser, runs: _Runs, logs: dict[tuple[str, str], _OneLog]
 ) -> Iterator[tuple[str, str, LogSample]]:
-    """Yield one sample of a trial for each candidate with a counted score."""
+    """Yield a trial's log sample for each candidate with a counted score."""
     row, task = details[0].row, details[0].task
     for candidate in dict.fromkeys(name for detail in details for name in detail.row.assessment.scores):
         scores = {
@@ -255,7 +252,7 @@ _ROLES: Final = {TOOL_CALL: ASSISTANT, TOOL_RESULT: "tool", TOOL_ERROR: "tool"}
 
 
 def _replies(task: Task, responses: list[Response]) -> tuple[tuple[str, str], ...]:
-    """Return the messages after the prompt as (role, text): the response, or the rest of the conversation."""
+    """Return the messages after the prompt as (role, text) pairs: the response, or the rest of the conversation."""
     if not responses:
         return ()
     # The first message of a transcript is the user's, which the prompt ends with.
@@ -286,7 +283,7 @@ def _score(detail: AssessmentDetail, candidate: str, score: float, names: Anonym
 def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], runs: _Runs) -> None:
     if not logs:
         raise InputError(
-            "", "nothing counts yet, but an Inspect log needs at least one sample.", remedy="Approve a grade first."
+            "", "no result counts yet, but an Inspect log needs at least one sample.", remedy="Approve a grade first."
         )
     folder = output_folder(request, one_file=len(logs) == 1)
     if folder is None and len(logs) > 1:

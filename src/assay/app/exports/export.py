@@ -1,4 +1,4 @@
-"""The `export` command, which writes counted results to a file and, with `everything`, the others to a second file."""
+"""Write the output of `assay export`: counted results and, with `everything`, the other results in a second file."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ COLUMNS: Final = {
     "attempt": "whole",
     "assessment": "text",
 }
-"""Data type of each column: the ten columns of a score table, then the columns for the origin of each row."""
+"""Data types of the columns: ten score columns, then the columns about the origin of a row."""
 
 _APART: Final = {**COLUMNS, "not_counted": "text"}
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the counted results of the selection row by row, so that memory does not grow with the store.
+    """Write the selected results one by one, so that memory does not grow with the store.
 
     Raises:
-        InputError: the format is unknown, or needs a file name or a package that is missing.
+        InputError: an unknown format, or a missing file name or package.
         Refused: a file already exists.
     """
     try:
@@ -123,7 +123,7 @@ def _export_rows(
 
 
 def export_results(request: ExportRequest) -> Exported:
-    """Write the selected runs to the results folder, and rebuild its registry."""
+    """Write the selected runs to the results folder and rebuild the folder's registry."""
     workspace = request.workspace
     if request.everything or request.anonymise:
         raise InputError(
@@ -146,13 +146,13 @@ def export_results(request: ExportRequest) -> Exported:
 
 
 def apart_from(output: Path) -> Path:
-    """Return the file for results that do not count: `scores.csv` becomes `scores.not-counted.csv`."""
+    """Return the file name for results that do not count: `scores.csv` becomes `scores.not-counted.csv`."""
     return output.with_name(f"{output.stem}.not-counted{output.suffix}")
 
 
 @document
 class SecondFileDocument:
-    """JSON of the second file, which has the results that do not count."""
+    """JSON about the second file, which contains the results that do not count."""
 
     output: str
     rows: int | None
@@ -160,7 +160,7 @@ class SecondFileDocument:
 
 @document
 class ExportDocument:
-    """JSON of `export`; `text` is the export itself if no file was named."""
+    """JSON of `assay export`; `text` is the export itself if no file was named."""
 
     format: str
     output: str | None
@@ -171,7 +171,7 @@ class ExportDocument:
 
 
 def exported_document(exported: Exported, *, text: str | None = None) -> ExportDocument:
-    """Return the JSON of `export`, including the text that was written to no file."""
+    """Return the JSON of `assay export`, including the export itself if no file was named."""
     second = exported.apart
     return fill(
         ExportDocument,
@@ -183,7 +183,7 @@ def exported_document(exported: Exported, *, text: str | None = None) -> ExportD
 
 
 def _write_tables(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write score rows; return the numbers of counted rows, of counted rows that nobody has seen, and of other rows."""
+    """Write score rows; return the numbers of counted rows, counted rows that no person has seen, and other rows."""
     counted = unseen = apart = 0
     with ExitStack() as writers:
         lines = [
@@ -234,7 +234,7 @@ def _cells(row: ScoreRow, names: Anonymiser) -> list[Any]:
 
 
 def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Anonymiser) -> tuple[int, int, int]:
-    """Write assessments as lines, or for json as the document's last list; return counts as `_write_tables` does."""
+    """Write assessments as lines, or as a list at the end of a JSON document; return the same counts as `_write_tables`."""
     workspace, selection = request.workspace, request.selection
     plans = list(plans_of(workspace, selection)) if request.format == "json" else []
     head = _head(workspace, selection, plans, names) if request.format == "json" else None
@@ -259,7 +259,7 @@ def _write_records(request: ExportRequest, outputs: list[OpenOutput], names: Ano
 
 @document
 class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
-    """JSON of one exported assessment: the fields of `review show`, and whether it counts."""
+    """JSON of an exported assessment: the fields of `assay review show`, and whether the assessment counts."""
 
     counts: bool
     not_counted: str | None
@@ -268,7 +268,7 @@ class ExportedAssessmentDocument(review_documents.AssessmentDetailDocument):
 def assessment_record(
     detail: AssessmentDetail, why: NotCounted | None, names: Anonymiser
 ) -> ExportedAssessmentDocument | dict[str, Any]:
-    """Return one assessment with its grades, reasons, responses and reviews, under pseudonyms if there are any."""
+    """Return an assessment with its grades, reasons, responses and reviews; names are replaced in an anonymous export."""
     shown = review_documents.assessment_detail(detail)
     exported = fill(ExportedAssessmentDocument, shown, counts=why is None, not_counted=None if why is None else str(why))
     if not names.active:
@@ -291,11 +291,11 @@ def assessment_record(
 
 
 _KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"})
-"""Fields of an assessment in which no name is replaced."""
+"""Assessment fields in which names are not replaced."""
 
 
 def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:
-    """Return one field of an assessment with pseudonyms."""
+    """Return a field of an assessment with names replaced by pseudonyms."""
     match key:
         case "scores" | "judge_scores" | "verdicts" | "labels":
             return _renamed(value, names)
@@ -321,7 +321,7 @@ def _of_candidate(fields: dict[str, Any], names: Anonymiser) -> dict[str, Any]:
 
 
 def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
-    """Replace the name in a correction's key, which is NAME or NAME/CRITERION; names may contain slashes."""
+    """Replace the name in a correction's key (NAME or NAME/CRITERION); a name may contain slashes."""
     # Longest first, because `a/b` and `a` may both be candidates.
     for name in sorted(detail.row.candidates, key=len, reverse=True):
         if key == name or key.startswith(f"{name}/"):
@@ -330,7 +330,7 @@ def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
 
 
 def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[str, Any]:
-    """Return the record of a run that lets a reader understand its export a year later."""
+    """Return the facts about a run that a reader needs to understand its export later."""
     environment = dict(plan.environment)
     document: dict[str, Any] = {
         **plain(documents.run_summary(summary)),

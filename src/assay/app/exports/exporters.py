@@ -1,11 +1,9 @@
-"""Exporters: an exporter's request and result, and the table of export formats.
+"""Exporters and the table of export formats.
 
-An exporter takes an `ExportRequest` and returns `Exported`. It raises `InputError` for options that its format does not use.
-It writes with `open_output`, so that a file appears complete or not at all. It receives rows one by one, because a store may
-hold millions.
-
-To add an exporter to Assay, write one function, for example after `export.export_report`, and add a line to the table below.
-A package registers its exporter in the entry-point group `assay.exporters`. `assay.testing.ExporterContract` tests both kinds.
+An exporter takes an `ExportRequest`, returns `Exported`, and raises `InputError` for options that its format does not use. It
+writes with `open_output`, so that a file is either complete or absent. It receives rows one by one, because a store may
+contain millions. To add an exporter to Assay, write one function (such as `export.export_report`) and add a line to the table
+below. A package registers its exporter in the entry-point group `assay.exporters`. `assay.testing.ExporterContract` tests both.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportRequest:
-    """One export with the options that the user gave.
+    """Options of one export.
 
     Attributes:
-        format: the name under which the exporter was called.
-        output: the file to write; None to call `write` with the text.
-        everything: also write what does not count, to a second file beside the first.
-        anonymise: replace names of candidates and reviewers with pseudonyms.
-        force: replace existing files.
+        format: name of the export format.
+        output: file to write; None to send the text to `write`.
+        everything: True to write results that do not count to a second file.
+        anonymise: True to replace the names of candidates and reviewers with pseudonyms.
+        force: True to replace existing files.
         threshold, against, margin: settings of the `junit` rule.
     """
 
@@ -56,29 +54,26 @@ class ExportRequest:
     margin: float | None = None
 
     def names(self) -> Anonymiser:
-        """Return the pseudonyms of the selected runs; without `anonymise`, the returned object replaces nothing."""
+        """Return the pseudonyms of the selected runs. Without `anonymise`, names stay unchanged."""
         if not self.anonymise:
             return Anonymiser()
         runs = self.workspace.archive.runs.matching(self.selection)
         return names_for([self.workspace.journal.plan_of(run.id) for run in runs], runs)
 
     def score_rows(self) -> Iterator[ScoreRow]:
-        """Yield every counted score, under pseudonyms if the user requested them."""
+        """Yield every counted score. With `anonymise`, names are pseudonyms."""
         names = self.names()
         for row in self.workspace.archive.exports.score_rows(self.selection, everything=False):
             yield replace(row, candidate=names.candidate(row.candidate)) if names.active else row
 
     def need_file(self, why: str) -> None:
-        """Raise `InputError` if the user named no file to write."""
+        """Raise `InputError` if the user named no output file."""
         if self.output is None:
             raise InputError("--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}.")
 
     @contextmanager
     def open_output(self, path: Path | None = None) -> Iterator[OpenOutput]:
-        """Open the output or another file for writing.
-
-        The file gets its name when it is complete; after an exception no file remains.
-        """
+        """Open the output file. It appears only when it is complete, so an exception leaves no file."""
         target = path or self.output
         if target is None:
             yield OpenOutput(None, self.write or _discard)
@@ -89,7 +84,7 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenOutput:
-    """An open text stream with its file, or standard output without a file."""
+    """An open text stream and its file name; standard output has no file name."""
 
     file: AtomicFile | None
     write: Write
@@ -97,13 +92,13 @@ class OpenOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """Result of an export; rows are scores (csv, parquet), assessments (json, jsonl) or runs (results).
+    """Result of an export.
 
     Attributes:
         output: the file; None for standard output.
-        rows: number of rows that count; None if the format has no rows.
-        unseen: number of counted rows that nobody has seen.
-        apart: the file with rows that do not count; None if the user did not ask for it.
+        rows: number of counted rows: scores (csv, parquet), assessments (json, jsonl) or runs (results). None without rows.
+        unseen: number of counted rows that no person has seen.
+        apart: file with results that do not count; None if the user did not request it.
     """
 
     format: str
@@ -115,10 +110,10 @@ class Exported:
 
 
 class Exporter(Protocol):
-    """A function that writes one export format."""
+    """Function that writes one export format."""
 
     def __call__(self, request: ExportRequest, /) -> Exported:
-        """Write the export; raises `InputError` for options that the format does not support."""
+        """Write the export; raises `InputError` for options that the format does not use."""
         ...
 
 
@@ -147,16 +142,16 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
 
 
 def only_counted(request: ExportRequest) -> None:
-    """Raise `InputError` if the user also requested results that do not count."""
+    """Raise `InputError` if the user requested results that do not count."""
     if request.everything:
         problem = f"{request.format} holds only counted results."
         raise InputError("--all", problem, remedy="Use --all with csv, parquet, json or jsonl.")
 
 
 def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | None:
-    """Return the folder to write files to, made if needed; None for a single file or standard output.
+    """Return the output folder, created if needed; None for a single file or standard output.
 
-    A name without an ending is a folder if there are several files to write (`one_file` is False).
+    With several files to write (`one_file` is False), a name without a suffix is a folder.
     """
     output = request.output
     if output is None or (not output.is_dir() and (one_file or output.suffix)):
@@ -169,7 +164,7 @@ def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | No
 
 
 def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> bytes:
-    """Return the bytes that an export writes to its file; raises `InputError` as the exporter does."""
+    """Return the bytes that an export would write to its file; raises the exporter's `InputError`."""
     with TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "export"
         EXPORTERS.load(form)(ExportRequest(workspace=workspace, format=form, selection=selection, output=file))
@@ -177,4 +172,4 @@ def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> byt
 
 
 def _discard(_: str) -> None:
-    """Discard the text."""
+    """Ignore the text."""

@@ -1,8 +1,8 @@
-"""Pseudonyms for candidates and reviewers, consistent throughout an export; no file contains the real names.
+"""Replace names of candidates and reviewers with pseudonyms, the same throughout an export.
 
-Numbers are assigned in random order, so that the order of candidates in a suite reveals nothing. Names inside texts
-(reports, reasons, responses, failures) are replaced too if they are whole words of at least three characters; a text that
-reveals its author in another way is not changed.
+Pseudonyms are numbered in random order, so that the order of candidates in a suite reveals nothing. Names inside texts
+(reports, reasons, responses, failures) are replaced if they are whole words of at least three characters. A text that reveals
+its author in another way is not changed. No file contains the real names.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SHORTEST_IN_TEXT: Final = 3
 
 
 class Anonymiser:
-    """Replacement of names with pseudonyms; without plans it changes nothing.
+    """Replaces names with pseudonyms; without plans, names stay unchanged.
 
     Args:
-        plans: runs whose candidates (with their models) are hidden.
-        called: for each candidate whose name was corrected, its current name by the name in its run's records.
-        rng: source of the random order of the numbers.
+        plans: runs whose candidates and models are replaced.
+        called: current name of each renamed candidate, by its name in the run's records.
+        rng: random source for the order of the numbers.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class Anonymiser:
         self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE) if words else None
 
     def candidate(self, name: str) -> str:
-        """Return the pseudonym of a candidate, or the name itself if nothing is hidden."""
+        """Return a candidate's pseudonym; without plans, the name itself."""
         if not self.active:
             return name
         return self._candidates.get(folded(name)) or self._variant(name)
 
     def _variant(self, label: str) -> str:
-        """Return the pseudonym for a label such as `name (model)`, which tells candidates with the same name apart."""
+        """Return the pseudonym for a label such as `name (model)`, which distinguishes candidates with the same name."""
         hidden = self._candidates.get(folded(label.partition(" (")[0]), "candidate")
         labels = self._variants.setdefault(hidden, {})
         return f"{hidden}, variant {labels.setdefault(folded(label), len(labels) + 1)}"
@@ -87,7 +87,7 @@ class Anonymiser:
         return self._words.sub(lambda match: self._in_text.get(folded(match.group()), "candidate"), text)
 
     def texts(self, value: Any) -> Any:
-        """Replace names in every string of a JSON value, keys included."""
+        """Replace names in every string and key of a JSON value."""
         match value:
             case str():
                 return self.text(value)
@@ -99,12 +99,12 @@ class Anonymiser:
                 return value
 
     def candidates(self, names: Sequence[str]) -> list[str]:
-        """Return pseudonyms sorted by number, so that their order reveals nothing."""
+        """Return all candidate pseudonyms, sorted by number."""
         return sorted(self.candidate(name) for name in names) if self.active else list(names)
 
 
 def names_for(plans: Sequence[RunPlan], summaries: Sequence[RunSummary]) -> Anonymiser:
-    """Build pseudonyms for the candidates of some runs, under their current and former names."""
+    """Create pseudonyms for the candidates of some runs, for current and former names."""
     by_id = {summary.id: summary.candidates for summary in summaries}
     called = {
         candidate.name: now

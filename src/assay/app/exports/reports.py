@@ -1,4 +1,4 @@
-"""Reports of a selection in HTML, Markdown, LaTeX and JUnit, with everything that a reader needs to judge the findings."""
+"""Write reports in HTML, Markdown, LaTeX and JUnit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def written(
     against: str | None = None,
     margin: float | None = None,
 ) -> str:
-    """Return the report of a selection in one of `FORMATS`; the last three arguments are JUnit's rule (`report.junit`)."""
+    """Return a report in one of `FORMATS`. `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`)."""
     summaries = workspace.archive.runs.matching(selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
@@ -133,9 +133,9 @@ def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
 
 
 def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
-    """Return a sentence on the leader against each other candidate, best first; empty if only one has a score.
+    """Return sentences that compare the leader with each other candidate, best first; empty if only one candidate has a score.
 
-    Each sentence is about its pair alone. If the correction for all pairs reverses its decision, the sentence says so.
+    Each sentence covers one pair. If the correction for all pairs changes the decision, the sentence states that.
     """
     names = [candidate.candidate for candidate in ranking.candidates if candidate.rank is not None]
     taken_back = {frozenset((pair.a, pair.b)) for pair in ranking.pairs if pair.decision != pair.decision_alone}
@@ -268,7 +268,7 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
 
 
 def _case(name: str, task: str, value: float | None, limit: float, text: str) -> Case:
-    """Return a test case that is skipped without a value and fails below the limit; `text` is the reason for either."""
+    """Return a test case: skipped if `value` is None, failed if it is below the limit. `text` explains both."""
     if value is None:
         return Case(candidate=name, name=task, skipped=text)
     # A mean may be too low by its last binary digit.

@@ -1,8 +1,8 @@
-"""Exports of rubric evaluations as one line each, and as one document with tasks and totals.
+"""Export rubric evaluations as one line each, or as one document with tasks and totals.
 
-Both contain only counted grades of judges and scorers; people's grades that came with the data are listed separately.
-`aggregated_score` follows a person's correction, and `parsed_rubric_scores` has the judge's own scores. Each call is counted
-once, with the first evaluation that used its reply.
+Only counted grades of judges and scorers are exported; human grades that came with imported data are listed separately.
+`aggregated_score` includes a person's corrections, and `parsed_rubric_scores` contains the judge's own scores. A call is
+counted only once, in the first evaluation that used its reply.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail, CallsOfTrial, RunSummary
 
 Line = dict[str, "JsonValue"]
-"""One evaluation, or one task, of the export."""
+"""One evaluation or one task in the export."""
 
 _IDS: Final = UUID("6f6e6365-0000-4000-8000-6576616c7300")
 _STAGES: Final = {Role.CANDIDATE: "answering", Role.STRUCTURER: "structuring", Role.JUDGE: "judging"}
@@ -44,7 +44,7 @@ _STEM_ENDING: Final = re.compile(r"(_ingested.*|_tasks)$")
 
 
 def export_evaluations(request: ExportRequest) -> Exported:
-    """Write one JSON line for each candidate's evaluation; a folder gets all files of `export_final_results`."""
+    """Write one JSON line per evaluation of a candidate. To a folder, write all files of `export_final_results`."""
     if (folder := output_folder(request, one_file=False)) is not None:
         return _export_folder(request, folder)
     only_counted(request)
@@ -58,7 +58,7 @@ def export_evaluations(request: ExportRequest) -> Exported:
 
 
 def export_final_results(request: ExportRequest) -> Exported:
-    """Write a document with a summary and each task's evaluations; a folder also gets the files that it is built from."""
+    """Write a document with a summary and the evaluations of each task. To a folder, also write its input files."""
     if (folder := output_folder(request, one_file=False)) is not None:
         return _export_folder(request, folder)
     only_counted(request)
@@ -69,7 +69,7 @@ def export_final_results(request: ExportRequest) -> Exported:
 
 
 def _export_folder(request: ExportRequest, folder: Path) -> Exported:
-    """Write `<name>_<time>` with the ingested tasks, the evaluations (as lines and as a list) and the final results."""
+    """Write a folder `<name>_<time>` with imported tasks, evaluations (as lines and as a list) and final results."""
     only_counted(request)
     results = _FinalResults.read(request)
     stem = safe_name(results.batch_id)
@@ -95,7 +95,7 @@ def _json(value: JsonValue, *, indent: int | None = None) -> str:
 
 @dataclass(slots=True)
 class _GradedRun:
-    """An exported run, with the calls not yet counted with an evaluation and the human grades that came with its data."""
+    """A run to export, with the calls that no evaluation has counted yet and the human grades imported with the run."""
 
     summary: RunSummary
     plan: RunPlan
@@ -105,7 +105,7 @@ class _GradedRun:
     references: dict[tuple[str, int, str], Line]
 
     def take_calls(self, detail: AssessmentDetail, candidate: str) -> Line:
-        """Return the number and duration of an evaluation's calls by stage, and mark the calls as counted."""
+        """Return the number and duration of an evaluation's calls by stage, and remove these calls from `calls`."""
         calls: dict[str, int] = dict.fromkeys(_STAGES.values(), 0)
         seconds: dict[str, float] = dict.fromkeys(_STAGES.values(), 0.0)
         for role, stage in _STAGES.items():
@@ -149,7 +149,7 @@ def _graded_runs(request: ExportRequest) -> Iterator[_GradedRun]:
 
 
 def _human_grade(grade: Grade) -> Line:
-    """Return a person's grade by its criterion's name; 0 and 1 become booleans if the scale is 0 to 1."""
+    """Return a person's grade by criterion name. On a 0 to 1 scale, 0 and 1 become booleans."""
     yes_or_no = (grade.min_score, grade.max_score) == (0.0, 1.0) and grade.raw_score in (0.0, 1.0)
     value = bool(grade.raw_score) if yes_or_no else grade.raw_score
     return {_key(grade.criterion or "score"): value, **({"failure_comments": grade.reason} if grade.reason else {})}
@@ -160,7 +160,7 @@ def _key(criterion: str) -> str:
 
 
 def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, AssessmentDetail, str, Line]]:
-    """Yield one line for each candidate of each counted assessment of a judge or scorer."""
+    """Yield a line for each candidate in each counted assessment by a judge or scorer."""
     names = request.names()
     shown = request.workspace.archive.exports.candidate_names(request.selection)
     for run in _graded_runs(request):
@@ -177,7 +177,7 @@ def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, Assessmen
 def _line(
     request: ExportRequest, run: _GradedRun, detail: AssessmentDetail, candidate: str, model: str, names: Anonymiser
 ) -> Line:
-    """Return the evaluation of one candidate's response."""
+    """Return the line for one candidate's response."""
     row, judged, final = detail.row, detail.judged, detail.row.assessment
     submission = run.plan.environment.get("submission")
     ids = submission if isinstance(submission, dict) else {}
@@ -223,7 +223,7 @@ def _line(
 
 
 def _named(text: str, label: str | None, model: str) -> str:
-    """Replace the label that the judge saw with the candidate's name in a flag's text."""
+    """Replace the label that the judge saw with the candidate's name in the text of a flag."""
     return text if label is None else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
 
 
@@ -232,7 +232,7 @@ def _task_id(task: str) -> str | int:
 
 
 def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anonymiser) -> Line:
-    """Return score and justification by criterion; a score becomes the rubric's label for it, if there is one."""
+    """Return score and justification by criterion; the rubric's label replaces a score that has one."""
     words = {c.name: {value: word for word, value in c.labels} for c in plan.rubric.criteria}
     return {
         grade.criterion: {
@@ -247,7 +247,7 @@ def _scores(plan: RunPlan, grades: Iterable[Grade], candidate: str, names: Anony
 def _structured(
     request: ExportRequest, run: _GradedRun, detail: AssessmentDetail, text: str, candidate: str | None, names: Anonymiser
 ) -> Line | None:
-    """Return the stored structure of a response, or of the model solution if `candidate` is None; None if there is none."""
+    """Return the structured form of a response, or of the model solution if `candidate` is None; None if it is not stored."""
     structuring = run.plan.rubric.structuring
     if structuring is None:
         return None
@@ -259,7 +259,7 @@ def _structured(
 
 @dataclass(slots=True)
 class _FinalResults:
-    """The evaluations by task, in the order of the tasks, with totals."""
+    """Collects evaluations by task, in the order of tasks, and computes totals."""
 
     lines: list[Line] = field(default_factory=list)
     tasks: dict[str, Line] = field(default_factory=dict)
@@ -327,7 +327,7 @@ class _FinalResults:
 
     @property
     def batch_id(self) -> str:
-        """Return the names of the input files or suites, joined."""
+        """Return the joined names of the input files or suites."""
         return "_".join(self.sources) or "evaluations"
 
     def document(self) -> Line:
@@ -359,7 +359,7 @@ class _FinalResults:
         }
 
     def ingested(self) -> list[JsonValue]:
-        """Return the tasks with their responses and people's grades, in the form that `assay import` reads."""
+        """Return the tasks with their responses and human grades, in the format that `assay import` reads."""
         tasks: list[JsonValue] = []
         for task in self.tasks.values():
             evaluations = cast("list[Line]", task["evaluations"])
@@ -388,7 +388,7 @@ def _in_plan_order(evaluation: tuple[_GradedRun, AssessmentDetail, str, Line]) -
 
 
 _OF_EVALUATION: Final = frozenset({"task_id", "model_id", "trial", "structured_model_response", "structured_ideal_response"})
-"""Keys that the final results keep outside `judge_evaluation`."""
+"""Keys that final results do not repeat in `judge_evaluation`."""
 
 
 def _grouped(lines: Iterable[Line], key: str) -> dict[str, list[Line]]:
@@ -399,7 +399,7 @@ def _grouped(lines: Iterable[Line], key: str) -> dict[str, list[Line]]:
 
 
 def _sums(lines: Iterable[Line]) -> dict[str, dict[str, float]]:
-    """Return the number of calls and their seconds by stage, and for structuring and judging together."""
+    """Return the number of calls and seconds by stage, and the sum for structuring and judging."""
     sums = {stage: {"calls": 0, "seconds": 0.0} for stage in (*_STAGES.values(), "grading")}
     for line in lines:
         for stage in _STAGES.values():

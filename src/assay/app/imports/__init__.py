@@ -1,1 +1,1 @@
-"""Import other harnesses' results, and Assay's own, into the store."""
+"""Import results of other benchmark programs and of Assay into the store."""

@@ -1,4 +1,4 @@
-"""Detection of files that Assay wrote: results folders, and exported tables of runs in the store."""
+"""Recognise files that Assay wrote: results folders, and exported tables of runs in the store."""
 
 from __future__ import annotations
 
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 def without_own_files(
     sources: Sequence[InputFile], paths: Sequence[Path], forced: Importer | None, notes: list[Noted]
 ) -> list[InputFile]:
-    """Leave out the files of results folders, and add a note for each such folder.
+    """Leave out files of Assay's results folders and add a note for each folder; raises `InputError` if no other file is left.
 
-    A file that the user names together with its format is kept.
-
-    Raises:
-        InputError: the user named only such files.
+    A file that the user names together with a format is kept.
     """
     named = {path for path in paths if path.is_file()}
     others: list[InputFile] = []
@@ -45,11 +42,11 @@ def without_own_files(
             folders.setdefault(folder, source)
     for folder, source in folders.items():
         if has_records(source):
-            remedy = f"`assay import {shlex.quote(folder)} --rebuild` adds its runs to a store that lacks them."
+            remedy = f"`assay import {shlex.quote(folder)} --rebuild` adds the folder's runs to this store."
         elif source.member:
-            remedy = "Unpack it; `assay import FOLDER --rebuild` adds its runs to a store that lacks them."
+            remedy = "Unpack it and run `assay import FOLDER --rebuild` to add its runs to this store."
         else:
-            remedy = "It holds no records of runs; `assay export results` writes them, in the project that has the runs."
+            remedy = "It contains no run records. To write them, run `assay export results` in the project that has the runs."
         # Other results in such a folder are imported. It is only an error if all paths name its own files.
         if not others and len(named) == len(paths):
             what = f"was written by Assay and belongs to the results folder {folder}, so it is not another program's result."
@@ -60,7 +57,7 @@ def without_own_files(
 
 
 class StoredAssessments:
-    """Lookup of an assessment in the store's own runs and earlier imports; None for unknown runs."""
+    """Look up an assessment in runs of this store, including imported runs; None for unknown runs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""Check of imported records, which leaves out those with invalid names or with texts too large for memory."""
+"""Check imported records, and leave out those with invalid names or very large texts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from assay.domain.import_records import Found, FoundAssessment, FoundResponse, F
 from assay.domain.names import LONGEST_NAME, name_problem
 
 MOST_TEXT_BYTES: Final = 32 << 20
-"""Maximum bytes of memory for the texts of one record. One emoji makes Python use four bytes for every character of a text."""
+"""Maximum bytes of memory for the texts of one record. One emoji makes Python use four bytes for each character of a text."""
 
 _SHORT: Final = 100_000  # a text of fewer characters cannot reach the limit
 
 
 def checked(records: Iterable[Found], *, source: str, suite: str | None = None) -> Iterator[Found]:
-    """Yield valid records, and a `Skipped` for each of the others.
+    """Yield the valid records, and a `Skipped` for each invalid record.
 
     Args:
-        source: name of the file, for messages on records without a place.
-        suite: the suite to which the runs are assigned, if it is not the one in the file.
+        source: file name for messages about records without a position.
+        suite: suite that replaces the suite named in the file.
     """
     refused = False  # the run to which the next records belong
     for record in records:
@@ -56,7 +56,7 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
 
 
 def _first_problem(names: Iterable[tuple[str, str]]) -> str | None:
-    """Return the problem of the first invalid name, as a sentence about a record; None if all are fine."""
+    """Return the problem of the first invalid name, as a sentence about the record; None if all names are valid."""
     for what, name in names:
         problem = name_problem(name)
         if problem is not None:
@@ -104,7 +104,7 @@ def _size_problem(texts: Iterable[str]) -> str | None:
 
 
 def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
-    """Yield the run without candidates and criteria with invalid names, and a `Skipped` for each of these."""
+    """Yield the run without candidates and criteria that have invalid names, and a `Skipped` for each of these."""
     problems = {
         part.name: problem
         for what, parts in (("candidate", run.candidates), ("criterion", run.rubric))
@@ -122,7 +122,7 @@ def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
 
 
 def _with_usable_rows(scores: FoundScores, source: str) -> Iterator[Found]:
-    """Yield the scores without rows with invalid names, and a `Skipped` for each of these rows."""
+    """Yield the scores without rows that have invalid names, and a `Skipped` for each of these rows."""
     tasks, candidates = {row[0] for row in scores.rows}, {row[1] for row in scores.rows}
     if (problem := _first_problem([("judge", scores.judge)])) is not None:
         yield Skipped(where=source, why=f"{problem} {len(scores.rows):,} scores are left out.")

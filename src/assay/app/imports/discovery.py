@@ -1,4 +1,4 @@
-"""Find the files of an import and recognise their formats."""
+"""Find the files to import and recognise their formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_sources(
     paths: Sequence[Path], result: ImportResult, importer: Importer | None, called: Mapping[Path, str]
 ) -> Iterator[InputFile]:
     def keep(source: InputFile) -> bool:
-        """True if a reader reads this archive as a whole, such as an Inspect log."""
+        """True if a reader processes this archive as a whole, such as an Inspect log."""
         known = recognise_format(source.sample, None if importer is None else (importer,))
         return known is not None and source.sample.archive_members != ()
 
@@ -98,13 +98,13 @@ def _unknown(source: InputFile) -> str:
         return "is cut off: it ends in the middle of a JSON value. Copy it again."
     line = sample.head.split(b"\n", 1)[0]
     if len(line) == len(sample.head):
-        return "is a single line of more than a megabyte that fits no format."
+        return "is a single line of more than 1 MB that matches no known format."
     row = row_of(line)
     return row if isinstance(row, str) else why
 
 
 def _ends_too_early(source: InputFile) -> bool:
-    """True if a long document is valid JSON that ends too early; raises `UnreadableFile` if it is too large."""
+    """True if a large JSON document breaks off before its end; raises `UnreadableFile` for a file that is too large."""
     try:
         orjson.loads(source.read())
     except orjson.JSONDecodeError as error:
@@ -113,7 +113,7 @@ def _ends_too_early(source: InputFile) -> bool:
 
 
 def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
-    """Replace the messages on logs and artifacts in a harness's own folders by a single note."""
+    """Replace the messages about logs and artifacts in a benchmark program's folders with a single note."""
     for group in groups:
         left: set[str] = set()
         if not isinstance(group.importer, LeavesArtifacts):
@@ -128,5 +128,5 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
 
 
 def _lies_in(name: str, folder: str) -> bool:
-    """True if a file is in a folder, judged by its name in messages; an empty folder means the working folder."""
+    """True if the file's name in messages is inside `folder`; an empty folder is the working folder."""
     return name.replace("#", "/").startswith(f"{folder}/") if folder else not name.startswith(("/", "../"))

@@ -1,4 +1,4 @@
-"""The import: find, recognise and group files, and store their runs, none of which is ever visible half-written."""
+"""Import files: find them, recognise their formats, group them, and store their runs. A run appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DAMAGED: Final = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, RecursionError, TypeError, ValueError),
     *(csv.Error, lzma.LZMAError, zipfile.BadZipFile, zlib.error),
 )
-"""Errors that a file with unexpected content may cause in a reader; they do not stop the import of other files."""
+"""Errors that unexpected file content may cause in a reader; the import of other files continues."""
 
 
 def import_paths(
@@ -62,12 +62,8 @@ def import_paths(
 ) -> ImportResult:
     """Import files and folders; the result lists the files and rows that were left out.
 
-    `called` has the file names that the user knows, for messages and provenance.
-
-    Each results file becomes visible once all of it is stored. If the process is killed, nothing of the current file remains.
-
-    Raises:
-        InputError: a path, format or option is wrong; nothing was changed.
+    Each results file becomes visible once it is stored completely; if the process is killed, the current file is not stored.
+    `called` maps paths to the file names that the user knows. Raises `InputError` for a wrong path, format or option.
     """
     options = options or ImportOptions()
     result = ImportResult()
@@ -106,7 +102,7 @@ def import_paths(
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Switch garbage collection off, because rows contain no cycles and looking for them takes a tenth of the time."""
+    """Switch off garbage collection, which takes 10% of the time although imported rows contain no cycles."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -145,7 +141,7 @@ def _read_options(options: ImportOptions) -> ReadOptions:
 
 
 def _reading(path: Path) -> ExtractionSpec:
-    """Return the fields to read from answers and inputs; raises `InputError` with the first problem."""
+    """Return the fields to extract from answers and inputs; raises `InputError` with the first problem."""
     try:
         return reading_of(_mapping_of(path))
     except ValueError as error:
@@ -154,7 +150,7 @@ def _reading(path: Path) -> ExtractionSpec:
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of an option's file; raises `InputError` if it is missing, too large, binary or not a regular file."""
+    """Return the text of an option's file; raises `InputError` if the file is missing, too large, binary or not a regular file."""
     try:
         return whole_text(path)
     except UnreadableText as error:
@@ -173,7 +169,7 @@ def _mapping_of(path: Path) -> dict[str, JsonValue]:
         raise InputError(where, f"{'.'.join(map(str, misuse.path))} {misuse.problem}", remedy=misuse.remedy)
     content = plain(document.value)
     if not isinstance(content, dict):
-        raise InputError(str(path), "must hold a mapping of names to values.")
+        raise InputError(str(path), "must contain a mapping of names to values.")
     return content
 
 
@@ -190,7 +186,7 @@ def _import_group(
     reading: ExtractionSpec | None,
     without: frozenset[int] = frozenset(),
 ) -> None:
-    """Import one group without the responses of the runs with the keys `without`, because the store has them."""
+    """Import one group of files, without the responses of the runs in `without`, because the store already has them."""
     source, importer = group.source, group.importer
     imports = workspace.store.imports
     keeping = OriginalCopies(_files_of(group), _folder(workspace), copy=options.copy or options.move)
@@ -216,7 +212,7 @@ def _import_group(
         _import_group(workspace, group, options, result, names, progress, reading, without)
 
     if (odd := mojibake(source.sample.head)) is not None:
-        what = f"its text was decoded with the wrong encoding somewhere ({odd!r}); Assay keeps it as it is."
+        what = f"its text was decoded with the wrong encoding somewhere ({odd!r}). Assay imported the text unchanged."
         result.notes.append(Noted(where=source.name, what=what))
     suite = _suite(workspace, group, options, names)
     writing = RunWriter(workspace, group, options, originals, suite, result, progress, reading, without)
@@ -229,7 +225,7 @@ def _import_group(
             if writing.rows or len(result.held) > before[0]:
                 keeping.give_up()
                 return
-            why = f"holds nothing that can be imported as {importer.NAME}."
+            why = f"contains no results that can be imported as {importer.NAME}."
             result.skipped.append(Skipped(where=source.name, why=why))
             return
         keeping.finish()
@@ -289,7 +285,7 @@ def _import_tasks(
     names: dict[str, str],
     progress: Progress,
 ) -> None:
-    """Store the tasks of requests without answers, until answers of the same dataset are imported."""
+    """Store the tasks of requests without answers, for a later import of answers with the same dataset."""
     from assay.exchange.file_groups import dataset_digest
 
     imports = workspace.store.imports
@@ -334,7 +330,7 @@ def _import_tasks(
 
 
 def _report_only(group: FileGroup, result: ImportResult) -> None:
-    """Keep only the messages of a file that is meant to complete other results but matches none."""
+    """Keep only a file's messages, because the file should complete other results but matches none."""
     for record in group.importer.read(group.source, group.options):
         if isinstance(record, Noted):
             result.skipped.append(Skipped(where=record.where, why=record.what))
@@ -343,13 +339,13 @@ def _report_only(group: FileGroup, result: ImportResult) -> None:
 
 
 def _files_of(group: FileGroup) -> list[Path]:
-    """Return the files of a group, the results first."""
+    """Return the files of a group; the results file comes first."""
     beside = chain.from_iterable(files for role, files in group.options.beside.items() if role != "shared_input")
     return list(dict.fromkeys([group.source.path, *(file.path for file in beside)]))
 
 
 def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
-    """Return a digest of content and options, so that the same content is imported only once with the same options."""
+    """Return a digest of content and options, by which a repeated import is recognised."""
     mapping = (
         ""
         if group.options.mapping is None
@@ -361,7 +357,7 @@ def _digest(group: FileGroup, content: str, options: ImportOptions) -> str:
 
 
 def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names: dict[str, str]) -> str | None:
-    """Return the suite's name, which is the same in every import of a dataset; None if the importer chooses it."""
+    """Return the suite name, the same in every import of a dataset; None if the importer chooses the name."""
     if options.dataset is not None or group.dataset is None:
         return options.dataset
     known = workspace.store.imports.suite_of_dataset(group.dataset) or names.get(group.dataset)
@@ -371,7 +367,7 @@ def _suite(workspace: Workspace, group: FileGroup, options: ImportOptions, names
 
 
 def _folder(workspace: Workspace) -> Path:
-    """Return the folder for original files, beside a store that is a file, otherwise in the working folder's `.assay`."""
+    """Return the folder for original files: next to a SQLite store, otherwise in `.assay` in the working folder."""
     url = workspace.settings.store_url
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///")).parent / "imports"

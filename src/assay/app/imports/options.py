@@ -15,12 +15,12 @@ PORTION: Final = 10_000
 
 
 Progress = Callable[[str, int], None]
-"""Called with the name of the file that is being imported and the number of its rows so far."""
+"""Progress callback, called with the name of the current file and the number of rows read from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """Options that the user gives with the paths."""
+    """Options that the user gives together with the paths."""
 
     format: str = "auto"
     mapping: Path | None = None
@@ -38,14 +38,13 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedRun:
-    """A stored run that a later version of the same evaluation replaced.
+    """A stored run that was replaced by a later version of the same evaluation.
 
     Attributes:
-        where: the file of the later version.
-        changed, added, lacking: number of results that the later version changes, adds and no longer has, one per task and
-            candidate.
-        kept: number of reviews that also apply to the later version, because answer and grades are the same.
-        left: number of reviews that stay with the replaced run, because their result changed or is gone.
+        where: file of the later version.
+        changed, added, lacking: number of results (one per task and candidate) that the later version changes, adds and omits.
+        kept: number of reviews that also apply to the later version, because answer and grades are unchanged.
+        left: number of reviews that stay with the replaced run, because the result changed or is missing.
     """
 
     where: str
@@ -63,10 +62,10 @@ class ImportResult:
     """Result of an import.
 
     Attributes:
-        unchanged: files whose results were imported before, even from a different file, with the runs that contain them.
-        replaced: runs that a later version replaced.
-        held: number of rows whose grades are already in the store, even from a different file.
-        digests: digest of each results file, by which the next import recognises it.
+        unchanged: files whose results are already stored, with the runs that contain these results.
+        replaced: runs that were replaced by a later version.
+        held: number of rows whose grades are already stored, even from another file.
+        digests: digest of each results file, by which a later import recognises the file.
     """
 
     formats: dict[str, int] = field(default_factory=dict)
@@ -85,7 +84,7 @@ class ImportResult:
 
 
 def import_document(result: ImportResult) -> dict[str, Any]:
-    """Return the contract's JSON with `formats`, `notes` and the runs that already existed."""
+    """Return the JSON of `assay import`, including `formats`, `notes` and runs that were already stored."""
     names = list(result.formats)
     return {
         "format": names[0] if len(names) == 1 else "several" if names else None,
@@ -101,4 +100,4 @@ def import_document(result: ImportResult) -> dict[str, Any]:
 
 
 def ignore_progress(name: str, rows: int) -> None:
-    """Ignore progress reports."""
+    """Do nothing; the default progress callback."""

@@ -1,4 +1,4 @@
-"""The originals of imported files, copied to a folder beside the store under names with their checksum."""
+"""Copy imported files to a folder next to the store, under names that contain their checksum."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalFile:
-    """An imported file, its SHA-256, and the path of its copy; None if the user wanted no copy."""
+    """An imported file, its SHA-256, and the path of its copy (None if the user wanted no copy)."""
 
     path: Path
     sha256: str
     copy: Path | None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the file's entry in the run's provenance, without its folder."""
+        """Return the file's entry for the run's provenance, with the file name but not its folder."""
         return {"name": self.path.name, "sha256": self.sha256, "copy": None if self.copy is None else self.copy.name}
 
     def remove_original(self) -> None:
-        """Delete the original if it and its copy still have the imported content; otherwise raise `InputError`."""
+        """Delete an original file; raises `InputError` unless the file and its copy still have the imported content."""
         if self.copy is None or not self.path.exists() or self.copy.samefile(self.path):
             return
         if sha256_of(self.copy) != self.sha256 or sha256_of(self.path) != self.sha256:
@@ -42,7 +42,7 @@ class OriginalFile:
 
 
 class OriginalCopies:
-    """Copies of original files, made during the import; `finish` waits for them and verifies them."""
+    """Copies the original files during the import; `finish` waits for the copies and verifies them."""
 
     def __init__(self, paths: Sequence[Path], folder: Path, *, copy: bool) -> None:
         self.originals: list[OriginalFile] = []
@@ -57,13 +57,13 @@ class OriginalCopies:
                 self._copies.append(self._threads.submit(_copy, path, target, digest))
 
     def finish(self) -> None:
-        """Wait for every copy; raises `InputError` if one differs from the imported content, or `OSError`."""
+        """Wait for all copies; raises `InputError` if a copy differs from the imported content, or `OSError`."""
         for copy in self._copies:
             copy.result()
         self._threads.shutdown()
 
     def give_up(self) -> None:
-        """Cancel the copies that have not started. No incomplete copy remains."""
+        """Cancel copies that have not started, so that no incomplete copy remains."""
         self._threads.shutdown(cancel_futures=True)
 
 
@@ -90,5 +90,5 @@ def _copy(path: Path, target: Path, digest: str) -> None:
 
 
 def _safe(name: str) -> str:
-    """Return a file name that is valid on every system."""
+    """Return a file name that is valid on every operating system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._")[-80:] or "file"

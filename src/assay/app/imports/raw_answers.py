@@ -1,4 +1,4 @@
-"""Import answers together with their tasks and people's grades, so that they can be judged by a rubric."""
+"""Import tasks with answers and human grades, so that judges can grade the answers with a rubric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_raw(path: Path) -> bool:
-    """True if a file contains tasks with answers to judge but is not a suite."""
+    """True if a file contains tasks with answers to judge, and is not a suite."""
     try:
         return path.is_file() and path.suffix in (".json", ".jsonl") and rlhf.recognise(input_file(path).sample) is not None
     except (OSError, UnreadableFile):
@@ -26,10 +26,10 @@ def is_raw(path: Path) -> bool:
 
 
 def import_raw(workspace: Workspace, paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Import files whose answers are not stored yet; return their runs, and a note for each row left out."""
+    """Import the files whose answers are not stored yet; return the runs, and a note for each row that was left out."""
     result = import_paths(workspace, paths, ImportOptions(format=rlhf.NAME))
     runs = dict.fromkeys([*result.run_ids, *(run for known in result.unchanged.values() for run in known)])
     notes = tuple(f"{skipped.where} {skipped.why}" for skipped in result.skipped)
     if not runs:
-        raise InputError(", ".join(map(str, paths)), f"holds no answer to judge. {' '.join(notes)}")
+        raise InputError(", ".join(map(str, paths)), f"contains no answer to judge. {' '.join(notes)}")
     return tuple(map(str, runs)), notes

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """Result of a rebuild.
+    """Result of rebuilding a store.
 
     Attributes:
-        runs: restored runs; `there` lists runs that were already in the store.
-        renumbered: True if trials and assessments have new numbers, because the store was not empty.
-        aside: deleted or replaced runs, which a rebuild leaves as they are.
-        altered, altered_votes: numbers of decisions and votes in the folder that were edited afterwards.
+        runs: restored runs; `there` lists runs that the store already had.
+        renumbered: True if trials and assessments got new numbers, because the store was not empty.
+        aside: deleted or replaced runs, which are not restored.
+        altered, altered_votes: number of decisions and votes that were edited in the folder after Assay wrote them.
         skipped: unusable records.
     """
 
@@ -47,16 +47,12 @@ class Rebuilt:
 
 
 def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
-    """Restore the results folder's runs that the store lacks; a second call changes nothing.
-
-    Raises:
-        InputError: not a results folder of Assay.
-    """
+    """Restore all runs of a results folder that the store does not have; raises `InputError` for any other folder."""
     heads: list[tuple[int, str, Path]] = []
     skipped: list[Skipped] = []
     paths = results_folder.records(folder)
     if not paths and not results_folder.runs_aside(folder):
-        problem = f"holds no records of runs (no {results_folder.RECORDS} folder with records)."
+        problem = f"contains no run records (no {results_folder.RECORDS} folder with records)."
         remedy = "Name the results folder of a project, as `assay config` shows it."
         raise InputError(str(folder), problem, remedy=remedy)
     for path in paths:
@@ -86,7 +82,7 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
 
 @document
 class SkippedDocument:
-    """Something that was not imported, and why."""
+    """JSON of a file or row that was not imported, with the reason."""
 
     where: str
     why: str
@@ -94,7 +90,7 @@ class SkippedDocument:
 
 @document
 class RebuiltCountsDocument:
-    """Counts of the rows restored from a results folder."""
+    """JSON of the number of rows restored from a results folder."""
 
     runs: int
     tasks: int
@@ -107,7 +103,7 @@ class RebuiltCountsDocument:
 
 @document
 class RebuiltDocument:
-    """The document of `import results --rebuild`; `there` lists runs already in the store, `aside` deleted or replaced ones."""
+    """JSON of `assay import results --rebuild`; `there` lists runs already stored, `aside` deleted or replaced runs."""
 
     format: str
     imported: RebuiltCountsDocument
@@ -121,6 +117,6 @@ class RebuiltDocument:
 
 
 def rebuilt_document(rebuilt: Rebuilt) -> RebuiltDocument:
-    """Return the document of a rebuild."""
+    """Return the JSON of a rebuild."""
     counts = fill(RebuiltCountsDocument, rebuilt, runs=len(rebuilt.runs))
     return fill(RebuiltDocument, rebuilt, format="results", imported=counts)

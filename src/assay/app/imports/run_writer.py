@@ -47,17 +47,17 @@ if TYPE_CHECKING:
 
 _DELETE_FIRST: Final = "To import this file instead, first delete that run: assay delete"
 MOST_LISTED: Final = 10_000
-"""Maximum number of messages about left-out rows; a file of a few kilobytes can hold millions of such rows."""
+"""Maximum number of messages about left-out rows, because a file of a few kilobytes can contain millions of such rows."""
 
 MOST_LEFT_OUT: Final = 100_000
-"""A file is given up after this number of unlisted rows without usable content, plus 20 for each record."""
+"""Maximum number of unusable rows without a message before the file is given up, plus 20 for each usable record."""
 
 _PORTION_CHARS: Final = 12 << 20
-"""A transaction ends after `PORTION` rows, or earlier once they hold this number of characters."""
+"""Maximum number of characters in a transaction, which otherwise ends after `PORTION` rows."""
 
 
 def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
-    """Return the task with the title that `--fields` reads from its input, if there is one."""
+    """Return the task with the title that `--fields` extracts from its input; unchanged without such a title."""
     if reading is None or reading.title is None or task.thing is not None:
         return task
     text = "\n".join(message.content for message in reversed(task.prompt)) or task.context
@@ -66,7 +66,7 @@ def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
 
 @dataclass(slots=True)
 class RunWriter:
-    """Writer of one file group's records to the store, and of its messages to the result."""
+    """Writes the records of one group of files to the store, and messages to the import result."""
 
     _workspace: Workspace
     _group: FileGroup
@@ -174,7 +174,7 @@ class RunWriter:
                         unlisted += 1
                         if unlisted > MOST_LEFT_OUT + 20 * rows:
                             left_out = len(result.skipped) + unlisted
-                            what = f"was not read any further: {left_out:,} rows are left out, {rows:,} records kept."
+                            what = f"was not read to its end: {left_out:,} rows are left out, {rows:,} records kept."
                             raise UnreadableFile(record.where, what)
                 elif type(record) is Noted:
                     result.notes.append(record)
@@ -198,10 +198,10 @@ class RunWriter:
         return ids
 
     def _needed(self, target: StoreImport, new: RunId) -> bool:
-        """Compare the new run with stored ones; False if it was dropped because the store has all of it.
+        """Compare the new run with stored runs; False if the new run was dropped because the store has all of its results.
 
         Raises:
-            PartlyKnown: the store has some of its responses, so the file must be read again without them.
+            PartlyKnown: the store has some of the responses, so the file must be read again without these.
         """
         result, name = self._result, self._group.source.name
         known = target.known_runs()
@@ -240,7 +240,7 @@ class RunWriter:
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
         for run in () if by_relation[Relation.SAME] else by_relation[Relation.EARLIER]:
-            what = f"holds an earlier version of run {run.id}, which stays as it is."
+            what = f"holds an earlier version of run {run.id}, which stays unchanged."
             result.notes.append(Noted(where=name, what=what))
         for run in () if stored else conflicts:
             differing = run.overlap.changed + run.overlap.added + run.overlap.lacking
@@ -249,7 +249,7 @@ class RunWriter:
         return False
 
     def _leave_out(self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]) -> None:
-        """Leave out the responses that stored runs already hold, with their grades."""
+        """Drop responses and grades that stored runs already have."""
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
         self._left_out.update(
@@ -265,7 +265,7 @@ class RunWriter:
         assessments[:] = kept
 
     def _plan(self, run: FoundRun) -> RunPlan:
-        """Return an imported run's plan; the set-up stated in its file becomes its environment."""
+        """Return an imported run's plan, with the settings stated in the file as the run's environment."""
         options, group = self._options, self._group
         suite = self._suite or run.suite
         started, source = run.started, "file"
@@ -319,7 +319,7 @@ class RunWriter:
         )
 
     def _id(self, run: FoundRun) -> RunId | None:
-        """Return the id that the file states for the run; raises `RunIdTaken` if another run has it."""
+        """Return the run id stated in the file; raises `RunIdTaken` if a different run has this id."""
         if run.id is None:
             return None
         if self._workspace.store.run_removal.is_aside(run.id):
@@ -336,11 +336,11 @@ class RunWriter:
 
 
 class RunIdTaken(InputError):
-    """Raised if the id in a file is already used by another run."""
+    """Raised if another run already uses the id in a file."""
 
 
 class PartlyKnown(Exception):
-    """Raised if stored runs hold some of a file's responses, but the file also has new ones."""
+    """Raised if stored runs contain some of a file's responses, but not all."""
 
     def __init__(self, runs: Sequence[KnownRun]) -> None:
         self.runs = tuple(runs)
@@ -348,7 +348,7 @@ class PartlyKnown(Exception):
 
 
 def _reversed_metrics(assessment: FoundAssessment) -> dict[str, None]:
-    """Return the keys of the metrics for which lower is better."""
+    """Return the keys of metrics for which a lower value is better."""
     return {
         grade.criterion or "score": None
         for grade in assessment.grades
@@ -382,7 +382,7 @@ _PARAMETERS: Final = {
 
 
 def _parameters(value: JsonValue) -> Parameters:
-    """Return the known sampling parameters in the file that have the right type."""
+    """Return the file's sampling parameters that Assay supports and that have the right type."""
     known: dict[str, Any] = {}
     for name, number in as_object(value).items():
         kind = _PARAMETERS.get(name)

@@ -1,8 +1,8 @@
-"""Files uploaded by a browser, which are recognised as on the command line, previewed, and then imported or saved.
+"""Recognise and preview uploaded files, then import results or save suites.
 
-Results are previewed by importing them into a temporary store, which is deleted afterwards. Preview and import therefore share
-their code, and the same limits for archives and documents apply as on the command line. In addition, each upload has a limit of
-rows and of time, and only one is read at a time, so that the server keeps responding.
+A preview imports the results into a temporary store, which is deleted afterwards, so preview and import share their code and
+their limits for archives and documents. Each upload also has a limit of rows and of time, and only one upload is read at a
+time, so that the server keeps responding.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ONE_AT_A_TIME: Final = Lock()
 
 @document
 class UploadedCandidate:
-    """A candidate of uploaded results; `mean` is the mean of all its scores (0 to 1) before any review."""
+    """A candidate in uploaded results; `mean` is the mean of all its scores (0 to 1), without any review."""
 
     name: str
     scores: int
@@ -50,7 +50,7 @@ class UploadedCandidate:
 
 @document
 class UploadedRun:
-    """A run that an import would store."""
+    """A run that the import would store."""
 
     suite: str
     trials: int
@@ -60,7 +60,7 @@ class UploadedRun:
 
 @document
 class UploadedSuite:
-    """A suite or set that would be saved, or its problems. If `exists`, its name is taken and it becomes a new version."""
+    """An uploaded suite or set with its problems. If `exists`, saving it creates a new version of the stored suite."""
 
     file: str
     path: str
@@ -72,7 +72,7 @@ class UploadedSuite:
 
 @document
 class UploadPreview:
-    """The contents of uploaded files. The lists are cut; `skipped_more` counts the omitted lines."""
+    """Contents of uploaded files. Long lists are cut; `skipped_more` is the number of omitted lines."""
 
     formats: tuple[str, ...]
     runs: tuple[UploadedRun, ...]
@@ -86,7 +86,7 @@ class UploadPreview:
 
 
 def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPreview:
-    """Describe the contents of files without keeping any of them; raises `InputError` above the limits."""
+    """Describe the contents of files without storing them; raises `InputError` for files above the limits."""
     with _received(uploads) as (folder, results, suites):
         settings = {"store": str(folder / "preview.db"), "results": "off"}
         with Workspace.open(folder, environment={}, options=settings) as other:
@@ -107,10 +107,9 @@ def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPr
 
 
 def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
-    """Import results and save suites; return the document of `assay import` with the saved suites.
+    """Import results and save suites; return the JSON of `assay import` with the saved suites.
 
-    Raises:
-        InputError: a suite has problems, or a file is above the limits.
+    Raises `InputError` if a suite has problems or a file is above the limits.
     """
     with _received(uploads) as (_, results, suites):
         saved = [_save(workspace, path) for path in suites]
@@ -122,7 +121,7 @@ def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str
 
 @contextmanager
 def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict[Path, str], dict[Path, str]]]:
-    """Write files to a temporary folder; yield the folder, and the names of results and of suites by path."""
+    """Write files to a temporary folder; yield (folder, names of results by path, names of suites by path)."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         raise Refused("files", "have to wait until another upload has been read.", remedy="Try again in a moment.")
     try:
@@ -149,7 +148,7 @@ def _received(uploads: Sequence[tuple[str, bytes]]) -> Iterator[tuple[Path, dict
 
 
 def _format(path: Path) -> str | None:
-    """Return the name of a results file's format; None for no results, empty if the format is ambiguous."""
+    """Return the format name of a results file; None if the file has no results, empty if its format is ambiguous."""
     try:
         reader = recognise_format(input_file(path).sample)
     except (AssayError, OSError, ValueError):
@@ -162,7 +161,7 @@ def _reads_as_suite(path: Path) -> bool:
 
 
 def _is_suite(path: Path) -> bool:
-    """True for a suite, a set, a CSV or Parquet file, and a JSON table from which a suite can be proposed."""
+    """True for a suite, a set, or a table from which a suite can be proposed."""
     if _reads_as_suite(path) or path.suffix.lower() not in TABLES:
         return _reads_as_suite(path)
     if path.suffix.lower() in suite_files.SUFFIXES:
@@ -173,7 +172,7 @@ def _is_suite(path: Path) -> bool:
 
 
 def _text_of(path: Path) -> tuple[Path | None, str]:
-    """Return a suite's text; for a table, return the path and the text of the proposed suite."""
+    """Return (None, text) of a suite; for a table, the path and text of a suite proposed for it."""
     if not _reads_as_suite(path):
         proposal = propose(path)
         return proposal.path, proposal.text()
@@ -203,7 +202,7 @@ def _suite(workspace: Workspace, path: Path, name: str) -> UploadedSuite:
 
 
 def _save(workspace: Workspace, path: Path) -> str:
-    """Save a suite in the working folder; a table is saved beside the suite that it proposes."""
+    """Save a suite in the working folder; a table is saved next to the suite proposed for it."""
     at, text = _text_of(path)
     if at is not None:
         suite_files.save_table(workspace, path)
@@ -231,7 +230,7 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
 
 
 def _bounded() -> Progress:
-    """Return a progress listener that ends an import above the limits."""
+    """Return a progress callback that stops an import above the limits."""
     rows: Counter[str] = Counter()
     end = time.monotonic() + MOST_S
 

@@ -1,1 +1,1 @@
-"""Endpoints for other programs: single evaluations and finished runs."""
+"""Verbs for other programs: submit single evaluations, and send finished runs."""

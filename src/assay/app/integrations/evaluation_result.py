@@ -1,7 +1,7 @@
-"""The result of an evaluation that another program submitted.
+"""State and results of an evaluation that another program submitted.
 
-Scores, reasons and names are returned only for assessments that count. For pending assessments, only their number is returned. The
-client's metadata is returned once nothing is pending, because it may name a model.
+Scores, reasons and names are returned only for assessments that count; of pending assessments, only the number. The client's
+metadata may name a model, so it is returned only if no assessment is pending.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
 MOST_SHOWN: Final = 1000
-"""Maximum number of assessments in one response; further pages have the rest."""
+"""Maximum number of assessments in one response; further pages return the rest."""
 
 _BY_PEOPLE: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -37,7 +37,7 @@ Scores: TypeAlias = Mapping[str, float | None]
 
 @document
 class EvaluatedTrialDocument:
-    """One assessment. Judge, scores, grades and report are null unless it counts."""
+    """JSON of one assessment. Judge, scores, grades and report are null unless the assessment counts."""
 
     id: str
     trial_id: str
@@ -53,7 +53,7 @@ class EvaluatedTrialDocument:
 
 @document
 class CriterionScoreDocument:
-    """The score on one criterion, with the judge's reason."""
+    """JSON of the score on one criterion, with the judge's reason."""
 
     score: float | None
     justification: str
@@ -61,7 +61,7 @@ class CriterionScoreDocument:
 
 @document
 class EvaluationDocument:
-    """An evaluation's state and results; the last fields are for clients that submit a single response."""
+    """JSON of an evaluation's state and results. The last fields are for clients that submit a single response."""
 
     evaluation_id: str
     run_id: str
@@ -103,11 +103,7 @@ class EvaluationDocument:
 
 
 def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = None) -> EvaluationDocument:
-    """Return the state and results of an evaluation.
-
-    Raises:
-        UnknownName: no evaluation has this id.
-    """
+    """Return the state and results of an evaluation; raises `UnknownName`."""
     summary = run_of_evaluation(workspace, evaluation_id)
     if summary is None:
         raise UnknownName("evaluation", evaluation_id, remedy="The response to POST /submit_evaluation contains the id.")
@@ -151,7 +147,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
 
 
 def _state(summary: RunSummary) -> str:
-    """Return the run's state until it ends, then a summary of its trials' states."""
+    """Return the state of an unfinished run, otherwise a summary of the states of its trials."""
     if summary.state is RunState.PLANNED:
         return str(TrialState.PENDING)
     if summary.state is not RunState.FINISHED:
@@ -196,7 +192,7 @@ def _as_one_response(
     failed: Sequence[TrialRow],
     waiting: int,
 ) -> dict[str, object]:
-    """Return the fields for clients that send a single response and expect a single evaluation."""
+    """Return the extra fields for clients that send a single response and expect a single result."""
     counted = [row for row in rows if row.state in COUNTS]
     only = counted[-1] if counted and len(plan.candidates) == 1 else None
     decided = any(summary.assessments.get(state) for state in _BY_PEOPLE)

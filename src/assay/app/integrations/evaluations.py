@@ -1,9 +1,8 @@
 """Evaluations that other programs submit, each stored as a run; `evaluation_result` returns the results.
 
-Theory. An evaluation is a run of one task with the same id, so no other state is stored. The id follows from the
-client's idempotency key. A repeated request, even to another process or after a crash, finds the existing run, because
-ids are unique in the store. The request becomes a suite document that the suite reader checks; its messages are
-rewritten to name the client's fields.
+An evaluation is a run of one task with the same id, so no other state is stored. The id is derived from the client's
+idempotency key. Run ids are unique, so a repeated request finds the existing run, even from another process or after a crash.
+The request becomes a suite document, which the suite reader checks; error messages then name the client's fields.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 SUITE: Final = "submitted"
-"""Suite for evaluations that name no suite; their tasks are distinguished by id and content."""
+"""Suite of evaluations that name no suite; id and content distinguish their tasks."""
 
 # Namespace of uuid5. If it changed, a client's key would no longer lead to its earlier evaluation.
 _KEYS: Final = UUID("6f6e6365-0000-4000-8000-617373617900")
@@ -47,14 +46,14 @@ _FILE: Final = "submitted.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """An evaluation to judge. None and empty values take a suite's defaults.
+    """Answers to judge, as sent by a client. None and empty values stand for the suite's defaults.
 
     Attributes:
-        snippets: each candidate's text by name, the same in every trial.
+        snippets: answer of each candidate, by name; used in every trial.
         task_id: id of the task; None to derive it from `thing`.
-        judges: judge models; empty to use the judge in the settings.
-        names: the client's names of our fields, for error messages.
-        kept: other data from the client (ids, metadata), stored with the run and returned.
+        judges: judge models; if empty, the judge in the settings.
+        names: names that the client uses for these fields, for error messages.
+        kept: ids and metadata of the client, which are stored with the run and returned.
     """
 
     thing: str
@@ -85,7 +84,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A submitted evaluation, and the plan to execute; None if the run is finished or executing."""
+    """A submitted evaluation, with the plan to execute; None if the run is finished or in progress."""
 
     evaluation_id: RunId
     plan: RunPlan | None
@@ -93,14 +92,12 @@ class Submitted:
 
 
 def submit(workspace: Workspace, submission: Submission, *, key: str | None = None) -> Submitted:
-    """Store the run of a submission without calling a model.
+    """Store a submission as a run, without calling a model.
 
-    Args:
-        key: idempotency key. If the same request is repeated and no process executes the run (for example after a server
-            was killed), the plan is returned again.
+    `key` is the idempotency key. If a repeated request finds a run that no process executes, its plan is returned again.
 
     Raises:
-        InputError: lists all problems of the submission, or says that the key was used for other content.
+        InputError: the submission has problems (all are listed), or the key was used for other content.
     """
     known = RunId(f"eval_{uuid4() if key is None else uuid5(_KEYS, key)}")
     content = digest(_document(submission) | {"kept": dict(submission.kept), "options": _options_document(submission)})
@@ -129,7 +126,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
 
 
 def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted | None:
-    """Return the run of an earlier request with this key; raises `InputError` if its content was different."""
+    """Return the run of an earlier request with the same key; raises `InputError` if its content was different."""
     summary = run_of_evaluation(workspace, known)
     if summary is None:
         return None
@@ -146,7 +143,7 @@ def _sent_before(workspace: Workspace, known: RunId, content: str) -> Submitted 
 
 
 def left_over(workspace: Workspace) -> Iterator[RunPlan]:
-    """Yield the plans of accepted evaluations that no process executes, oldest first, for example after a server was killed."""
+    """Yield the plans of accepted evaluations that no process executes, oldest first, for example after a crash of the server."""
     for run in workspace.archive.runs.begun_evaluations():
         if _ID.fullmatch(run) and not workspace.journal.is_carried_out(run):
             plan = workspace.journal.plan_of(run)
@@ -155,7 +152,7 @@ def left_over(workspace: Workspace) -> Iterator[RunPlan]:
 
 
 def run_of_evaluation(workspace: Workspace, evaluation_id: str) -> RunSummary | None:
-    """Return the run with exactly this id, or None."""
+    """Return the run with exactly this id; None if there is none."""
     if not _ID.fullmatch(evaluation_id):
         return None
     try:
@@ -183,7 +180,7 @@ def _read(workspace: Workspace, submission: Submission) -> Any:
 
 
 def _place(workspace: Workspace) -> Path:
-    """Return the document's path in messages; no such file is written."""
+    """Return the path that messages use for the suite document, although no such file exists."""
     root = workspace.folder.resolve()
     return Path(_FILE) if root == Path.cwd() else root / _FILE
 
@@ -217,7 +214,7 @@ def _options_document(submission: Submission) -> dict[str, JsonValue]:
 
 
 def _judge(workspace: Workspace, submission: Submission) -> Any:
-    """Choose the judges. A single candidate is always judged by itself."""
+    """Choose the judges. A single candidate is always judged on its own."""
     if submission.score is not None and submission.score != "judge" and not submission.judges:
         return None
     given: Any = list(submission.judges) or workspace.settings.values["judge"]
@@ -237,7 +234,7 @@ def _judge(workspace: Workspace, submission: Submission) -> Any:
 
 
 def _renamed(error: SuiteError, submission: Submission) -> SuiteError:
-    """Rewrite an error about our document as one about the client's request."""
+    """Rewrite an error about the suite document so that it names the client's fields."""
     where = error.where
     for file in (_FILE, "--judge"):
         _, separator, rest = where.partition(file)

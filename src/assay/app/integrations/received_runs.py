@@ -1,4 +1,4 @@
-"""Import of a finished run that another program sends, which is checked and then imported like a file."""
+"""Check and import a finished run that another program sends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CALLED: Final = "a run sent over HTTP"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The imported run; `again` is true if it was imported before."""
+    """The imported run; `again` is True if it was already stored."""
 
     run_id: RunId
     again: bool
@@ -40,8 +40,8 @@ def receive(workspace: Workspace, content: bytes) -> Received:
     """Import one run from its JSON; sending the same content again changes nothing.
 
     Raises:
-        InputError: the first invalid field; nothing was changed.
-        Refused: a run with this id and other content exists.
+        InputError: an invalid field; the run was not imported.
+        Refused: a run with this id but different content exists.
     """
     agent_run = _checked(content)
     with _ONE_BY_ONE:
@@ -71,13 +71,13 @@ def receive(workspace: Workspace, content: bytes) -> Received:
 
 
 _ONE_BY_ONE: Final = Lock()
-"""Allows one import at a time, so that a run sent several times at once is imported only once."""
+"""Lock for one import at a time, so that a run sent several times at once is imported only once."""
 
 _PATIENCE_S: Final = 5.0
 
 
 def _from_another_process(workspace: Workspace, agent_run: AgentRun) -> RunId:
-    """Wait until another process has imported the same run; raises `Refused` if that takes too long."""
+    """Wait until another process has imported the same run; raises `Refused` after a timeout."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         if (existing := _there(workspace, agent_run)) is not None:
@@ -105,7 +105,7 @@ def _checked(content: bytes) -> AgentRun:
 
 
 def _there(workspace: Workspace, agent_run: AgentRun) -> RunId | None:
-    """Return the stored run with this id and content; raises `Refused` if its content differs."""
+    """Return the stored run with this id and content; raises `Refused` if the content differs."""
     if agent_run.run.id is None:
         return None
     try:
