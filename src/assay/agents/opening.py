@@ -1,51 +1,47 @@
-"""Agents that come with Assay: `echo`, `solution`, and any command line as `cmd: …`."""
+"""Opens agents that work in workspaces: Assay's own and those that installed packages offer."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from assay.agents.solution import SOLUTION, SolutionAgent
-from assay.agents.workspaces import OpenWorkspace, WorkingAgent, Workspaces, WorkspaceTrials
+from assay.agents.workspaces import WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
-from assay.domain.sandbox import CommandEnd
-from assay.domain.scenarios import Scenario, Step
+from assay.plugins import Registry
 from assay.ports import Provider
 
-COMMAND: Final = "cmd:"
+WORKSPACE_AGENTS: Final[Registry[Callable[[str, Path], WorkingAgent]]] = Registry(
+    kind="agent",
+    group="assay.workspace_agents",
+    own={
+        "echo": "assay.agents.commands:EchoAgent",
+        "solution": "assay.agents.solution:SolutionAgent",
+        "cmd": "assay.agents.commands:CommandAgent",
+        "claude-code": "assay.agents.claude_code:ClaudeCode",
+    },
+    members=("__call__",),
+)
+"""Classes or functions that return an agent. They get the text after the agent's name, and the working folder."""
+
+_TARGET: Final = re.compile(r"(?P<name>[\w.-]+)(?::\s*|\s+|$)(?P<words>.*)", re.DOTALL)
 
 
-class EchoAgent:
-    """Repeats the prompt and changes nothing, so that a scenario can be tried without an agent."""
-
-    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        return prompt, "done"
-
-
-class CommandAgent:
-    """A command line that works in the workspace; `$ASSAY_PROMPT` holds the prompt."""
-
-    def __init__(self, command: str) -> None:
-        self._command = command
-
-    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        result = await workspace.shell.run(self._command, seconds=60 * scenario.minutes)
-        workspace.work.steps.append(Step(kind="command", text=self._command, seconds=result.seconds))
-        if result.end is not CommandEnd.EXITED:
-            return result.output, str(result.end)
-        return result.output, f"exit code {result.exit_code}" if result.exit_code else "done"
+def is_workspace_agent(target: str) -> bool:
+    """True if a text such as `cmd: ./agent.sh` or `claude-code --model haiku` names an agent that works in workspaces."""
+    match = _TARGET.fullmatch(target)
+    return match is not None and match["name"] in WORKSPACE_AGENTS.names()
 
 
 def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider | None:
-    """Return the provider of one of Assay's own agents; None if the program names another agent.
+    """Return the provider of an agent that works in workspaces; None if the program names another agent.
 
-    `folder` is the working folder, to which a scenario's folder is relative.
+    Raises:
+        SettingsError: the agent cannot be used here.
     """
-    agent: WorkingAgent | None = None
-    if program.target == "echo":
-        agent = EchoAgent()
-    elif program.target == SOLUTION:
-        agent = SolutionAgent(folder)
-    elif program.target.startswith(COMMAND):
-        agent = CommandAgent(program.target.removeprefix(COMMAND).strip())
-    return None if agent is None else WorkspaceTrials(agent, program, workspaces)
+    match = _TARGET.fullmatch(program.target)
+    if match is None or not is_workspace_agent(program.target):
+        return None
+    agent = WORKSPACE_AGENTS.load(match["name"])(match["words"], folder)
+    return WorkspaceTrials(agent, program, workspaces)

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from assay.agents.workspaces import ENVIRONMENT, OpenWorkspace
+from assay.agents.workspaces import ENVIRONMENT, AgentNeeds, OpenWorkspace
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.scenarios import Scenario
 from assay.domain.tools import ToolCall
@@ -18,7 +18,10 @@ SOLUTION: Final = "solution"
 class SolutionAgent:
     """Copies the files in the scenario's folder `solution` into the workspace; an empty one removes the file with its name."""
 
-    def __init__(self, folder: Path) -> None:
+    needs = AgentNeeds()
+
+    def __init__(self, words: str, folder: Path) -> None:
+        del words
         self._folder = folder
 
     async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:

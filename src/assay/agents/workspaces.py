@@ -7,9 +7,9 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeAlias
 
 from assay.agents.files import LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
 from assay.agents.tools import TOOLS, use_tool
-from assay.domain.calls import ModelRequest, Reply
+from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.digest import bytes_digest
 from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
@@ -48,11 +48,34 @@ ENVIRONMENT: Final = "environment"
 
 @dataclass(slots=True)
 class Work:
-    """Record of an agent at work: its steps, its last message, and the reason why it ended."""
+    """Record of an agent at work: its steps, its last message, and the reason why it ended.
+
+    An agent that is not a model states here what it used, as far as it knows: tokens, cost, replies of the model (`turns`) and
+    the model's name.
+    """
 
     steps: list[Step] = field(default_factory=list)
     answer: str = ""
     end: str = "done"
+    turns: int | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentNeeds:
+    """Needs of an agent that works in a sandbox by itself.
+
+    Attributes:
+        provider: the provider whose models it asks; empty if it asks none.
+        readable: files and folders of the host that its commands may read, under the same paths.
+        environment: environment variables for its commands.
+    """
+
+    provider: str = ""
+    readable: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class OpenWorkspace:
@@ -71,15 +94,16 @@ class OpenWorkspace:
         began = time.monotonic()
         result = await use_tool(call, self.shell, self._scenario)
         seconds = round(time.monotonic() - began, 3)
-        self.work.steps.append(
-            Step(kind="tool", tool=call.name, text=_clean(call.text), result=_clean(result.text), seconds=seconds)
-        )
+        self.work.steps.append(Step(kind="tool", tool=call.name, text=call.text, result=result.text, seconds=seconds))
         return result
 
     async def report(self, *, answer: str, end: str) -> str:
         """End the agent's processes, run the validation commands, and return the report as text."""
         self.work.answer, self.work.end = answer, end
         return (await self._finishing(self.work)).to_text()
+
+
+_NOTHING: Final = AgentNeeds()
 
 
 class Workspaces:
@@ -98,7 +122,9 @@ class Workspaces:
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     @asynccontextmanager
-    async def open(self, scenario: Scenario, task: str, /, *, prompt: str = "") -> AsyncIterator[OpenWorkspace]:
+    async def open(
+        self, scenario: Scenario, task: str, /, *, prompt: str = "", needs: AgentNeeds = _NOTHING
+    ) -> AsyncIterator[OpenWorkspace]:
         """Yield a workspace with a copy of the fixture.
 
         Raises:
@@ -118,7 +144,8 @@ class Workspaces:
                 wanted = ShellRequest(
                     workspace=str(folder),
                     network=scenario.network,
-                    environment={PROMPT: prompt},
+                    readable=needs.readable,
+                    environment={**needs.environment, PROMPT: prompt},
                     limits=ShellLimits(seconds=60 * scenario.minutes),
                 )
                 shell = await stack.enter_async_context(sandbox.open(wanted))
@@ -146,7 +173,14 @@ class Workspaces:
 
 
 class WorkingAgent(Protocol):
-    """An agent that is not a model: it works on a prompt in a workspace by itself."""
+    """An agent that is not a model: it works on a prompt in a workspace by itself.
+
+    Its commands run by `workspace.shell.run`, and `workspace.work` takes its steps. Files of the workspace may be links that the
+    agent's commands made, so they are read by commands as well.
+    """
+
+    @property
+    def needs(self) -> AgentNeeds: ...
 
     async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
         """Work until the task is done or the agent gives up; return its last message and the reason why it ended."""
@@ -176,10 +210,17 @@ class WorkspaceTrials:
             detail = f"The prompt has {len(prompt):,} characters, and an agent's may have {LONGEST_PROMPT:,} bytes."
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
         began = time.monotonic()
-        async with self._workspaces.open(task.scenario, task.id, prompt=prompt) as workspace:
+        async with self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs) as workspace:
             answer, end = await self._agent.work(prompt, task.scenario, workspace)
             text = await workspace.report(answer=answer, end=end)
-        return Reply(text=text, latency_s=time.monotonic() - began)
+        work = workspace.work
+        return Reply(
+            text=text,
+            usage=work.usage,
+            cost_usd=work.cost_usd,
+            model_version=work.model and _clean(work.model),
+            latency_s=time.monotonic() - began,
+        )
 
     async def close(self) -> None:
         """Do nothing: every sandbox ends with its trial."""
@@ -262,7 +303,8 @@ def _report(
     steps, cut["steps"] = _within(work.steps)
     return WorkspaceReport(
         answer=_clean(work.answer),
-        end=work.end,
+        end=_clean(work.end),
+        turns=work.turns,
         diff=_clean(diff[:LARGEST_DIFF]),
         paths=tuple(sorted(now.sizes)[:MOST_PATHS]),
         files=now.kept(scenario.keep),
@@ -291,7 +333,7 @@ def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:
         room -= len(step.text) + len(step.result)
         if room < 0:
             return tuple(kept), True
-        kept.append(step)
+        kept.append(replace(step, tool=_clean(step.tool), text=_clean(step.text), result=_clean(step.result)))
     return tuple(kept), False
 
 

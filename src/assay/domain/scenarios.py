@@ -158,10 +158,12 @@ class WorkspaceReport:
         steps: the agent's trajectory.
         cut: names of the parts above that were cut to their limits.
         seconds: the agent's wall time.
+        turns: replies of the agent's model; None if they are unknown.
     """
 
     answer: str = ""
     end: str = "done"
+    turns: int | None = None
     diff: str = ""
     paths: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
@@ -185,7 +187,8 @@ class WorkspaceReport:
             parts += [f"{each.kind}, {ended} after {each.seconds:.1f} s", _fenced(f"$ {each.command}\n{each.output}", "")]
         if only_work:
             return "\n\n".join(parts)
-        parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s and {len(self.steps)} steps."]
+        turns = "" if self.turns is None else f", {self.turns} turns"
+        parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s{turns} and {len(self.steps)} steps."]
         parts += [_fenced(self.answer, "")] if self.answer else []
         for number, step in enumerate(self.steps, 1):
             parts += [f"### Step {number}: {step.tool or step.kind}", _fenced(step.text, "")]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.agents.opening import COMMAND
+from assay.agents.opening import is_workspace_agent
 from assay.app.review import decisions
 from assay.app.suites import model_candidate
 from assay.app.wire import document
@@ -119,12 +119,12 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
 
 def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
     name, equals, target = agent.partition("=")
-    if not equals or name_problem(name) or ":" in name:
+    if not equals or name_problem(name) or is_workspace_agent(agent):
         name, target = agent, agent
     target = target.strip()
     if problem := name_problem(name):
         raise InputError("--agent", f"is {agent!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
-    if "/" in target and not target.startswith(COMMAND):
+    if "/" in target and not is_workspace_agent(target):
         return replace(model_candidate(workspace, target), name=name)
     return CandidateSpec(name=name, model=of_program(Agent(target=target)))
 

@@ -64,8 +64,8 @@ class NamespaceShells:
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
         shown, links = visible(request.readable, network=request.network)
-        mounts = [(path, path, False) for path in shown]
-        mounts += [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
+        mounts = [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
+        mounts += [(path, path, False) for path in shown]  # after /tmp, because some may lie there
         namespaces = {"root": str(scratch.root), "mounts": mounts, "links": links, "writable": ["/tmp", WORKSPACE]}
         return _Launch(
             words=(*_PYTHON, str(SUPERVISOR)),
@@ -92,13 +92,13 @@ class BubblewrapShells:
         shown, links = visible(request.readable, network=request.network)
         words = [program, "--unshare-all", *(["--share-net"] if request.network else [])]
         words += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
+        words += ["--bind", str(scratch.temporary), "/tmp", "--bind", os.path.realpath(request.workspace), WORKSPACE]
         for path in shown:
             if scratch.user is None or _open_to_all(path):
                 words += ["--ro-bind", path, path]
         for place, target in links:
             words += ["--symlink", target, place]
         words += ["--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/dev/shm"]
-        words += ["--bind", str(scratch.temporary), "/tmp", "--bind", os.path.realpath(request.workspace), WORKSPACE]
         words += ["--ro-bind", str(SUPERVISOR), _INSIDE, "--remount-ro", "/", "--chdir", WORKSPACE]
         python = _PYTHON[0] if scratch.user is None or _open_to_all(_PYTHON[0]) else "/usr/bin/python3"
         words += ["--", python, *_PYTHON[1:], _INSIDE]

@@ -1,0 +1,38 @@
+"""Agents that need no program of their own: `echo`, and any command line as `cmd: …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.agents.workspaces import AgentNeeds, OpenWorkspace
+from assay.domain.sandbox import CommandEnd
+from assay.domain.scenarios import Scenario, Step
+
+
+class EchoAgent:
+    """Repeats the prompt and changes nothing, so that a scenario can be tried without an agent."""
+
+    needs = AgentNeeds()
+
+    def __init__(self, words: str = "", folder: Path = Path()) -> None:
+        del words, folder
+
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        return prompt, "done"
+
+
+class CommandAgent:
+    """A command line that works in the workspace; `$ASSAY_PROMPT` holds the prompt."""
+
+    needs = AgentNeeds()
+
+    def __init__(self, words: str, folder: Path = Path()) -> None:
+        del folder
+        self._command = words.strip()
+
+    async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        result = await workspace.shell.run(self._command, seconds=60 * scenario.minutes)
+        workspace.work.steps.append(Step(kind="command", text=self._command, seconds=result.seconds))
+        if result.end is not CommandEnd.EXITED:
+            return result.output, str(result.end)
+        return result.output, f"exit code {result.exit_code}" if result.exit_code else "done"
