@@ -47,6 +47,7 @@ COMMANDS = {
     "archive": ("assay.cli.delete", "Hide runs from lists and statistics, but keep them readable by id."),
     "diff": ("assay.cli.history", "Compare the set-up and results of two runs."),
     "trend": ("assay.cli.history", "Show a suite's scores over time, candidate by candidate."),
+    "models": ("assay.cli.models", "List known models with their prices; --search TEXT narrows the list."),
     "candidates": ("assay.cli.candidates", "List candidates; rename or merge misspelt names, or undo that."),
     "reviewers": ("assay.cli.reviewers", "Invite reviewers and viewers to the web app; list or revoke invitations."),
     "serve": ("assay.cli.serve", "Start the web app."),

@@ -145,6 +145,21 @@ def test_imported_model_grades_wait_without_a_score(client: TestClient, workspac
     assert (batch["waiting"], batch["avgScore"]) == (0, pytest.approx((1 + 0.8 + 0.75 + 0.4) / 4))
 
 
+def test_batches_are_listed_newest_first(client: TestClient) -> None:
+    for number, batch in enumerate(("b1", "b2", "b1")):
+        sent(client, runId=f"r{number}", batchId=batch, evaluations=[*RUN["evaluations"], JUDGED])
+    sent(client, runId="alone", batchId=None)
+    newest, oldest = client.get("/api/batches").json()["batches"]
+    assert {key: newest[key] for key in ("batchId", "totalRuns", "finishedRuns", "waiting")} == {
+        "batchId": "b1",
+        "totalRuns": 2,
+        "finishedRuns": 2,
+        "waiting": 2,
+    }
+    assert (oldest["batch_id"], oldest["totalRuns"]) == ("b2", 1)
+    assert len(client.get("/api/batches?limit=1").json()["batches"]) == 1
+
+
 def test_weights_make_the_score_and_totals_are_given_back(client: TestClient) -> None:
     weights = {"build": 0.4, "typecheck": 0.3, "lint": 0.3}
     evaluations = [{**each, "weight": weights[each["evaluatorName"]]} for each in RUN["evaluations"]]

@@ -58,6 +58,26 @@ class BatchDocument:
 
 
 @document
+class ListedBatchDocument:
+    """A batch in a list; `completedAt` is null while one of its runs is open."""
+
+    batch_id: str
+    batchId: str
+    createdAt: str
+    completedAt: str | None
+    totalRuns: int
+    finishedRuns: int
+    waiting: int
+
+
+@document
+class BatchListDocument:
+    """Batches, newest first."""
+
+    batches: tuple[ListedBatchDocument, ...]
+
+
+@document
 class ReceivedRunDocument:
     """The run that was imported by this request or an earlier one."""
 
@@ -156,6 +176,35 @@ def receive_run(
     return Answer(answer, status_code=200 if received.again else 201, headers=headers)
 
 
+@router.get("/api/batches", response_model=BatchListDocument, responses=problems(401))
+def batches(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
+    """List batches, newest first."""
+    by_name: dict[str, list[RunSummary]] = {}
+    for run in runs.newest_first(rooms_of(request).workspace):
+        if run.batch_id is not None and (run.batch_id in by_name or len(by_name) < limit):
+            by_name.setdefault(run.batch_id, []).append(run)
+    return Answer(BatchListDocument(batches=tuple(_listed(name, of_batch) for name, of_batch in by_name.items())))
+
+
+def _listed(name: str, summaries: Sequence[RunSummary]) -> ListedBatchDocument:
+    return ListedBatchDocument(
+        batch_id=name,
+        batchId=name,
+        createdAt=min(summary.started for summary in summaries),
+        completedAt=_completed(summaries),
+        totalRuns=len(summaries),
+        finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
+        waiting=sum(summary.assessments.get(AssessmentState.PENDING, 0) for summary in summaries),
+    )
+
+
+def _completed(summaries: Sequence[RunSummary]) -> str | None:
+    """Return when the last run of a batch finished; None while one is open."""
+    if any(summary.finished is None for summary in summaries):
+        return None
+    return max(summary.finished or "" for summary in summaries)
+
+
 @router.get("/api/batches/{batch_id}", response_model=BatchDocument, responses=problems(401, 404))
 def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
     """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
@@ -175,12 +224,11 @@ def _document(summaries: Sequence[RunSummary], overview: StatisticsOverview, lim
     weighed = [(estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None]
     n = sum(count for _, count in weighed)
     name = summaries[0].batch_id
-    open_ = any(summary.finished is None for summary in summaries)
     return BatchDocument(
         batch_id=name,
         batchId=name,
         createdAt=min(summary.started for summary in summaries),
-        completedAt=None if open_ else max(summary.finished or "" for summary in summaries),
+        completedAt=_completed(summaries),
         totalRuns=len(summaries),
         finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
         avgScore=sum(mean * count for mean, count in weighed) / n if n else None,

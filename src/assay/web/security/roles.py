@@ -54,6 +54,7 @@ _RESULTS: Final = (
     "GET /api/runs",
     "GET /api/runs/{run_id}",
     "GET /api/runs/{run_id}/jobs",
+    "GET /api/batches",
     "GET /api/batches/{batch_id}",
     "GET /get_evaluation_result/{evaluation_id}",
     *_pages("/runs", "/runs/{run_id}", "/runs/{run_id}/record", "/runs/{run_id}/trials/{trial_id}/answers"),

@@ -1,0 +1,59 @@
+"""List the known models with their prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.app.runs.start import model_names
+from assay.app.wire import document
+from assay.domain.errors import InputError
+from assay.domain.model import ModelSpec
+from assay.providers.model_refs import parse_ref
+from assay.providers.prices import PriceList
+from assay.providers.vendors import VENDORS
+
+if TYPE_CHECKING:
+    from assay.app.workspace import Workspace
+
+
+@document
+class ModelDocument:
+    """A model with its price in US dollars per million tokens and its context size; null if unknown."""
+
+    ref: str
+    input_usd: float | None
+    output_usd: float | None
+    context_tokens: int | None
+
+
+def list_models(workspace: Workspace, search: str = "") -> tuple[ModelDocument, ...]:
+    """Return the models of earlier runs and of the price data whose references contain every word of a search text."""
+    words = search.lower().split()
+    prices = PriceList()
+    models = [_model(ref) for ref in model_names(workspace) if all(word in ref.lower() for word in words)]
+    return tuple(
+        ModelDocument(
+            ref=model.ref,
+            input_usd=_per_million(prices.cost_usd(model, input_tokens=1_000, output_tokens=0)),
+            output_usd=_per_million(prices.cost_usd(model, input_tokens=0, output_tokens=1_000)),
+            context_tokens=prices.context_tokens(model),
+        )
+        for model in models
+    )
+
+
+def default_model(vendor: str) -> str:
+    """Return the name of the model that an agent of this vendor uses by default; raises `InputError` if there is none."""
+    known = VENDORS.get(vendor)
+    if known is None or not known.key_required:
+        raise InputError("--agent", f"{vendor!r} has no default model.", remedy=f"Name one: --agent {vendor}/NAME")
+    return known.example.partition("/")[2]
+
+
+def _model(ref: str) -> ModelSpec:
+    provider, name = parse_ref(ref)
+    return ModelSpec(provider=provider, name=name)
+
+
+def _per_million(usd: float | None) -> float | None:
+    return None if usd is None else round(usd * 1_000, 6)
