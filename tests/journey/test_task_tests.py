@@ -86,7 +86,7 @@ def test_nothing_is_asked_where_no_sandbox_works(assay: Command, suite: Path, mo
 @pytest.mark.parametrize(
     ("score", "problem"),
     [
-        ("tests", "`tests` needs the files of the tests: {tests: {file: test_slug.py}}."),
+        ("tests", "`tests` needs the test files, for example {tests: {file: test_slug.py}}."),
         ("{tests: {file: checks/none.py}}", "checks/none.py"),
         ("{tests: {file: ../outside.py}}", "outside.py"),
         ("{tests: {file: checks/test_slug.py, answer: ../slug.py}}", "`answer` is '../slug.py'"),

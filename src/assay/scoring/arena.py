@@ -1,8 +1,8 @@
 """The code-arena judge: it grades a web page by its code and by pictures of the rendered page.
 
-It works in two rounds: it first requests pictures of the page, and then the model's grades. If there are no pictures, because
-there is no browser, the page never stops changing or the model's endpoint does not accept images, it grades only the code and
-the assessment says so.
+It works in two rounds: it first requests pictures of the page, and then the model's grades. Pictures can be missing because
+there is no browser, the page never stops changing, or the model's endpoint does not accept images. The judge then grades only
+the code, and the assessment states this.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ArenaJudge(RubricEvaluator):
     slots = RubricEvaluator.slot_for_each
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Request that the page be rendered; request nothing if the response has no page."""
+        """Request that the page be rendered. Returns no request if the response has no page."""
         page = page_of(sitting.responses[0].text)
         return () if page is None else (PageRequest(html=page),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the request to the judge with the maximum number of pictures."""
+        """Return the request to the judge with as many pictures as it can have."""
         return (self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
@@ -86,7 +86,7 @@ def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequ
 
 
 def page_parameters(spec: JudgeSpec) -> Parameters:
-    """Return the judge's own parameters, but with this method's temperature if the judge has the usual one."""
+    """Return the judge's own parameters, but replace a judge's default temperature by the arena's."""
     temperature = spec.parameters.over(spec.model.parameters).temperature
     if temperature not in (None, JUDGE_DEFAULTS.temperature):
         return spec.parameters

@@ -1,7 +1,7 @@
-"""Detection of names in a response that reveal its author: of models, their makers and candidates.
+"""Detects names in a response that reveal its author: names of models, model makers and candidates.
 
-Responses are shown unchanged; a vote on such a response is marked, and the result shows the share of marked votes. Words that
-often occur in pages and code for other reasons (`meta`, `phi`, `command`) are left out.
+Responses are shown unchanged; a vote on such a response is marked, and the result shows the share of marked votes. Names that
+are also common words in pages and code (`meta`, `phi`, `command`) are left out.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LOOKED_AT: Final = 500_000
 
 
 def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the words in `text` that name a model, its maker or one of `names`, each once, in the order of the lists.
+    """Return the distinct words in `text` that name a model, a model maker or one of `names`, in the order of these lists.
 
     Args:
-        names: names of the candidates; for `provider/name`, the last part is also searched for.
+        names: names of the candidates; for `provider/name`, the part after the slash is searched for too.
     """
     own = dict.fromkeys(part for name in names for part in (name, name.rpartition("/")[2]))
     wanted = [*(word for word in own if len(word) >= SHORTEST), *MODELS]
@@ -36,5 +36,5 @@ def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """True if the word occurs as a separate word; a model's name may continue with its version."""
+    """True if `word` occurs as a separate word; a version may follow a model's name directly."""
     return word in text and re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W\d_])", text) is not None

@@ -1,7 +1,7 @@
 """Order and labels of candidates while a judge grades them.
 
-Judges favour some positions, so the order is random and balanced over the trials of a task. A candidate's label shows its place
-and hides its name.
+Judges favour some positions, so the order is random and balanced over the trials of a task. A candidate's label depends only on
+its position and hides its name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...]:
-    """Return the names in the order in which a judge sees them; it does not depend on the order of `names`.
+    """Return the names in the order in which a judge sees them; the result does not depend on the order of `names`.
 
-    Turns come in blocks, each with as many turns as there are names. Within a block, each name takes every place once (a cyclic
-    Latin square). The next block reverses the first, so that of any two names each comes first equally often. Then a new square
-    is drawn.
+    Trials are grouped into blocks of as many trials as there are names. Within a block, each name takes every position once (a
+    cyclic Latin square). The next block reverses the first, so that of any two names each comes first equally often. Then a new
+    square is drawn.
 
     Args:
         seed: must differ for each task, judge and attempt.
@@ -38,8 +38,8 @@ def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...
 def labels_in(order: Sequence[str], *, others: Iterable[str] = ()) -> dict[str, str]:
     """Label the names by position: A, B, … Z, AA, …
 
-    A letter that is itself used as a name (`Candidate A`, `b`) is skipped, because nobody could tell the label from the name.
-    `others` are names in the run that do not get a label here.
+    A letter that is itself used as a name (`Candidate A`, `b`) is skipped, because it would be unclear whether it is a label or
+    a name. `others` are names in the run that get no label here.
     """
     taken = {letter_of_label(name) for name in (*order, *others)}
     free = (label for place in count() if (label := letters(place)) not in taken)

@@ -1,4 +1,4 @@
-"""Reference samples (responses with a known score) for calibrating judges, and the trials that show them to a judge."""
+"""Reference samples (responses with a known score) for calibrating judges, and the trials that show samples to a judge."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class ReferenceSample:
 
     Attributes:
         kind: what the sample tests: `right`, `wrong`, `partial`, `verbose`, `empty`, `irrelevant`, `good_explanation`, …
-        score: the score that a careful person would give, between 0 and 1; `tolerance`: the largest acceptable error of a
-            judge.
-        expected: the reference answer shown to the judge, if any.
-        twin_of: id of the sample that says the same thing in fewer words.
+        score: the score that a careful person would give, between 0 and 1. `tolerance`: the largest error that a judge may
+            make.
+        expected: the reference answer shown to the judge; None without one.
+        twin_of: id of the sample that has the same content in fewer words.
     """
 
     id: str
@@ -54,12 +54,12 @@ class ReferenceSample:
 
     @property
     def bypassed(self) -> bool:
-        """True if no judge is called, because in a run an empty answer is the candidate's failure."""
+        """True if the sample is scored without calling the judge: an empty answer is a candidate's failure in a run."""
         return not self.response.strip()
 
 
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
-    """Return the identity of a judge with a rubric; a calibration is valid only for the same identity."""
+    """Return the identity of a judge with a rubric; a calibration is valid only for this identity."""
     own = (judge.prompt,) if judge.prompt else (ARENA,) if judge.pages else (JOINT, SOLO)
     words = [system_prompt(judge), *own]
     if judge.pages:
@@ -80,7 +80,7 @@ def parameters_of(judge: JudgeSpec) -> Parameters:
 
 
 def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
-    """Return a trial with the sample as its only candidate; `repeat` counts from 1."""
+    """Return a trial whose only response is the sample; `repeat` counts from 1."""
     task = _task(sample, sample.id)
     return Sitting(
         task=task,
@@ -92,7 +92,7 @@ def alone(sample: ReferenceSample, *, repeat: int) -> Sitting:
 
 
 def side_by_side(reference_sample: ReferenceSample, other: ReferenceSample, *, swapped: bool) -> Sitting:
-    """Return a trial of two responses to one prompt, with `one` first unless swapped."""
+    """Return a trial of two responses to one prompt; `one` is shown first unless `swapped`."""
     task = _task(reference_sample, f"{reference_sample.id}+{other.id}")
     shown = (Response(candidate=FIRST, text=reference_sample.response), Response(candidate=SECOND, text=other.response))
     responses = shown[::-1] if swapped else shown
@@ -106,7 +106,7 @@ def side_by_side(reference_sample: ReferenceSample, other: ReferenceSample, *, s
 
 
 def pairs(samples: Sequence[ReferenceSample]) -> tuple[tuple[ReferenceSample, ReferenceSample], ...]:
-    """Return pairs of samples with the same prompt, closest scores first: order matters most between similar answers."""
+    """Return pairs of samples with the same prompt, closest scores first, because order matters most between similar answers."""
     pairs_ = [
         (left, right)
         for left, right in combinations([sample for sample in samples if not sample.bypassed], 2)
@@ -116,7 +116,7 @@ def pairs(samples: Sequence[ReferenceSample]) -> tuple[tuple[ReferenceSample, Re
 
 
 def family(model: ModelSpec | str) -> str:
-    """Return a model's family, based on its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
+    """Return a model's family, derived from its name: `openai/gpt-4o-mini` and `openrouter/openai/gpt-5` are `gpt`."""
     ref = model if isinstance(model, str) else model.ref
     name = ref.rsplit("/", 1)[-1].lower()
     letters = "".join(letter if letter.isalpha() else " " for letter in name).split()

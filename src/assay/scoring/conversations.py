@@ -1,4 +1,4 @@
-"""Grade conversations: rules score the last reply, or each reply against its own reference; judges can grade each turn."""
+"""Grades conversations. Scorers compare the last reply, or each reply with its own reference; judges can grade each turn."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _reference(turn: Turn) -> str:
 class ReplyScorer(FunctionEvaluator):
     """Uses a deterministic scorer to grade the replies in a conversation.
 
-    If a task is graded as a whole, its last reply is compared with its `expected`. If it is graded turn by turn, each reply
-    whose turn has an `expected` is compared with that, and the score is the mean over these turns.
+    If a task is graded as a whole, its last reply is compared with the task's `expected`. If it is graded turn by turn, each
+    reply is compared with its turn's `expected`, if the turn has one, and the score is the mean over these turns.
     """
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -54,8 +54,7 @@ class ReplyScorer(FunctionEvaluator):
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the assessment; a criterion is named after its turn if the task is graded turn by turn.
 
-        Raises:
-            Unscorable: the scorer could not decide, or a conversation has fewer replies than turns.
+        Raises Unscorable if the scorer could not decide, or a conversation has fewer replies than turns.
         """
         scorer = ScorerEvaluator(self.scoring)
         grades: list[Grade] = []
@@ -72,7 +71,7 @@ class ReplyScorer(FunctionEvaluator):
 
 
 def _parts(sitting: Sitting) -> list[tuple[int | None, Sitting]]:
-    """Return the parts to score: (number, sitting) for each turn, or a single (None, sitting) with the last replies."""
+    """Return the replies to score: (turn number, sitting) per graded turn, or (None, sitting) for the last replies."""
     replies = [replies_of(response.text) for response in sitting.responses]
 
     def part(place: int, expected: str | None) -> Sitting:

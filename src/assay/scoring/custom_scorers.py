@@ -1,7 +1,7 @@
 """Users' own scorers: functions in a Python file next to the suite, or in an installed package.
 
-They have the form of `scorer_registry.PluginScorer`. They run in a child process, so that an endless loop or a crash makes only
-one assessment fail and not the whole run.
+They have the signature of `scorer_registry.PluginScorer`. They run in a child process, so that an endless loop or a crash makes
+only one assessment fail and not the whole run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def begin(scoring: Scoring, response: str, reference: str) -> IsolatedRequest:
 
 
 def finish(scoring: Scoring, answer: IsolatedAnswer) -> Outcome:
-    """Return the score, or `Unscored` with the harness at fault if the scorer failed."""
+    """Return the score, or `Unscored` with fault `HARNESS` if the scorer failed."""
     if not isinstance(answer, Returned):
         return Unscored(f"scorer_{answer.kind}", f"The scorer {scoring.method}: {answer.detail}", Fault.HARNESS)
     value: Any = answer.value
@@ -61,7 +61,7 @@ def _on_scale(value: object) -> bool:
 
 
 def file_scorer(*, source: str, name: str, response: str, reference: str, options: Mapping[str, JsonValue]) -> JsonValue:
-    """Call a function of a suite's own Python file."""
+    """Call a scorer function in the suite's own Python file."""
     return plain_result(_function(source, name)(response, reference, options))
 
 

@@ -1,8 +1,8 @@
-"""The protocol of evaluators, which grade responses: they return requests and read the replies, but do no I/O.
+"""The protocol of evaluators, which grade responses. They perform no I/O: they return requests and read the replies.
 
-A plain scorer requests nothing. An isolated scorer requests a function call in a child process. A judge requests a reply from
-one model; a panel is several judges, each with its own slot. An evaluator that needs a second round of questions returns them
-from `read` as `MoreRequests`.
+A plain scorer makes no requests. An isolated scorer requests a function call in a child process. A judge requests a reply from
+one model; a panel is several judges, each with its own slot. An evaluator that needs a second round of requests returns it from
+`read` as `MoreRequests`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Answer: TypeAlias = Reply | IsolatedAnswer | PageAnswer | CommandResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sitting:
-    """A sitting: one attempt at grading one trial.
+    """One attempt at grading one trial.
 
     Attributes:
         responses: responses to grade, in the order in which the grader sees them.
-        labels: for each candidate's name, the label shown instead; also set if there is only one response.
-        k: number of the trial, from 1; `attempt`: number of the attempt at judging it, from 1.
+        labels: for each candidate's name, the label that the grader sees; set even if there is only one response.
+        k: number of the trial, from 1.
+        attempt: number of the attempt at judging the trial, from 1.
         seed: sent with the judge's call if its endpoint accepts a seed.
         note: instruction to the judge from the reviewer who requested a rerun.
     """
@@ -51,7 +52,7 @@ class Sitting:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return the candidates in the order shown, to record in the assessment; empty if there is only one response."""
+        """Return the candidates in the order shown, as stored with the assessment; empty if there is only one response."""
         return tuple(response.candidate for response in self.responses) if len(self.responses) > 1 else ()
 
 
@@ -67,10 +68,10 @@ class UnreadableReply(Exception):
 
 
 class Unscorable(Exception):
-    """Raised if a scorer could not decide that a response is right or wrong, and a retry would not help.
+    """Raised if a scorer cannot decide that a response is right or wrong, and a retry would not help.
 
-    `kind` is a short code (`pattern_timeout`, `too_long`, `no_reference`), `detail` a sentence for a person;
-    `fault` is the candidate's if its own text cannot be evaluated within the limits, else the harness's.
+    `kind`: a short code (`pattern_timeout`, `too_long`, `no_reference`). `detail`: a sentence for a person. `fault`: the
+    candidate if its text cannot be evaluated within the limits, else the harness.
     """
 
     def __init__(self, kind: str, detail: str, *, fault: Fault = Fault.HARNESS) -> None:
@@ -94,7 +95,7 @@ class Evaluator(Protocol):
         ...
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return the slots (assessments that a trial needs): one for all candidates together, or one for each."""
+        """Return one slot per assessment that a trial needs: one for all candidates together, or one for each."""
         ...
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
@@ -102,12 +103,13 @@ class Evaluator(Protocol):
         ...
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return all requests that are known before any answer, for estimates; the same as `ask` if there is only one round."""
+        """Return, for estimates, all requests that are known before any answer; equal to `ask` if there is only one round."""
         ...
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the assessment. Its records use names instead of labels, but the judge's own text stays unchanged.
+        """Return the assessment, or the requests of another round.
 
-        Raises `UnreadableReply` if the last reply has no grades, and `Unscorable` if a scorer cannot decide.
+        The assessment's records use names instead of labels, but the judge's own text stays unchanged. Raises `UnreadableReply`
+        if the last reply has no grades, and `Unscorable` if a scorer cannot decide.
         """
         ...

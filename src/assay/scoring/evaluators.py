@@ -32,14 +32,13 @@ def evaluators_for(
 ) -> tuple[Evaluator, ...]:
     """Return the evaluators for a task: all judges for `score: judge`, else the single deterministic scorer.
 
-    There is none for a judged task of a plan without judges, whose answers are graded later.
+    The result is empty for a judged task in a plan without judges, whose answers are graded later.
 
     Args:
-        rubric: the suite's rubric; if it is None, the default for the task and the judge is used.
+        rubric: the suite's rubric; None selects the default for the task and the judge.
         k: return only evaluators that grade the k-th trial, counted from 1; None returns all.
 
-    Raises:
-        SuiteError: a scorer that does not exist or has wrong options.
+    Raises SuiteError if the scorer does not exist or has wrong options.
     """
     method = task.scoring.method
     serving = judges if k is None else tuple(judge for judge in judges if judge.grades_trial(k))

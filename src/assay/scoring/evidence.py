@@ -1,7 +1,7 @@
-"""Find a judge's quotations in the code, and names in its sentences that do not occur in the code.
+"""Finds a judge's quotations in the code, and names in the judge's sentences that do not occur in the code.
 
-A quotation is compared without white space, because judges re-indent and re-wrap; the pieces between `...` are compared one by one.
-Names are compared leniently: `lock` is found in `self._lock`, since prose shortens names.
+A quotation is compared without white space, because judges re-indent and re-wrap; the pieces between `...` are compared one by
+one. Names are compared leniently: `lock` matches `self._lock`, because prose shortens names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SMART: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "
 
 
 def _readings_of(evidence: str) -> Iterable[str]:
-    """Yield the quotation as written, then without the marks around it."""
+    """Yield the quotation as written, then without surrounding quotation marks or backticks."""
     plain = evidence.translate(_SMART).strip()
     yield plain
     fenced = re.sub(r"^[^\S\n]*(?:```|~~~)[^\n]*$", "", plain, flags=re.MULTILINE).strip()
@@ -46,10 +46,10 @@ _WHITE: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
 class Page:
-    """Code with its white space removed, and an index from positions to the original lines.
+    """Code without white space, with an index from character positions to the original lines.
 
-    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds. A
-    page remembers where quotations are, because pages show the same grades several times.
+    The index is built block by block, and only blocks with a match are split into lines, so a megabyte takes milliseconds.
+    Quotations that were looked up are cached, because pages show the same grades several times.
     """
 
     def __init__(self, code: str) -> None:
@@ -92,7 +92,7 @@ class Page:
         return None
 
     def _find(self, pieces: tuple[str, ...]) -> tuple[int, int] | None:
-        """Return the first and last line of the pieces, if they all occur in this order."""
+        """Return the first and last line of the pieces, or None unless all occur in this order."""
         start = end = -1
         for wanted in pieces:
             place = self._text.find(wanted, max(end, 0))
@@ -121,7 +121,7 @@ _kept = lru_cache(128)(Page)
 
 
 def page_of(code: str) -> Page:
-    """Return the page of a text, which is kept unless the text is very long."""
+    """Return the `Page` of a text. It is cached unless the text is very long."""
     return _kept(code) if len(code) <= _MOST_KEPT else Page(code)
 
 
@@ -184,7 +184,7 @@ class Vocabulary:
 
 
 def names_nowhere(span: str, known: Vocabulary) -> tuple[str, ...]:
-    """Return the names in a piece of code that are neither known nor common; for prose, return none."""
+    """Return the names in a piece of code that are neither in the vocabulary nor common; empty for prose."""
     code = span.translate(_SMART).strip().strip("`").strip()
     if not code or re.fullmatch(r"[OΘΩo]\(.*\)", code) or _is_prose(code):
         return ()

@@ -1,4 +1,4 @@
-"""Extract the part of a response that a scorer reads, as specified by the suite's `extract`."""
+"""Extracts the part of a response that a scorer reads, as specified by the suite's `extract`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,}|~{3,})[^\n`]*$", re.MULTILINE)
 def extracted(text: str, way: str) -> str | None:
     """Return the part of a text that `way` selects, or None if it is absent.
 
-    `last_line` selects the last line that is not blank. `fenced` selects the content of the last fenced block, even if it is
-    not closed because of a token limit. `final_answer` selects the answer that `score: math` compares. `$.a.b[0]` selects the
-    value at this path in the last JSON document of the text that has such a path.
+    `last_line`: the last line that is not blank. `fenced`: the content of the last fenced block, even if a token limit cut off
+    its end. `final_answer`: the answer that `score: math` compares. `$.a.b[0]`: the value at this path in the last JSON
+    document that contains the path.
     """
     if way == "last_line":
         lines = text.rstrip().splitlines()

@@ -1,4 +1,4 @@
-"""Extract fields from answers and inputs, as described by the user."""
+"""Extracts fields from answers and inputs, as the user specified them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
 
 
 def read_field(text: str, field: Field) -> str | None:
-    """Read one value by `path`, then `pattern`, then `labels`; None if any of them fails."""
+    """Read one value by applying `path`, then `pattern`, then `labels`; None if any of them fails."""
     value: str | None = text
     if field.path:
         value = extracted(text, field.path)

@@ -1,8 +1,8 @@
-"""Extract final answers to mathematical tasks from responses, and compare them by their text.
+"""Extracts final answers to mathematical tasks from responses, and compares them as text.
 
 This module computes only with exact fractions, so it is safe to run in the main process. Comparisons that need algebra return
-None and are decided in a child process. Both use the same comparison of lists, intervals and equations: the child passes in a
-function that compares single expressions by algebra.
+None and are decided in a child process. Both use the same comparison of lists, intervals and equations: the child process
+passes a function that compares single expressions by algebra.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _sentence(rest: str) -> str:
 
 
 def _said(sentence: str) -> str | None:
-    """Return the answer in a sentence: its last formulas, the words after its last "is", or the whole of a short sentence."""
+    """Return the answer in a sentence: its last formulas, or the words after its last "is", or a short sentence as a whole."""
     sentence = sentence.strip()[-MAX_ANSWER:]
     segments = list(_SEGMENT.finditer(sentence))
     if segments:
@@ -342,7 +342,7 @@ def _same_numbers(given: Number, wanted: Number) -> bool:
 
 
 def _equal(given: Number, wanted: Number, factor: Fraction) -> bool:
-    """True if equal, or if one is the other rounded to at least six decimal places, such as 0.0833333 and 1/12."""
+    """True if two numbers are equal, or if one is the other rounded to at least six decimal places, such as 0.0833333 and 1/12."""
     value = given.value * factor
     if value == wanted.value:
         return True
@@ -358,7 +358,7 @@ _WORDS: Final = re.compile(r"[A-Za-z][A-Za-z'’ -]*")
 
 
 def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | None:
-    """Compare two final answers; None if their text alone cannot decide.
+    """Compare two final answers as text; None if the text does not suffice to decide.
 
     Args:
         leaf: compares expressions that are neither numbers nor words.
@@ -406,7 +406,7 @@ _DECIMAL_POINT: Final = re.compile(r"[-+]?\d*\.\d+")
 
 
 def _with_decimal_comma(given: str, wanted: str) -> tuple[Number, Number] | None:
-    """Return both as numbers if one is written 1,22 and the other 1.22; in all other cases `1,22` is a list."""
+    """Return both as numbers if one is written 1,22 and the other 1.22. In all other cases `1,22` is a list."""
     for comma, point in ((given, wanted), (wanted, given)):
         if _DECIMAL_COMMA.fullmatch(comma) and _DECIMAL_POINT.fullmatch(point):
             read, other = number_in(comma.replace(",", ".")), number_in(point)
@@ -495,7 +495,7 @@ _CHOICE: Final = re.compile(
 
 
 def _choices(given: str, wanted: str) -> tuple[str, str] | None:
-    """Return the letters of two multiple-choice answers; None unless both are and one has more than its letter."""
+    """Return the letters of two multiple-choice answers, if at least one has text next to its letter; otherwise None."""
     letters = []
     for text in (given, wanted):
         match = _CHOICE.fullmatch(text) or re.fullmatch(r"\(?([A-J])\)?", text)
@@ -514,7 +514,7 @@ _NAMED_GROUP: Final = re.compile(r"\s*[A-Za-z](?:_\{?\w\}?)?\s*=[^=,;]{1,80}(?:,
 
 
 def _as_tuples(text: str) -> str:
-    """Return `(5,2),(7,2)` for `p=5,q=2;p=7,q=2`; any other text as it is."""
+    """Convert `p=5,q=2;p=7,q=2` to `(5,2),(7,2)`; return any other text unchanged."""
     groups = text.split(";")
     if len(groups) < 2 or len(groups) > MAX_ITEMS or not all(_NAMED_GROUP.fullmatch(group) for group in groups):
         return text
@@ -525,7 +525,7 @@ def _as_tuples(text: str) -> str:
 
 
 def _sides(given: str, wanted: str) -> tuple[str, str]:
-    """Return both sides without an `x =` or `x \\in` that only one has, or both share; equation chains keep only their ends."""
+    r"""Return both sides without an `x =` or `x \in` that only one has or both share; equation chains keep only their ends."""
     (left, right), (wanted_left, wanted_right) = _equation(given), _equation(wanted)
     if left and wanted_left:
         same = left.replace(" ", "") == wanted_left.replace(" ", "") or _same_function(left, wanted_left, right + wanted_right)
@@ -559,7 +559,7 @@ def _equation(text: str) -> tuple[str, str]:
 
 
 def _is_name(left: str) -> bool:
-    """True if the left side of `=` only names the answer: `x`, `f(x)`, `\frac{NO}{BO}`, `V_1:V_2`, but not `2x+3`."""
+    r"""True if the left side of an equation only names the answer: `x`, `f(x)`, `\frac{NO}{BO}`, `V_1:V_2`, but not `2x+3`."""
     left = re.sub(r"_\{\w{1,3}\}", "", left)
     return bool(re.search(r"[A-Za-z]", left)) and not re.search(r"[+^]|(?<!\w)\d|-", left) and len(left) <= 60
 
@@ -599,7 +599,7 @@ def _all(answers: Iterable[bool | None]) -> bool | None:
 
 
 def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int) -> bool | None:
-    """True if each item has its own partner on the other side."""
+    """True if the items of both lists can be paired one to one so that each pair is equal."""
     left = list(wanted)
     unsure = False
     for item in given:
@@ -614,7 +614,7 @@ def _matched(given: list[str], wanted: list[str], leaf: Leaf | None, level: int)
 
 
 def _items(text: str) -> tuple[str, list[str]]:
-    """Return the brackets around a list, if any, and its items (separated by commas, `and` or `or`); `\\pm` gives two items."""
+    r"""Return a list's brackets (or "") and its items, separated by commas, `and` or `or`; `\pm` gives two items."""
     if number_in(text):
         return "", [text]
     brackets = ""

@@ -1,6 +1,7 @@
 """Flags: sentences that tell a person what to check in a judge's assessment.
 
-A flag costs a reviewer's attention, so a correct report should hardly ever get one: a rule that cannot decide raises no flag.
+A flag costs a reviewer's attention, so a correct report should hardly ever be flagged: a rule that cannot decide raises no
+flag.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def flags_of(
     responses: Sequence[Response],
     token_limit_hit: bool,
 ) -> tuple[Flag, ...]:
-    """Return the flags for an assessment: first for missing parts, then for contradictions, then for false quotations."""
+    """Return the flags for an assessment: first missing grades and reasons, then contradictions, then false quotations."""
     return (
         *_truncated(reading, token_limit_hit=token_limit_hit),
         *_missing(reading, grades, labels),
@@ -48,7 +49,7 @@ def flags_of(
 
 
 def _called(candidate: str, labels: Mapping[str, str]) -> str:
-    """Return the label, because a reviewer of a blind page sees only labels; the flag's `candidate` holds the name."""
+    """Return the candidate's label, because a reviewer of a blind page must not see the name in the flag's sentence."""
     label = labels.get(candidate, candidate)
     return f"candidate {label}" if len(label) <= 2 else label
 
@@ -251,7 +252,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class _Shown:
-    """Texts that the judge saw, for searching its quotations and names."""
+    """All texts that the judge saw, to search for its quotations and names."""
 
     def __init__(self, texts: Mapping[str, str], told: tuple[str, ...], labels: Mapping[str, str], *, is_code: bool) -> None:
         self.texts = texts
@@ -281,7 +282,7 @@ class _Shown:
         return any(Page(shared).where(evidence) for shared in self.told if shared)
 
     def unknown_names(self, prose: str, candidate: str | None) -> list[str]:
-        """Return code in backticks with an unknown name, unless the sentence is about something missing or proposed."""
+        """Return backticked code with an unknown name, unless the sentence says that something is missing or proposes it."""
         unknown: dict[str, None] = {}
         for paragraph in re.split(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)]|#)\s)", prose[:MAX_SEARCHED]):
             about = frozenset({candidate} if candidate else self._named(_SPAN.sub(" ", paragraph)))

@@ -39,7 +39,6 @@ class FunctionEvaluator(ABC):
         """Return the function calls that must run in a child process."""
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the requests of `ask`, which is the only round."""
         return self.ask(sitting)
 
 
@@ -58,6 +57,6 @@ def plain_grade(candidate: str, criterion: str, score: float, reason: str, confi
 
 
 def assessment_by(criterion: str, grades: Sequence[Grade]) -> Assessment:
-    """Return the assessment of responses that each have one grade, all on the same criterion."""
+    """Return the assessment of responses that have one grade each, all on the same criterion."""
     scores = {grade.candidate: grade.score for grade in grades}
     return Assessment(grades=tuple(grades), scores=scores, weights={criterion: 1.0})

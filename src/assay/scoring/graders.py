@@ -1,9 +1,10 @@
 """Graders from installed packages: functions that grade a response on several criteria, with a reason for each.
 
 A grader is a function `(task, response, options)`. It returns a mapping from each criterion to a number between 0 and 1, or to
-`{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a mapping with `id`, `thing`, `context`, `prompt`, `messages`,
-`expected`, `language`, `tags`, `columns` and `metadata`. A package offers one under the entry-point group `assay.graders`, and a
-task names it as `score: NAME`. It runs in a child process with a time limit and without access to API keys.
+`{"score": …, "reason": …, "weight": …, "confidence": …}`. `task` is a mapping with `id`, `thing`, `context`, `prompt`,
+`messages`, `expected`, `language`, `tags`, `columns` and `metadata`. A package registers a grader under the entry-point group
+`assay.graders`, and a task selects it with `score: NAME`. It runs in a child process with a time limit and without access to
+API keys.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class GraderEvaluator(FunctionEvaluator):
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades; raises `Unscorable` if the grader failed or returned an invalid result."""
+        """Return the assessment. Raises `Unscorable` if the grader failed or returned an invalid result."""
         grades: list[Grade] = []
         weights: dict[str, float] = {}
         scores: dict[str, float | None] = {}

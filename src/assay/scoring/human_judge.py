@@ -1,7 +1,7 @@
 """Grading by people alone: an empty form based on the rubric, which a reviewer fills in.
 
-No model is called. The pending assessment has no score, so it cannot be approved, but only filled in (as a correction) or
-rejected. The scores that count are then from a person, and are marked as such.
+No model is called. The pending assessment has no score, so a reviewer cannot approve it but only fill it in (as a correction)
+or reject it. Its counted scores are recorded as a person's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PersonJudge(RubricEvaluator):
-    """The `Evaluator` for `judge: human`; its `by_model` is True, so that a person must review."""
+    """The `Evaluator` for `judge: human`. Its `by_model` is True, so that the form enters the review queue."""
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
         """Return one form for all candidates together, or one for each."""
@@ -29,7 +29,7 @@ class PersonJudge(RubricEvaluator):
         return RubricEvaluator.slots(self, candidates)  # `super()` fails in a dataclass with slots
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Request nothing."""
+        """Return no requests."""
         return ()
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
@@ -38,7 +38,7 @@ class PersonJudge(RubricEvaluator):
 
 
 def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
-    """Return an assessment without scores, for a person to fill in; `reply` is a judge's unreadable reply, if any."""
+    """Return an assessment without scores for a person to fill in; `reply` is a judge's unreadable reply, if it follows one."""
     names = [response.candidate for response in sitting.responses]
     return Assessment(
         grades=tuple(grade_on(criterion, name) for name in names for criterion in rubric.criteria),

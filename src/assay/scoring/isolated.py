@@ -1,4 +1,4 @@
-"""Registry of functions that run in a child process; the child imports only those that are called."""
+"""Registry of functions that run in a child process; the child imports only the functions that are called."""
 
 from __future__ import annotations
 

@@ -1,16 +1,15 @@
 r"""A tolerant reader for the JSON in a model's reply, which repairs common errors.
 
-How it works. The text is searched for places where a JSON object or array could begin. At each such place the strict reader of
-the standard library is tried first. If it fails, the tolerant reader below takes over: it reads the text once, from left to
-right, and repairs errors (comments, missing commas, bare words, raw newlines, LaTeX backslashes, quotation marks inside
-strings, a missing end). Fences, prose and concatenated documents need no special rules, because all text outside documents is
-prose.
+How it works. At each position where a JSON object or array could begin, the strict reader of the standard library is tried
+first. If it fails, the tolerant reader below reads the text once, from left to right, and repairs errors: comments, missing
+commas, bare words, raw newlines, LaTeX backslashes, quotation marks inside strings, a missing end. All text outside JSON
+documents counts as prose, so fences and several documents in a row need no special rules.
 
 House rules:
-- Nothing here raises an error for any text, and nothing is invented: a missing value stays missing. A bare word or number
-  that is cut off by the end of the text (`"score": 1` may be the start of 10) is dropped. A string that is cut off becomes a
+- Nothing here raises an error for any text, and nothing is invented: a missing value stays missing. A bare word or number that
+  is cut off by the end of the text (`"score": 1` may be the start of 10) is dropped. A string that is cut off becomes a
   `CutText`, so that no number is read from it.
-- Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the text limits failed starts.
+- Work is limited: `MAX_DEPTH` limits nesting, and a budget proportional to the length of the text limits failed starts.
 - A model's thoughts (`<think>`) are not part of its answer and are skipped.
 """
 
@@ -48,8 +47,8 @@ class CutText(str):
 class Document:
     """One JSON document found in a text.
 
-    `start` (inclusive) and `end` (exclusive) are character positions; `truncated` is True if its end is missing;
-    `repairs` names the repairs, in alphabetical order.
+    `start` (inclusive) and `end` (exclusive): character positions. `truncated`: True if the document's end is missing.
+    `repairs`: names of the repairs, in alphabetical order.
     """
 
     value: JsonValue
@@ -63,8 +62,8 @@ class Document:
 class LooseText:
     """A reply split into JSON documents and prose.
 
-    `documents` are in the order of the text, `prose` is the text around them, and `answer` is the reply without the model's
-    thoughts. `thoughts_only` is True if the reply has nothing but thoughts.
+    `documents`: in the order of the text. `prose`: the text around the documents. `answer`: the reply without the model's
+    thoughts. `thoughts_only`: True if the reply contains nothing else.
     """
 
     documents: tuple[Document, ...]
@@ -300,7 +299,7 @@ class _Reader:
             self.at = blank.end()
 
     def _cut_here(self) -> bool:
-        """True if the document ends here unfinished, at the end of the text or of its fence."""
+        """True if the document ends here unfinished, at the end of the text or of the code fence around it."""
         if self.at < len(self.text) and not _FENCE.match(self.text, self.at):
             return False
         self.truncated = True
@@ -384,7 +383,10 @@ class _Reader:
             self._open_lists -= 1
 
     def _key(self) -> str | None:
-        """Read the next member's key and its colon; None if there is no key (nothing is consumed) or the text ended."""
+        """Read the next member's key and colon.
+
+        Returns None if the text ended, or if there is no key (nothing is then consumed).
+        """
         mark = self.text[self.at]
         if mark == "\\" and self.text.startswith('\\"', self.at):
             return None
@@ -566,7 +568,7 @@ _UNSTORABLE: Final = re.compile(r"[\x00\ud800-\udfff]")
 
 
 def _clean(text: str) -> str:
-    """Return the text with surrogate pairs joined; characters no database accepts (NUL, lone surrogates) become U+FFFD."""
+    """Return the text with surrogate pairs joined; characters that databases reject (NUL, lone surrogates) become U+FFFD."""
     if not _UNSTORABLE.search(text):
         return text
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,7 +1,7 @@
 """Judges: an LLM receives the responses and the rubric, and its reply is parsed into grades with flags.
 
-`JointJudge` shows all candidates of a task in one call, so that their scores are on the same footing; `EachJudge` makes one
-call per candidate. Candidates' responses are treated as data: they are put between markers that contain a nonce unknown to the
+`JointJudge` shows all candidates of a task in one call, so that their scores are comparable. `EachJudge` makes one call per
+candidate. Candidates' responses are treated as data: they are put between markers that contain a nonce unknown to the
 candidates.
 """
 
@@ -67,7 +67,7 @@ class EachJudge(JointJudge):
 def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
     """Return the JSON Schema of the answer: properties are named by label and criterion, and all are required.
 
-    Grades come before the report, so that a reply cut off by the token limit loses part of the report and not grades.
+    Grades come before the report, so that a token limit that cuts the reply off loses part of the report and not grades.
     """
     grades: Schema = {criterion.name: _grade_schema(criterion) for criterion in rubric.criteria}
     parts: Schema = {"candidates": closed_object({label: closed_object(dict(grades)) for label in labels})}
@@ -145,7 +145,7 @@ def _messages(
 def messages_of(
     spec: JudgeSpec, rubric: Rubric, sitting: Sitting, labels: dict[str, str], *, template: str, example: str
 ) -> tuple[Message, ...]:
-    """Build a judge's messages from its own template if it has one, else from `template` with Assay's system prompt."""
+    """Build a judge's messages from its own template, or else from `template` with Assay's system prompt."""
     task = sitting.task
     note = sitting.note.strip()
     own = spec.prompt is None
@@ -186,7 +186,7 @@ def _messages_text(task: Task) -> str:
 
 
 def _references(task: Task) -> str:
-    """Return the sections with a task's right answers, each under its heading."""
+    """Return the sections with a task's right answers, each with a heading."""
     parts = (
         ("Reference answer", task.expected),
         ("A model solution", task.ideal),
@@ -196,12 +196,12 @@ def _references(task: Task) -> str:
 
 
 def section(title: str, body: str) -> str:
-    """Return a part of a prompt under its heading; an empty text if the part is empty."""
+    """Return a section of a prompt with its heading; an empty text if the section is empty."""
     return f"## {title}\n\n{body.strip()}\n\n" if body.strip() else ""
 
 
 def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str:
-    """Return the responses in order, each between markers with its label, shortened to the judge's limit."""
+    """Return the responses in order, each between markers that contain its label, shortened to the judge's limit."""
     nonce = _nonce(sitting)
     return "\n\n".join(
         f'<candidate-{nonce} label="{labels[response.candidate]}">\n'
@@ -212,7 +212,7 @@ def shown_work(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> str
 
 
 def _nonce(sitting: Sitting) -> str:
-    """Return eight characters that no candidate's text contains; they are the same for equal sittings."""
+    """Return eight characters that no candidate's text contains. Equal sittings get the same characters."""
     everything = "\n".join(response.text for response in sitting.responses)
     drawn = text_digest(f"{sitting.seed}\x1f{sitting.task.digest}\x1f{sitting.k}\x1f{sitting.attempt}")[:8]
     while drawn in everything:
@@ -221,7 +221,7 @@ def _nonce(sitting: Sitting) -> str:
 
 
 def _fenced(response: Response, language: str, most: int | None) -> str:
-    """Put a text between fences that are longer than any fence in it; prose is fenced too, because it is data."""
+    """Put a text between code fences longer than any fence inside it. Prose is fenced too, because it is data."""
     text = response.text[:most]
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
@@ -246,7 +246,7 @@ def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tupl
 
 
 def rubric_text(rubric: Rubric) -> str:
-    """Return the criteria as a list in text, with scale, weight and guidance."""
+    """Return the criteria as a list in text, each with scale, weight and guidance."""
     rows = []
     for criterion in rubric.criteria:
         if criterion.labels:

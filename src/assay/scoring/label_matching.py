@@ -1,4 +1,4 @@
-"""Matches words in a judge's reply to candidates and criteria."""
+"""Matches words in a judge's reply with candidates and criteria."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
 
 
 def letter_of_label(name: str) -> str | None:
-    """Return the letter of a name that looks like a label (A for `Candidate A`, `response-a`, `OptionA` and `a`), else None."""
+    """Return the letter of a name that looks like a label (A for `Candidate A`, `response-a`, `OptionA` or `a`), else None."""
     match = _LABEL.fullmatch(name.strip(WRAPPING))
     return match["letter"].upper() if match else None
 

@@ -1,6 +1,6 @@
 """The `math` scorer: compares the final answer with the reference by mathematical meaning.
 
-Most answers can be compared as text; the others are compared in a child process, because they may be hostile.
+Most answers can be compared as text. All others are compared in a child process, because they may be hostile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_NESTING: Final = 40
 
 
 def begin(response: str, reference: str) -> Outcome | IsolatedRequest:
-    """Return the score if the text is enough, else the call that will compare; a response without an answer scores 0."""
+    """Return the score if comparing the text suffices, else the call that compares by algebra; without an answer the score is 0."""
     wanted = final_answer(reference)
     if wanted is None:
         return Unscored("no_reference", "There is no answer in the reference to compare with.")
@@ -33,7 +33,7 @@ def begin(response: str, reference: str) -> Outcome | IsolatedRequest:
 
 
 def finish(answer: IsolatedAnswer) -> Outcome:
-    """Return the child's score, or `Unscored` with the candidate at fault if its answer exceeds the limits."""
+    """Return the child's score, or `Unscored` with fault `CANDIDATE` if the answer exceeds the limits."""
     if isinstance(answer, Returned):
         return _score(bool(answer.value), "by algebra")
     fault = Fault.HARNESS if answer.kind is StopKind.CRASHED else Fault.CANDIDATE

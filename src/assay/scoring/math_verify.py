@@ -1,9 +1,9 @@
-"""Compare two expressions from untrusted text by algebra, with math-verify. Runs only in a child process.
+"""Compares two expressions from untrusted text by algebra, with math-verify. Runs only in a child process.
 
-Nothing is evaluated as Python. math-verify's own reader of plain expressions is not used, because it passes text to
-SymPy's `parse_expr`, which evaluates it. This module converts plain expressions to LaTeX, and a grammar parses LaTeX.
-The grammar still passes numerals to `parse_expr`, so that function is replaced by a reader that accepts only numerals. No code
-path through the libraries then reaches an evaluator.
+Nothing is evaluated as Python. math-verify's own reader of plain expressions passes text to SymPy's `parse_expr`, which
+evaluates it, so this module does not use that reader: it converts plain expressions to LaTeX, and a grammar parses LaTeX. The
+grammar passes numerals to `parse_expr`, so that function is replaced by a reader that accepts only numerals. No code path
+through the libraries then reaches an evaluator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def same_answer(*, given: str, wanted: str) -> JsonValue:
 
 
 def warm_up() -> None:
-    """Import and compile everything that the first comparison needs, in advance."""
+    """Import and compile in advance everything that the first comparison needs."""
     _same_expression("x+1", "1+x")
     _same_expression("\\frac{1}{2}", "x")
 
@@ -84,7 +84,7 @@ def _same_expression(given: str, wanted: str) -> bool:
 
 
 def as_latex(text: str) -> str:
-    """Convert an expression, as people and programs write it, to LaTeX; LaTeX stays unchanged."""
+    """Convert an expression in plain or program notation to LaTeX; LaTeX stays unchanged."""
     text = text.replace("**", "^")
     text = re.sub(r"(?<![A-Za-z\\])(?:oo|inf(?:inity)?)(?![A-Za-z])", r"\\infty ", text)
     text = re.sub(r"(?<![A-Za-z\\])pi(?![A-Za-z])", r"\\pi ", text)

@@ -1,7 +1,7 @@
 """The `numeric` scorer: compares a number in the response with the reference.
 
-A number within a relative tolerance of 1% gets full credit. Beyond that, the score is 1 - sqrt(error / 0.25), which is 0 at
-25%. At 1% the formula gives 0.8, so the score drops abruptly just above the tolerance; `curve: continuous` avoids this.
+A number within a relative tolerance of 1% gets full credit. Beyond 1%, the score is 1 - sqrt(error / 0.25), which is 0 at 25%.
+At 1% the formula gives 0.8, so the score drops abruptly just above the tolerance; `curve: continuous` avoids this.
 """
 
 from __future__ import annotations

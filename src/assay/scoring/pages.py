@@ -1,4 +1,4 @@
-"""Extract the web page from a response: fenced or bare, complete or partial, in one file or several."""
+"""Extracts the web page from a response: fenced or bare, complete or partial, in one file or several."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _NAMED: Final = re.compile(r"\b(?:href|src)\s{0,20}=\s{0,20}[\"']?([^\"'\s<>]+)"
 def page_of(response: str) -> str | None:
     """Return a response's page as one document that includes its styles and scripts; None if it has no page.
 
-    Fenced blocks are preferred to bare text. Files (or fences marked html, css and js) that the page refers to by `link` or
-    `script` are inserted at that place, and other files at its end. A partial page is wrapped in a document.
+    Fenced blocks are preferred to bare text. A file (or a fence marked html, css or js) that the page refers to by `link` or
+    `script` replaces that tag; the remaining files are added at the end. A partial page is wrapped in a document.
     """
     text = response[:MAX_LOOKED_AT]
     files = {match["path"].strip(): match["content"] for match in _FILE.finditer(text)} or _fenced(text)
@@ -47,7 +47,7 @@ def page_of(response: str) -> str | None:
 
 
 def _fenced(text: str) -> dict[str, str]:
-    """Return the fenced blocks by kind; if a block names no language, its kind is derived from its content."""
+    """Return the fenced blocks by kind (html, css, js); the kind of a block without a language is derived from its content."""
     files: dict[str, str] = {}
     for place, match in enumerate(_FENCE.finditer(text)):
         language, content = match[2].lower(), match[3]
@@ -65,7 +65,7 @@ def _kind(path: str) -> str:
 
 
 def _bare(text: str) -> str | None:
-    """Return a page without fences, which is the whole text or is embedded in prose."""
+    """Return a page without fences: the whole text, or the page that is embedded in prose."""
     if document := _DOCUMENT.search(text):
         end = text.lower().rfind("</html>")
         return text[document.start() : end + len("</html>")] if end > document.start() else text[document.start() :]

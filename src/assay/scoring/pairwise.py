@@ -1,8 +1,8 @@
 """Pairwise judging: compares each pair of a task's candidates in both orders.
 
-Judges favour the response that they read first, or last, and only the verdicts in both orders together show by how much. A
-candidate wins a pair if it wins in both orders; if the verdicts disagree, the pair is a tie with a flag. A candidate's score is
-the share of its pairs that it won, where a tie counts half: 1, 0.5 or 0 against a single opponent.
+Judges favour the response that they read first, or last; only verdicts in both orders show by how much. A candidate wins a pair
+if it wins in both orders; if the verdicts disagree, the pair is a tie with a flag. A candidate's score is the share of pairs
+that it won, where a tie counts half: 1, 0.5 or 0 against a single opponent.
 
 Calls are made one at a time: each reply is read before the next call, so that only the call with an unreadable reply is
 repeated.
@@ -46,10 +46,10 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseJudge(RubricEvaluator):
-    """Makes two calls for every pair of candidates, one in each order. The candidates' scores depend on each other."""
+    """Makes two calls for every pair of candidates, one in each order. A candidate's score depends on its opponents."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the first request; `read` returns the others one by one. Raises ValueError for fewer than two candidates."""
+        """Return the first request; `read` returns the next ones. Raises ValueError for fewer than two candidates."""
         if len(sitting.responses) < 2:
             raise ValueError("A pairwise judge compares at least two candidates.")
         return (self._request(sitting, meetings(sitting.responses)[0]),)
@@ -61,8 +61,7 @@ class PairwiseJudge(RubricEvaluator):
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
         """Return the next request, or the assessment after the last reply.
 
-        Raises:
-            UnreadableReply: the last reply neither picks one of the two nor declares a tie.
+        Raises UnreadableReply if the last reply neither picks one of the two nor declares a tie.
         """
         order = meetings(sitting.responses)
         if not answers:
@@ -133,7 +132,7 @@ class PairwiseJudge(RubricEvaluator):
 
 
 def meetings(responses: tuple[Response, ...]) -> list[tuple[Response, Response]]:
-    """Return every pair of responses in both orders, with the two orders of a pair next to each other."""
+    """Return every pair of responses in both orders; the two orders of a pair are adjacent."""
     return [meeting for first, second in combinations(responses, 2) for meeting in ((first, second), (second, first))]
 
 

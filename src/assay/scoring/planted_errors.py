@@ -1,7 +1,7 @@
 """Planted checks: copies of real assessments, either with one deliberate error or unaltered.
 
-A planted check is made from a judge's real assessment, so that nothing but the error reveals it. It records which error it
-contains. Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
+A planted check is made from a judge's real assessment, so that nothing but the error reveals it. It records its kind of error.
+Unaltered copies measure false alarms, because a reviewer who suspects everything finds every error.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _OF_THE_REPORT: Final = (FlagKind.QUOTE_NOT_FOUND, FlagKind.ADDRESSES_REVIEWER) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedAssessment:
-    """The decided assessment that a planted check is based on.
+    """The decided assessment from which a planted check is made.
 
     Attributes:
-        assessment: what the judge wrote.
+        assessment: the judge's assessment.
         responses: the text of each candidate's response, by name; an invented function call must not occur in any of them.
-        other: the same judge's assessment of the same candidates by the same criteria on another task, if there is one.
+        other: the same judge's assessment of the same candidates by the same criteria on another task; None without one.
     """
 
     assessment: Assessment
@@ -55,7 +55,7 @@ class DecidedAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """A copy, its error (or `known_good`), and the (candidate, criterion) pairs that the error affects."""
+    """A copy of an assessment, its kind of error (or `known_good`), and the (candidate, criterion) pairs that the error affects."""
 
     assessment: Assessment
     how: str
@@ -66,7 +66,7 @@ def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
     """Return a copy of an assessment with an error; None if no error would look plausible.
 
     Args:
-        seed, key: determine which error is tried first, and where; equal values give equal checks.
+        seed, key: determine which error is tried first, and on which grade. Equal values give equal checks.
     """
     if not _is_whole(source.assessment):
         return None
@@ -78,16 +78,16 @@ def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
 
 
 def unaltered(source: DecidedAssessment) -> Plant | None:
-    """Return an unchanged copy; None if a score is missing, because nobody could approve such a copy."""
+    """Return an unchanged copy; None if a score is missing, because a reviewer cannot approve such a copy."""
     if not _is_whole(source.assessment):
         return None
     return Plant(assessment=replace(source.assessment, raw=""), how=GOOD, places=())
 
 
 def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
-    """Return the assessment with its candidates in another order, and with their new labels in reasons and flags.
+    """Return the assessment with its candidates in another order, and with the new labels in reasons and flags.
 
-    The report is left out because it uses the old labels, and so are flags about it.
+    The report and flags about the report are left out, because the report uses the old labels.
     """
     names = sorted(assessment.labels, key=lambda name: assessment.labels[name])
     if len(names) < 2:
@@ -110,7 +110,7 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
 
 
 def _turned(flag: Flag, now: Mapping[str, str]) -> Flag:
-    """Return a flag with the new labels; it still concerns the same candidate."""
+    """Return a flag about the same candidate, with the new labels in its sentence."""
     pattern = _BARE if flag.kind in _BARE_IN else _CALLED
     return replace(flag, detail=_renamed_labels(flag.detail, now, pattern))
 
@@ -170,7 +170,7 @@ def _moved(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace a reason with that of a far better or worse grade on the same criterion, if it does not name a candidate."""
+    """Replace a reason by the reason of a far better or worse grade on the same criterion, unless that names a candidate."""
     grades, names = source.assessment.grades, source.assessment.scores
     fitting = [
         (grade, other)
@@ -192,7 +192,7 @@ def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _invented(source: DecidedAssessment, at: float) -> Plant | None:
-    """Add a quoted function call that no response contains to a reason: a real call with a plausible new name."""
+    """Add a quoted function call that no response contains to a reason: a real call with its name changed plausibly."""
     grades = source.assessment.grades
     quoting = [grade for grade in grades if grade.evidence] or [*grades]
     grade = quoting[int(at * len(quoting))]

@@ -1,7 +1,7 @@
 """Prompt templates for judges: Assay's own and those of users.
 
-A template is plain text with `{{placeholders}}`; each is replaced once, and nothing is evaluated. Inserted text is not searched
-for placeholders again: a candidate's code may contain `{{rubric}}` and stays unchanged.
+A template is plain text with `{{placeholders}}`. Each is replaced once, and nothing is evaluated. Inserted text is not searched
+for placeholders again: `{{rubric}}` in a candidate's code stays unchanged.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _text(name: str) -> str:
 
 
 def system_prompt(judge: JudgeSpec) -> str:
-    """Return a judge's system prompt: its persona and fixed rules."""
+    """Return a judge's system prompt: its persona followed by Assay's fixed rules."""
     named = judge.persona or "neutral"
     if named in PERSONAS:
         return SAFETY if judge.prompt is not None else PERSONAS[named]
@@ -115,7 +115,7 @@ def template_problems(text: str) -> tuple[str, ...]:
         if name.lower() not in PLACEHOLDERS:
             close = get_close_matches(name.lower(), PLACEHOLDERS, n=1, cutoff=0.6)
             hint = f"did you mean {{{{{close[0]}}}}}?" if close else f"known are {_listed(PLACEHOLDERS)}."
-            problems.append(f"There is not a placeholder {{{{{name}}}}}; {hint}")
+            problems.append(f"There is no placeholder {{{{{name}}}}}; {hint}")
     if "candidates" not in named_placeholders(text):
         problems.append("The template never shows the work to grade; write {{candidates}} where it should appear.")
     return tuple(problems)

@@ -1,8 +1,8 @@
-"""Read grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, or in sentences.
+"""Reads grades that a judge wrote without JSON: as lines, in a table, as YAML or tags, or in sentences.
 
 House rule: a score is read only if its candidate and its criterion are clear. Ranges (`7-8`), denials, conditions and two
-different scores for the same thing are not read. Neither is a number that may be the answer under judgement: "the final answer
-3/4 is correct" does not contain a score.
+different scores for the same grade are not read. A number that may be the answer under judgement is not read either: "the final
+answer 3/4 is correct" does not contain a score.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _only_score(prose: str, criterion: Criterion) -> ReadScore | None:
 
 
 def _given_in(sentence: str, criterion: Criterion) -> set[str]:
-    """Return the scores that a sentence gives, in the form that they would have in JSON."""
+    """Return the scores that a sentence gives, as they would be written in JSON."""
     given = {f"{match[0].count('★')}/{len(match[0])}" for match in _STARS.finditer(sentence)}
     for match in _GIVEN.finditer(sentence):
         given.add(_written(match["boxed"] or match["number"], match["total"]))
@@ -184,7 +184,7 @@ _CHINESE_NUMERALS: Final = "零一二三四五六七八九十"
 
 
 def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Return the only label in a short reply, unless the reply also contains a denial."""
+    """Return the only label in a short reply, or None if the reply contains a denial."""
     if len(prose) > 200 or _UNSURE.search(prose):
         return None
     words = re.findall(r"[\w]+|[^\w\s]\ufe0f?", prose)
@@ -193,7 +193,7 @@ def _only_label(prose: str, criterion: Criterion) -> ReadScore | None:
 
 
 def _declared_label(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Return the label that a line consists of or declares better; the last one counts, but not two on the first line."""
+    """Return the label that a line consists of or declares better; the last such line counts."""
     best: tuple[int, ReadScore] | None = None
     for match in _LABEL_LINE.finditer(prose) if criterion.labels else ():
         if (score := read_score(match["value"], criterion)) and score.by_word:
@@ -231,10 +231,10 @@ _BEHIND: Final = r"[ \t]*[*_`\"')\]]{0,4}[ \t]*(?:[:=>)|]|[—–-][ \t]|$|\n)"
 
 
 def _passages(prose: str, labels: Mapping[str, str], rubric: Rubric) -> dict[tuple[str, str], ReadGrade]:
-    """Read grades in lists and sentences; a score belongs to the candidate and criterion most recently named before it.
+    """Read grades in lists and sentences; a score is assigned to the candidate and criterion most recently named before it.
 
-    A text may name candidates with the criteria under each, or the reverse. The reading that finds more grades is used. The
-    next name of the outer kind ends the passage about the inner one.
+    A text may list criteria under each candidate, or candidates under each criterion. Both readings are tried, and the one that
+    finds more grades is used. The next name on the outer level ends the passage about the previous one.
     """
     whose = {label.casefold(): name for name, label in labels.items()}
     about = {re.sub(r"[\s_\-]+", " ", criterion.name).casefold(): criterion for criterion in rubric.criteria}
@@ -275,7 +275,7 @@ def _any(names: Iterable[str]) -> str:
 
 
 def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
-    """Return the score after a name, with the text before the next name as its reason."""
+    """Return the score after a name; the text up to the next name is the reason."""
     gap = _FILLER.match(after[:200])
     start = gap.end() if gap else 0
     if criterion.labels:
@@ -296,10 +296,7 @@ def _graded_here(after: str, criterion: Criterion) -> ReadGrade | None:
 
 
 def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
-    """Read grades in a Markdown or CSV table, with candidates as rows and criteria as columns, or vice versa.
-
-    Returns None if no line is the header of such a table.
-    """
+    """Read a Markdown or CSV table of grades with one axis of candidates and one of criteria; None without such a table."""
     grades: dict[tuple[str, str], ReadGrade] = {}
     seen = False
     header: list[str] = []
@@ -323,7 +320,7 @@ def _table(prose: str, names: Names) -> dict[tuple[str, str], ReadGrade] | None:
 
 
 def _spare(cells: list[str], names: Names) -> int:
-    """Return the columns that are neither a candidate nor a criterion, such as a total; at most two such columns are allowed."""
+    """Count the header cells that name no candidate or criterion (such as a total); 0 if there are over two or one has a digit."""
     others = [cell for cell in cells if cell and not (names.criterion(cell) or names.candidate(cell))]
     return len(others) if len(others) <= 2 and not any(re.search(r"\d", cell) for cell in others) else 0
 

@@ -1,9 +1,9 @@
-"""The `regex` scorer: searches the response for a regular expression.
+r"""The `regex` scorer: searches the response for a regular expression.
 
-There are two engines. RE2 takes linear time for every pattern, so no pattern can hang it; it has no look-around and no
-back-references. A pattern that needs those runs on the `regex` library, which backtracks. Such a pattern has a time limit of
-half a second, and its repetitions are checked first, because nested counted repetitions are unrolled in memory. In both
-engines, `\\d`, `\\w`, `\\s` and `\\b` mean ASCII, and `$` matches at the end of the text and before a line break that ends it.
+There are two engines. RE2 takes linear time for every pattern, so no pattern can hang it; it supports neither look-around nor
+back-references. Patterns that need these run on the `regex` library, which backtracks. Such a pattern has a time limit of half
+a second, and its repetitions are checked first, because nested counted repetitions are unrolled in memory. In both engines,
+`\d`, `\w`, `\s` and `\b` mean ASCII, and `$` matches at the end of the text and before a line break that ends it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IGNORED_FLAGS: Final = {"g", "u", "y"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A parsed pattern: its source and its flags among `i`, `m`, `s`."""
+    """A parsed pattern: its source, and its flags among `i`, `m` and `s`."""
 
     source: str
     flags: str
@@ -66,7 +66,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def pattern_problem(text: str) -> str | None:
-    """Return why a pattern cannot be used, or None; the reason is the end of a sentence that begins with the pattern."""
+    """Return why a pattern cannot be used, or None. The reason completes a sentence whose subject is the pattern."""
     try:
         search_for(text)
     except BadPattern as problem:
@@ -77,7 +77,7 @@ def pattern_problem(text: str) -> str | None:
 def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """Score 1 if the response contains a match of the pattern, else 0; unscored if the search exceeds its time limit."""
     if not reference.strip():
-        return Unscored("no_reference", "There is no pattern to look for.")
+        return Unscored("no_reference", "The reference is empty, so there is no pattern to search for.")
     try:
         match = search_for(reference.strip())(response)
     except BadPattern as problem:
@@ -91,9 +91,9 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
 
 @lru_cache(maxsize=256)
 def search_for(reference: str) -> Callable[[str], bool]:
-    """Compile a predicate that is True if a text contains a match of the pattern; it raises TimeoutError after half a second.
+    """Return a predicate that is True if a text contains a match of the pattern.
 
-    The result is cached, because a suite uses a few patterns on many responses. Raises `BadPattern`.
+    Predicates are cached, because a suite uses a few patterns on many responses.
     """
     pattern = pattern_of(reference)
     linear = _linear(pattern)

@@ -1,8 +1,8 @@
-"""Parser for judges' replies: finds grades by candidate and criterion, in whatever form the judge wrote them.
+"""Parser for judges' replies: finds grades by candidate and criterion in JSON of any layout, or in prose.
 
-The parser walks through the reply's JSON documents and keeps track of the candidate and criterion that each part is about. Both
-are named by keys (`"A": …`, `"integrity": …`) or by fields of a row (`"candidate": "A"`), nested in any order; everything else
-is ignored. A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%` and `8.5/10` are
+The parser walks through the reply's JSON documents and keeps track of the candidate and criterion of each value. Both are named
+by keys (`"A": …`, `"integrity": …`) or by fields of a row (`"candidate": "A"`), nested in any order; all other keys are
+ignored. A scale is never guessed from the size of a number: `85` is outside a scale up to 10, while `85%` and `8.5/10` are
 unambiguous.
 """
 
@@ -38,9 +38,9 @@ class Reading:
 
     Attributes:
         grades: keyed by (candidate's name, criterion); grades that the judge left out are missing.
-        strangers: labels that were graded but do not belong to any candidate.
+        strangers: labels that the judge graded although no candidate has them.
         ranking: names, best first.
-        truncated: True if the end of the reply's document is missing.
+        truncated: True if the reply's document has no end.
         repairs: repairs that the reply's JSON needed.
     """
 
@@ -57,14 +57,12 @@ def read_grading(text: str, *, labels: Mapping[str, str], rubric: Rubric, cut: b
 
     Args:
         text: the reply, unchanged.
-        labels: for each candidate's name, the label it was shown under; with only one entry, the whole reply is about that
-            candidate.
+        labels: the label that the judge saw for each candidate's name. With a single candidate, the whole reply is about it.
         rubric: the criteria to grade.
         cut: True if the token limit cut the reply off; its last word may then be incomplete.
-        spoken: also read grades that are written without JSON.
+        spoken: True to read grades in prose too.
 
-    Raises:
-        UnreadableReply: the reply has no grade; the message says what it contains instead.
+    Raises UnreadableReply if the reply has no grade; the message describes the reply.
     """
     loose = read_loosely(text)
     if not loose.documents and "&quot;" in text:
@@ -139,7 +137,7 @@ _LABEL_LIKE: Final = re.compile(rf"^(?:(?:{GLUED_NOUN})?[A-Z]{{1,2}}|{NOUN}[\s_\
 
 @dataclass(frozen=True, slots=True)
 class _Stranger:
-    """A label that does not belong to any candidate."""
+    """A label that no candidate has."""
 
     label: str
 
@@ -150,7 +148,7 @@ _Fields: TypeAlias = "dict[str, tuple[str, JsonValue]]"
 
 @dataclass(slots=True)
 class _Walk:
-    """Collects the grades of one document. `whose` and `about` are the candidate and criterion of the current part."""
+    """Collects the grades of one document. `whose` and `about` are the candidate and criterion of the current value."""
 
     names: Names
     grades: dict[tuple[str, str], ReadGrade] = field(default_factory=dict)
@@ -167,7 +165,7 @@ class _Walk:
         return {candidate for candidate, _ in self.grades}
 
     def add_missing(self, other: _Walk) -> None:
-        """Copy missing grades from another document, because some judges write one document per candidate or grade."""
+        """Copy missing grades from another document; some judges write one document per candidate or grade."""
         lacked = other.graded - self.graded
         self.grades.update({key: grade for key, grade in other.grades.items() if key not in self.grades})
         self.ranking = self.ranking or other.ranking
@@ -216,7 +214,7 @@ class _Walk:
                 self._note_scalar(value, _Stranger(key), about)
 
     def _note_grade(self, fields: _Fields, whose: _Whose, about: Criterion | None) -> frozenset[str]:
-        """Record this object if it is a grade; return the keys that were used."""
+        """Record this object as a grade if it is one. Returns the keys that were used."""
         names = self.names
         criterion = about or names.lone_criterion
         if criterion is None:
@@ -249,7 +247,7 @@ class _Walk:
         return frozenset({score_key or "confidence", "confidence", *reasons, *total_keys, *evidence_keys})
 
     def _note_criterion(self, fields: _Fields, value: JsonValue, whose: _Whose, about: Criterion, depth: int) -> None:
-        """Record the value of a criterion's key: a score with the reason in another key, a grade, or grades by candidate."""
+        """Record a criterion's value: a score (with its reason under another key), a grade object, or grades by candidate."""
         if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], dict | list):
             value = value[0]
         if isinstance(value, dict | list):
@@ -337,7 +335,7 @@ def _confidence(value: JsonValue) -> float | None:
 
 
 def _ranked(value: JsonValue, names: Names) -> Iterator[str]:
-    """Return names, best first, from a list, a list of rows, a mapping between labels and ranks, or a line."""
+    """Return names, best first, from a list, a list of rows, a mapping from labels to ranks or vice versa, or a line of text."""
     if isinstance(value, str):
         value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
     if isinstance(value, dict):

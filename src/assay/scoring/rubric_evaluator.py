@@ -30,11 +30,9 @@ class RubricEvaluator(ABC):
         return True
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for all candidates together."""
         return (Slot(grader=self.grader, candidate=None, by_model=True),) if candidates else ()
 
     def slot_for_each(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
         return tuple(Slot(grader=self.grader, candidate=candidate, by_model=True) for candidate in candidates)
 
     @abstractmethod
@@ -42,7 +40,6 @@ class RubricEvaluator(ABC):
         """Return the first round of requests."""
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the requests of `ask`, if it is the only round."""
         return self.ask(sitting)
 
 

@@ -1,4 +1,4 @@
-"""Ready-made rubrics, from `rubrics.toml`: the defaults for suites that have none, and those that a suite may name."""
+"""Ready-made rubrics from `rubrics.toml`: defaults for suites without a rubric, and rubrics that a suite may select by name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _SUFFIXES: Final = frozenset(
 
 
 def is_code(task: Task) -> bool:
-    """True if a task is about code, judged by its language or else by the names of its files."""
+    """True if a task is about code, judged by its language or, without one, by the names of its files."""
     if task.language:
         return task.language.strip().lower() in _LANGUAGES
     paths = [file.path for snippet in task.snippets for file in snippet.files]
@@ -97,7 +97,7 @@ def looks_like_code(text: str) -> bool:
 
 
 def proposed_rubric(texts: Iterable[str]) -> str:
-    """Return the name of the ready-made rubric that fits most of the answers: for code, for prose, or for anything else."""
+    """Return the name of the ready-made rubric for most of these answers: the one for code, for prose, or for anything else."""
     kinds = [
         "code" if looks_like_code(text) else "helpfulness" if len(text.split()) >= _PROSE_WORDS else "quality"
         for text in texts

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadScore:
-    """A score as written; `raw` is its value on the criterion's scale, None if `written` is not a score.
+    """A score as written. `raw` is its value on the criterion's scale, or None if `written` is not a score.
 
-    `outside` is True if it lies outside the scale, and `by_word` if the judge wrote one of the criterion's labels.
+    `outside`: True if the value is outside the scale. `by_word`: True if the judge wrote one of the criterion's labels.
     """
 
     raw: float | None
@@ -33,7 +33,7 @@ class ReadScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGrade:
-    """A grade as the judge gave it; `score` is None if the grade has no score."""
+    """A grade from the judge's reply; `score` is None if the grade has no score."""
 
     score: ReadScore | None
     reason: str = ""
@@ -42,7 +42,7 @@ class ReadGrade:
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """Sort key to choose among several grades for the same thing: a readable score matters first, then a reason."""
+        """Sort key to choose among several grades for the same criterion: a readable score counts first, then a reason."""
         return (self.score is not None and self.score.raw is not None, bool(self.reason))
 
 
@@ -102,7 +102,7 @@ def _on_scale(number: float, criterion: Criterion, *, total: float | None, writt
 
 
 def _by_label(words: tuple[str, ...], criterion: Criterion) -> ReadScore | None:
-    """Return the label that a word equals, is a form of (`passed`), symbolises (✅) or begins with (`Yes, …`)."""
+    """Return the label that a word equals, means (`passed` and ✅ for pass) or begins with (`Yes, …`)."""
     for word in words:
         bare = word.strip(WRAPPING).rstrip(".,;:!")
         begun = re.split(r"[,.;:(–—]|\s-\s", bare, maxsplit=1)[0]

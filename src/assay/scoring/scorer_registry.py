@@ -4,8 +4,8 @@ A scorer is a function `(response, reference, options)`. It returns a number bet
 `score`, `note` and `confidence`, or None if it cannot decide. Assay's own scorers return `Score` or `Unscored`. `options` are
 the keys under the method in the suite, without `extract`. Scorers from packages run in a child process with a time limit.
 
-To add a scorer to Assay, write a function like `text_match.exact` and add a line to the table below. A package offers a scorer
-under the entry-point group `assay.scorers`. `assay.testing.ScorerContract` tests either.
+To add a scorer to Assay, write a function like `text_match.exact` and add a line to the table below. A package registers a
+scorer under the entry-point group `assay.scorers`. `assay.testing.ScorerContract` tests both.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from assay.domain.failure import Fault
 
 
 class Score(NamedTuple):
-    """A response's score, between 0 and 1; `note` names the rule that decided, and `confidence` (0 to 1) its reliability.
+    """A response's score, between 0 and 1. `note` names the deciding rule; `confidence` (0 to 1) rates the rule's reliability.
 
-    This is a tuple and not a dataclass, because one is created for every response and a frozen dataclass takes three times as
-    long to create.
+    This is a tuple and not a dataclass, because every response creates one and a frozen dataclass takes three times as long to
+    create.
     """
 
     value: float
@@ -22,7 +22,7 @@ class Score(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """The scorer could not decide: the response is neither right nor wrong. `kind` is a short code."""
+    """The scorer could not decide if the response is right or wrong. `kind` is a short code."""
 
     kind: str
     detail: str

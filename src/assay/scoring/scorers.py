@@ -50,7 +50,7 @@ _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"numeric": ("
 
 
 def method_problems(method: str) -> tuple[str, ...]:
-    """Return a sentence about an unknown scoring method; empty if the method is known."""
+    """Return a one-sentence problem if the scoring method is unknown; empty if it is known."""
     known = (*SCORERS, MATH, TESTS, *JUDGED)
     if method in known:
         return ()
@@ -109,10 +109,9 @@ class ScorerEvaluator(FunctionEvaluator):
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return one grade for each response, on a criterion with the name of the method.
+        """Return one grade for each response, on a criterion named after the method.
 
-        Raises:
-            Unscorable: the scorer could not decide; the response is neither right nor wrong.
+        Raises Unscorable if the scorer could not decide.
         """
         method = self.scoring.method
         grades = []

@@ -1,7 +1,7 @@
-"""Read verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
+"""Reads verdicts on a pair of answers that a judge wrote without JSON: `[[A>B]]`, `Verdict: A`, "Output (a) is better", "A 更好".
 
-House rule: a verdict is read only if the reply states it outright and every statement agrees. Denials, conditions, praise for a
-single aspect, and brackets with other labels are not read.
+House rule: a verdict is read only if the reply states it outright and all its statements agree. Denials, conditions, praise for
+a single aspect, and brackets with other labels are not read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MUCH: Final = (
 
 
 def spoken_verdict(text: str, first: str, second: str) -> str | None:
-    """Return the label of the better answer, `TIE`, or None if the text does not say.
+    """Return the label of the better answer, or `TIE`; None if the text contains no clear verdict.
 
     Args:
         text: the reply; only its end is read.

@@ -43,7 +43,7 @@ _LISTS: Final = ("steps", "intermediate_results")
 def structuring_request(structuring: Structuring, sitting: Sitting, text: str, *, candidate: str | None) -> ModelRequest:
     """Return the request for one answer; `candidate` is None for the task's model solution.
 
-    Equal texts give equal requests in all trials, so that one stored reply can be used for all of them.
+    Equal texts give equal requests in all trials, so that one stored reply serves all of them.
     """
     template = PROMPT if structuring.prompt is None else structuring.prompt
     content = filled(template, {"prompt": prompt_text(sitting.task), "answer": text})
@@ -74,7 +74,7 @@ def foreseen_structuring(rubric: Rubric, sitting: Sitting, *, k: int) -> Iterato
 
 
 def read_structure(reply: Reply) -> StructuredAnswer:
-    """Return the parts in a reply; raises `UnreadableReply` if it has no JSON object with steps and a final answer."""
+    """Return the parsed answer. Raises `UnreadableReply` if the reply has no JSON object with steps and a final answer."""
     for document in reversed(read_loosely(reply.text).documents):
         if isinstance(document.value, dict):
             parts = {key.strip().lower().replace(" ", "_"): part for key, part in document.value.items()}
@@ -86,7 +86,7 @@ def read_structure(reply: Reply) -> StructuredAnswer:
 
 
 def structure_text(structure: StructuredAnswer) -> str:
-    """Return the parts as the JSON that a judge reads."""
+    """Return the structured answer as the JSON that a judge reads."""
     return json.dumps(asdict(structure), ensure_ascii=False, indent=1)
 
 

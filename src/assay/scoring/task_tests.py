@@ -1,4 +1,4 @@
-"""Scoring by a task's own tests, which run against the response in a sandboxed workspace and pass or fail as a whole."""
+"""Scoring by a task's own tests, which run against the response in a sandboxed workspace. The response passes if all tests pass."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
     unknown = [name for name in options if name not in OPTIONS]
     problems = [f"`tests` has no option {name!r}. It has {', '.join(f'`{known}`' for known in OPTIONS)}." for name in unknown]
     if not options.get("files"):
-        problems.append("`tests` needs the files of the tests: {tests: {file: test_slug.py}}.")
+        problems.append("`tests` needs the test files, for example {tests: {file: test_slug.py}}.")
     command = options.get("command", COMMAND)
     if not isinstance(command, str) or not command.strip():
         problems.append(f"`command` is {command!r}; it must be a command line, such as `python -m pytest -q`.")
@@ -64,7 +64,7 @@ def test_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TestsEvaluator(FunctionEvaluator):
-    """Runs the tests of a task against each response: 1 if they pass, 0 if they do not."""
+    """Runs the tests of a task against each response; the score is 1 if they pass, else 0."""
 
     __test__ = False  # not a test itself
 
@@ -87,8 +87,7 @@ class TestsEvaluator(FunctionEvaluator):
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return one grade for each response.
 
-        Raises:
-            Unscorable: no test ran, through no fault of the response.
+        Raises Unscorable if no test ran for a reason other than the response.
         """
         grades = []
         for response, result in zip(sitting.responses, answers, strict=True):

@@ -1,4 +1,4 @@
-"""Scorers that compare texts: `exact`, `similarity` with credit for near misses, and `boolean`, a contains check."""
+"""Scorers that compare texts: `exact`, `similarity` (with credit for near misses) and `boolean` (a contains check)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LACKS: Final = Score(0.0, "does not contain the reference")
 def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
     """Score 1 if the response equals the reference, else 0.
 
-    White space around the texts, upper and lower case, and the Unicode form of characters (NFC) make no difference.
+    Surrounding white space, case, and the Unicode form of characters (NFC) are ignored.
     """
     wanted, normalised = _normalised_reference(reference)
     if not wanted:
@@ -54,9 +54,9 @@ def similarity(response: str, reference: str, options: Mapping[str, JsonValue], 
     """Score 1 if the response equals the reference, and less for a near miss; the first matching rule decides.
 
     White space around both texts is ignored. Equal texts score 1, and texts that differ only in case 0.95. If the response
-    contains the reference, it scores 0.95 down to 0.60, depending on the amount of other text, or 0.90 down to 0.55 if the case
-    differs. Otherwise the similarity is s = 1 - Levenshtein / longer length, and the score is 0.7 s if s is above one half, 0.4
-    s if it is above one fifth, and else 0.
+    contains the reference, it scores between 0.95 and 0.60 (between 0.90 and 0.55 if the case differs): the more additional
+    text, the less. Otherwise the similarity is s = 1 - Levenshtein / longer length, and the score is 0.7 s if s is above one
+    half, 0.4 s if it is above one fifth, and else 0.
     """
     given = response.strip()
     wanted, lowered_wanted = _stripped(reference)
@@ -82,7 +82,7 @@ def _extra(given: str, wanted: str) -> float:
 
 @lru_cache(maxsize=16)
 def _stripped(reference: str) -> tuple[str, str]:
-    """Return the stripped reference, as it is and in lower case; cached because one reference is used for many responses."""
+    """Return the stripped reference, unchanged and in lower case. Cached, because one reference is used for many responses."""
     wanted = reference.strip()
     return wanted, wanted.lower()
 
@@ -110,7 +110,7 @@ def _credit(longer: int, distance: int) -> Outcome:
 
 
 def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response contains the reference, ignoring case, else 0; it cannot see a "not" before it."""
+    """Score 1 if the response contains the reference, ignoring case, else 0. A preceding "not" is not noticed."""
     wanted = reference.strip().lower()
     if not wanted:
         return Unscored("no_reference", "There is no reference to look for.")

@@ -1,6 +1,6 @@
-"""Scoring by the tools that a candidate called: which ones, with which arguments and in which order.
+"""Scoring by the tools that a candidate called: their names, arguments and order.
 
-The score is 1 or 0, and the note names the first difference. A call with malformed arguments fits no expected call.
+The score is 1 or 0, and the note names the first difference. A call with malformed arguments matches no expected call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST: Final = 300
 
 
 def tool_calls(response: str, reference: str, options: Mapping[str, JsonValue]) -> Outcome:
-    """Compare the calls in a transcript with those expected, which `expected_calls` describes."""
+    """Compare the calls in a transcript with the expected calls, which `expected_calls` parses."""
     try:
         calls, wanted = calls_of(response), expected_calls(reference)
     except ValueError as error:  # the reference of an imported task, which no suite file checked
@@ -78,7 +78,7 @@ def _first_unmatched(calls: Sequence[ToolCall], wanted: Sequence[ExpectedCall], 
     taken: dict[int, int] = {}
 
     def assign(expected: int, tried: set[int]) -> bool:
-        """Find a call for an expected one; a call that is taken may go to another of its calls (augmenting paths)."""
+        """Match an expected call with an actual one; a call that is already matched may be reassigned (augmenting paths)."""
         for place in fitting[expected]:
             if place not in tried:
                 tried.add(place)

@@ -1,4 +1,4 @@
-"""Flags raised by a rubric's rules, and the check of a judge's score by comparing the final answer."""
+"""Flags that a rubric's rules raise, and the check of a judge's score by comparing the final answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIFFERS: Final = "Final answer does not match."
 
 
 def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterator[Flag]:
-    """Yield flags for the grades that, by the rules, a person should check; `labels` are the labels that the judge saw."""
+    """Yield a flag for each grade that, by the rules, a person should check; `labels` are the labels that the judge saw."""
     for candidate, label in labels.items():
         own = [grade for grade in grades if grade.candidate == candidate]
         scores = [grade.score for grade in own]
@@ -39,8 +39,10 @@ def with_verification(
 ) -> Assessment:
     """Add the result of verifying one final answer to an assessment; the judge's scores stay unchanged.
 
-    `score` is the scorer's score; None if it could not decide, for the reason in `problem`. If `flags` is True, a failed check
-    is flagged.
+    Args:
+        score: the scorer's score; None if it could not decide.
+        problem: why the scorer could not decide.
+        flags: True to raise a flag if the check fails.
     """
     verified = None if score is None else score == 1.0
     message = f"{SKIPPED}: {problem}" if verified is None else MATCHES if verified else DIFFERS
