@@ -162,6 +162,31 @@ def test_unreadable_judge_leaves_a_form_with_the_rules_grades(assay: Command, se
     }
 
 
+@pytest.mark.parametrize(
+    ("command", "agent", "failed"),
+    [
+        ("no-such-tool slug.py", "echo", True),
+        ("./run.sh", "echo", False),
+        ("python slug.py", "lazy=cmd: echo 'import sys; print(\"sh: 1: lint: not found\"); sys.exit(127)' > slug.py", False),
+    ],
+    ids=["tool", "own-program", "pretended"],
+)
+def test_missing_tool_is_not_the_agents_fault(assay: Command, scenario: Path, command: str, agent: str, failed: bool) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    (scenario / "scenario.yaml").write_text(SCENARIO.replace("python -m unittest -q", command), "utf-8")
+    document = bench(assay, "--agent", agent, "--tier", "L0")
+    if failed:
+        (failure,) = document["failures"]
+        assert (failure["kind"], failure["fault"]) == ("environment", "harness")
+        assert "'no-such-tool', which this machine or sandbox does not have" in failure["detail"]
+        (coverage,) = json.loads(assay("stats", "--json").out)["diagnostics"]["coverage"]
+        assert (coverage["missing_as_zero"], coverage["missing_as_one"], coverage["missing_left_out"]) == (0, 1, None)
+    else:
+        assert document["failures"] == []
+        assert document["agent_trials"][0]["evaluators"]["test"] == 0
+
+
 def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, scenario: Path) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 import time
@@ -41,6 +42,9 @@ LONGEST_PROMPT: Final = 100_000
 """Maximum bytes of a prompt; Linux allows 128 KiB in one variable."""
 
 ChooseSandbox: TypeAlias = Callable[[], Awaitable[Sandbox]]
+
+NOT_FOUND: Final = 127
+"""Exit code of a shell whose command does not exist."""
 
 ENVIRONMENT: Final = "environment"
 """Kind of a failure that the workspace caused, and not the candidate."""
@@ -161,6 +165,8 @@ class Workspaces:
                     # The agent may have weakened the tests, so the validation commands run the original ones.
                     await asyncio.to_thread(restore, scenario.protected_files, control, folder)
                     outcomes = await _validated(sandbox, scenario, folder)
+                    if any(outcome.exit_code == NOT_FOUND for outcome in outcomes):
+                        await _check_tools(sandbox, scenario, outcomes, control, place / "untouched")
                 return await asyncio.to_thread(_report, scenario, work, base, now, outcomes, seconds)
 
             yield OpenWorkspace(shell, scenario, finish)
@@ -269,6 +275,22 @@ def _prepare(kept: Path, place: Path, fixture: Path, control: Path) -> None:
         shutil.rmtree(each, ignore_errors=True)
     place.mkdir()
     copy_fixture(fixture, control)
+
+
+async def _check_tools(
+    sandbox: Sandbox, scenario: Scenario, outcomes: Sequence[CheckOutcome], control: Path, untouched: Path
+) -> None:
+    """Raise `CallFailed` if a command found no program, and finds none without the agent's changes either.
+
+    Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no score.
+    """
+    await asyncio.to_thread(shutil.copytree, control, untouched, symlinks=True)
+    for outcome, before in zip(outcomes, await _validated(sandbox, scenario, untouched), strict=True):
+        # A path is no tool: the agent may have had to write that program.
+        missing = re.search(r"(?:^|\s)([^\s:/]+): (?:command )?not found", before.output)
+        if outcome.exit_code == before.exit_code == NOT_FOUND and missing is not None:
+            detail = f"The command {outcome.command!r} needs {missing[1]!r}, which this machine or sandbox does not have."
+            raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
 
 
 async def _validated(sandbox: Sandbox, scenario: Scenario, folder: Path) -> tuple[CheckOutcome, ...]:

@@ -76,5 +76,9 @@ def bench(
     if scores:
         won = sum(bool(trial.success) for trial in trials)
         say(f"{counted(len(trials), 'trial')}, {won} successful, average {sum(scores) / len(scores):.3f}")
+        every = max(len(scores), ahead.trials * len(of_agents.candidates))
+        if missing := every - len(scores):
+            low, high = sum(scores) / every, (sum(scores) + missing) / every
+            say(f"{missing} without a score: the average is {low:.3f} if they scored 0, {high:.3f} if they scored 1")
     say_result(result)
     return int(bool(summary.failures))

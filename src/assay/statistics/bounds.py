@@ -1,4 +1,4 @@
-"""Coverage (the share of planned trials that count), and a candidate's mean under two assumptions about missing trials."""
+"""Coverage (the share of planned trials that count), and a candidate's mean under three assumptions about missing trials."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from assay.statistics.table import ScoreTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """One candidate's coverage, and its mean under two assumptions that bracket it.
+    """One candidate's coverage, and its mean under three assumptions.
 
-    `missing_as_zero`: the mean if every missing trial scores 0. `missing_left_out`: the mean if every missing trial scores like
-    the counted trials of its task; a task without counted trials is left out. `rate`: counted trials divided by planned trials.
+    `missing_as_zero`, `missing_as_one`: the mean if every missing trial scores 0 or 1, which bracket it. `missing_left_out`: the
+    mean if every missing trial scores like the counted trials of its task; a task without counted trials is left out. `rate`:
+    counted trials divided by planned trials.
     """
 
     candidate: Hashable
@@ -25,6 +26,7 @@ class Coverage:
     n_tasks_counted: int
     n_tasks_planned: int
     missing_as_zero: float | None
+    missing_as_one: float | None
     missing_left_out: float | None
     reason: str | None
 
@@ -36,7 +38,7 @@ def coverage(
     *,
     weights: Mapping[Hashable, float] | None = None,
 ) -> Coverage:
-    """Compute a candidate's coverage, and its mean with missing trials scored 0 and with missing trials left out.
+    """Compute a candidate's coverage, and its mean with missing trials scored 0, scored 1 and left out.
 
     Args:
         planned: number of trials planned per task: one number for all tasks of the table, or a mapping from task to number,
@@ -65,7 +67,8 @@ def coverage(
     total_planned, total = float(plan[use].sum()), float(n[use].sum())
     counted = shares_of(np.where(use & (n > 0), weight, 0.0)) if use.any() else np.zeros(0)
     every = shares_of(np.where(use, weight, 0.0)) if use.any() else np.zeros(0)
-    shrunk = mean * n / np.where(plan > 0, plan, 1.0)
+    share = n / np.where(plan > 0, plan, 1.0)
+    shrunk = mean * share
     return Coverage(
         candidate=candidate,
         n_counted=int(total),
@@ -74,6 +77,7 @@ def coverage(
         n_tasks_counted=int((use & (n > 0)).sum()),
         n_tasks_planned=int(use.sum()),
         missing_as_zero=float((every * shrunk).sum()) if use.any() else None,
+        missing_as_one=float((every * (shrunk + 1 - share)).sum()) if use.any() else None,
         missing_left_out=float((counted * mean).sum()) if total else None,
         reason=None if total else "no_approved_trials",
     )

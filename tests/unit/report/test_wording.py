@@ -287,7 +287,7 @@ def test_agreement_is_told_with_its_range_and_the_plain_share() -> None:
 def test_coverage_gives_the_bracket() -> None:
     table = a_table({"A": {"t": [0.8, 0.8]}})
     assert wording.coverage_line(coverage(table, "A", {"t": 4})) == (
-        "A: 2 of 4 planned trials count; mean 40.0 if the missing ones scored 0, 80.0 without them"
+        "A: 2 of 4 planned trials count; mean 40.0 if the missing ones scored 0, 90.0 if 100, 80.0 without them"
     )
     assert wording.coverage_line(coverage(table, "A", {"t": 2})) == "A: 2 of 2 planned trials count"
 

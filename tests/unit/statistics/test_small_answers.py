@@ -85,11 +85,12 @@ def test_rejected_trials_counted_again_can_change_the_conclusion() -> None:
     assert (found.counted.decision, found.with_rejected.decision, found.changes) == ("better", "not_decided", True)
 
 
-def test_the_bracket_of_missing_trials_runs_from_zero_to_left_out() -> None:
+def test_the_bracket_of_missing_trials_runs_from_zero_to_one() -> None:
     table = ScoreTable.from_columns(task=["a", "a", "b"], candidate=["A"] * 3, trial=[1, 2, 1], score=[0.8, 0.6, 0.9])
     found = coverage(table, "A", {"a": 4, "b": 1, "c": 5})
     assert (found.n_counted, found.n_planned, found.n_tasks_planned) == (3, 10, 3)
     assert found.missing_as_zero == pytest.approx((0.7 * 2 / 4 + 0.9) / 3)
+    assert found.missing_as_one == pytest.approx(((0.7 * 2 + 2) / 4 + 0.9 + 1) / 3)
     assert found.missing_left_out == pytest.approx(0.8)
 
 

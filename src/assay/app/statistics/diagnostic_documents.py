@@ -134,6 +134,7 @@ class CoverageDocument:
     n_planned: int
     rate: float | None
     missing_as_zero: float | None
+    missing_as_one: float | None
     missing_left_out: float | None
     reason: str | None
 

@@ -258,12 +258,10 @@ def coverage_line(coverage: Coverage) -> str:
         return f"{coverage.candidate}: no trials were planned"
     counted = f"{coverage.n_counted:,} of {count(coverage.n_planned, 'planned trial')}"
     text = f"{coverage.candidate}: {counted} {'counts' if coverage.n_counted == 1 else 'count'}"
-    if coverage.missing_as_zero is None or coverage.missing_left_out is None or coverage.n_counted >= coverage.n_planned:
+    low, high, without = coverage.missing_as_zero, coverage.missing_as_one, coverage.missing_left_out
+    if low is None or high is None or without is None or coverage.n_counted >= coverage.n_planned:
         return text
-    return (
-        f"{text}; mean {number(coverage.missing_as_zero)} if the missing ones scored 0, "
-        f"{number(coverage.missing_left_out)} without them"
-    )
+    return f"{text}; mean {number(low)} if the missing ones scored 0, {number(high)} if 100, {number(without)} without them"
 
 
 def put_back_sentence(n: int, now: float | None, then: float | None, *, changes: bool) -> str:
