@@ -1,4 +1,4 @@
-"""A run as `assay.run` returns it, with the methods that read it."""
+"""The run that `assay.run` returns, with methods for its results."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CompletedRun(RunResult):
-    """The stored result of a run, with methods that read the store again at each call.
+    """Stored result of a run. Each method reads the store again.
 
     Attributes:
-        folder: the folder of `assay.yaml` and the store; None for the working folder.
-        store: address of the store; None if none was given.
+        folder: folder of `assay.yaml` and the store; None for the working folder.
+        store: address of the store; None for the address in the settings.
     """
 
     folder: Path | None
@@ -35,17 +35,17 @@ class CompletedRun(RunResult):
 
     @classmethod
     def of(cls, result: RunResult, *, folder: Path | None, store: str | None) -> CompletedRun:
-        """Return a result that knows where its store is."""
+        """Return a result that remembers its folder and store."""
         own = {each.name: getattr(result, each.name) for each in fields(RunResult)}
         return cls(**own, folder=folder, store=store)
 
     @property
     def id(self) -> str:
-        """The run's id, which every command and function accepts."""
+        """The run's id, which commands and functions accept."""
         return str(self.summary.id)
 
     def stats(self) -> results.CandidateScores:
-        """Compute each candidate's score over the trials of this run that count."""
+        """Compute each candidate's score over the counted trials of this run."""
         with self._open() as workspace:
             return results.stats(workspace, self._selection)
 
@@ -62,18 +62,18 @@ class CompletedRun(RunResult):
     def gate(
         self, candidate: str, *, against: str | None = None, baseline: str | None = None, margin: float | None = None
     ) -> results.GateResult:
-        """Test that a candidate is not worse than another candidate in this run, or than itself in earlier runs."""
+        """Test that a candidate is not worse than another candidate in this run, or than in earlier runs."""
         with self._open() as workspace:
             return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin)
 
     def pending(self) -> tuple[AssessmentRow, ...]:
-        """Return the grades that await review."""
+        """Return the grades of this run that await review."""
         with self._open() as workspace:
             waiting = frozenset({AssessmentState.PENDING})
             return tuple(workspace.archive.assessments.matching(self._selection, states=waiting))
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each grade, counted or not, as a data frame of pandas or polars."""
+        """Return a data frame (pandas or polars) with a row for each grade, counted or not."""
         with self._open() as workspace:
             rows = list(_grade_rows(workspace, self._selection))
         return shown.frame_of(rows, library)
@@ -120,7 +120,7 @@ def gate_of(
     baseline: str | None,
     margin: float | None,
 ) -> results.GateResult:
-    """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is named."""
+    """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is given."""
     if (against is None) == (baseline is None):
         raise TypeError("name either the other candidate or a baseline")
     if baseline is not None:

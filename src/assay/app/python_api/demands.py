@@ -1,4 +1,4 @@
-"""Thresholds that a test sets for a run: lowest means, a gate, and the number of trials that may fail."""
+"""Requirements that a test sets for a run: minimum means, a gate, and the number of trials that may fail."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
-    """The demands of a test on a run.
+    """Requirements for a run.
 
     Attributes:
-        at_least: the lowest allowed mean over tasks, between 0 and 1, for all candidates or for each one.
-        candidate: the candidate that the gate tests; optional if the run has only one candidate, or only two with `against`.
-        against, baseline, margin: the gate, as in `assay gate`.
-        most_failed: maximum number of trials that may fail.
+        at_least: minimum mean over tasks (0 to 1), for all candidates or by candidate.
+        candidate: candidate that the gate tests; optional if the run has one candidate, or two with `against`.
+        against, baseline, margin: settings of the gate, as in `assay gate`.
+        most_failed: maximum number of failed trials.
     """
 
     at_least: float | Mapping[str, float] | None = None
@@ -42,7 +42,7 @@ class Demands:
 
 @dataclass(frozen=True, slots=True)
 class DemandVerdict:
-    """The verdict on a run's demands; the first line of `text` is the verdict, the others are details."""
+    """Verdict on a run's requirements. The first line of `text` is the verdict; further lines give details."""
 
     passed: bool
     text: str
@@ -58,7 +58,7 @@ def run_and_check(
     batch_id: str | None = None,
     trials: int | None = None,
 ) -> tuple[CompletedRun, DemandVerdict]:
-    """Run a suite in the folder `root`, and check the demands; paths are relative to `beside`."""
+    """Run a suite in the folder `root` and check the requirements; paths are relative to `beside`."""
     if isinstance(suite, str | Path):
         suite = beside / suite
     with Workspace.open(root, options={"store": store}) as workspace:
@@ -69,7 +69,7 @@ def run_and_check(
 
 
 def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
-    """Check the demands on a run. A run with too little data never passes, because grades that await review do not count."""
+    """Check the requirements for a run. A run with too little data fails, because grades that await review do not count."""
     scores = completed.stats()
     limits = _limits(scores.estimates, demands)
     sentences = [f"{e.candidate}: {wording.estimate_line(e, approved=scores.basis.approved)}" for e in scores.estimates]
@@ -85,7 +85,7 @@ def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
 
 
 def _limits(estimates: Sequence[Estimate], demands: Demands) -> dict[str, float]:
-    """Return the lowest mean by candidate; raises `InputError` for a limit outside the scale or an unknown candidate."""
+    """Return the minimum mean by candidate; raises `InputError` for a limit outside 0 to 1 or an unknown candidate."""
     if demands.at_least is None:
         return {}
     names = {folded(str(estimate.candidate)): str(estimate.candidate) for estimate in estimates}

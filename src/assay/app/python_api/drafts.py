@@ -1,6 +1,6 @@
-"""Suites written in Python: `assay.Suite`, `Task`, `Candidate` and `scorer`, or the same as plain dictionaries.
+"""Suites written in Python with `assay.Suite`, `Task`, `Candidate` and `scorer`, or as plain dictionaries.
 
-They have the same keys as a suite file and are converted to one, so that the same reader checks both with the same messages.
+They have the keys of a suite file and are converted to one, so that the same reader checks both.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Suite
 
 Score: TypeAlias = "str | Mapping[str, object] | ScorerDraft | Callable[..., object]"
-"""A method by name, a method with options, or a function of a response, its reference and options."""
+"""A scoring method as a name, as a mapping with options, or as a function of (response, reference, options)."""
 
 
 class ScorerDraft:
-    """A scorer that `assay.scorer` made from a function; it can be called like the function."""
+    """A scorer that `assay.scorer` created from a function. Calling it calls the function."""
 
     def __init__(self, function: Callable[..., object], *, name: str = "", options: Mapping[str, object] | None = None):
         self.function = function
@@ -56,10 +56,11 @@ def scorer(function: Callable[..., object], /) -> ScorerDraft: ...
 @overload
 def scorer(*, name: str = "", **options: object) -> Callable[[Callable[..., object]], ScorerDraft]: ...
 def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", **options: object) -> Any:
-    """Make a function a scorer for a suite's or task's `score`: `@assay.scorer`, or with a name and options.
+    """Turn a function into a scorer for the key `score` of a suite or task: `@assay.scorer`, or with a name and options.
 
-    The function takes `(response)`, `(response, reference)` or `(response, reference, options)` and returns a number between 0 and
-    1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process with
+    The function takes `(response)`, `(response, reference)` or `(response, reference, options)`. It returns a number from 0 to
+    1,
+    True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process with
     a time limit of 10 s.
     """
     if function is None:
@@ -69,10 +70,10 @@ def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateDraft:
-    """A candidate: a model with its own prompts and parameters, a program, or a name whose answers come with the tasks.
+    """A candidate: a model with prompts and parameters, a program, or a name whose answers come with the tasks.
 
-    The fields are the keys of a candidate in a suite file. `python` also takes a function, or a class that each worker
-    process sets up once.
+    The fields are the keys of a candidate in a suite file. `python` accepts a function, or a class that each worker process
+    creates once.
     """
 
     name: str | None = None
@@ -95,9 +96,9 @@ class CandidateDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task. The fields are the keys of a task in a suite file; without an `id`, it gets one from its content.
+    """A task. The fields are the keys of a task in a suite file; a missing `id` is derived from the content.
 
-    `snippets` has ready answers by candidate. `columns` has further values that candidates' prompts refer to.
+    `snippets` contains ready answers by candidate. `columns` contains further values that prompts of candidates can use.
     """
 
     id: str | None = None
@@ -131,11 +132,11 @@ class SuiteDraft:
     """A suite. The fields are the keys of a suite file.
 
     Attributes:
-        tasks: `Task` objects, dictionaries, a data frame of pandas or polars, or the path of a file with rows.
+        tasks: `Task` objects, dictionaries, a data frame (pandas or polars), or the path of a file with rows.
         candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`, or functions.
-        score: the scoring method or function for tasks that name none.
-        map: the column of `tasks` for each key of a task, such as `{"prompt": "question", "expected": "answer"}`. Candidates'
-            prompts may refer to any column.
+        score: scoring method or function for tasks that set none.
+        map: column of `tasks` for each key of a task, such as `{"prompt": "question", "expected": "answer"}`. Prompts of
+            candidates can use any column.
     """
 
     name: str
@@ -166,11 +167,11 @@ class SuiteDraft:
 
 
 SuiteLike: TypeAlias = "Suite | SuiteDraft | Mapping[str, object] | str | Path"
-"""A suite in any form: a file, an object, a dictionary with the keys of a suite file, or a checked suite."""
+"""A suite: a file, an object, a dictionary with the keys of a suite file, or a suite that was already checked."""
 
 
 def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object], *, judge: str | None = None) -> Suite:
-    """Check a suite written in Python; raises `InputError` with every problem."""
+    """Check a suite written in Python; raises `InputError` with all problems."""
     draft: dict[str, Any] = dict(suite) if isinstance(suite, Mapping) else _present(suite)
     name, columns = draft.get("name"), draft.pop("map", None) or {}
     reading = _Reading(columns)
@@ -191,7 +192,7 @@ def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object]
 
 
 def checked_candidate(workspace: Workspace, candidate: CandidateDraft | Mapping[str, object] | str) -> CandidateSpec:
-    """Check a candidate that joins a run; raises `InputError` with every problem."""
+    """Check a candidate that is added to a run; raises `InputError` with all problems."""
     if isinstance(candidate, str):
         return model_candidate(workspace, candidate)
     row = _Reading({}).candidate(candidate)
@@ -203,7 +204,7 @@ def checked_candidate(workspace: Workspace, candidate: CandidateDraft | Mapping[
 
 
 class _Reading:
-    """Conversion of drafts to suite documents; keeps the functions that a document cannot hold."""
+    """Converts drafts to suite documents, and keeps the functions because a document cannot contain them."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.files: dict[str, str] = {}
@@ -228,12 +229,12 @@ class _Reading:
         return row
 
     def _columns_of(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the row's columns that candidates' prompts refer to; without a map, task keys are left out."""
+        """Return the columns of a row that candidates' prompts refer to; without a map, keys of the task are left out."""
         named = [name for name in self.templates if self._columns or name not in TaskKeys.table.keys]
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
     def _mapped(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row as keys of a task; other columns are left out, as in a task file."""
+        """Return the columns of a row as keys of a task; columns that the map does not name are left out."""
         picked = {key: value_at(row, column) for key, column in self._columns.items()}
         return {key: value for key, value in picked.items() if not _missing(value)}
 
@@ -274,7 +275,7 @@ class _Reading:
         return self._scorers[id(score)]
 
     def with_callables(self, suite: Suite) -> Suite:
-        """Return the suite with the names of functions replaced by the functions."""
+        """Return the suite with functions in place of their names."""
         return replace(suite, candidates=tuple(map(self._with_callable, suite.candidates)))
 
     def _with_callable(self, candidate: CandidateSpec) -> CandidateSpec:
@@ -285,7 +286,7 @@ class _Reading:
 
 
 def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...]:
-    """Return the columns that the candidates' prompts refer to, whether inline or in files."""
+    """Return the columns that prompts of candidates refer to, in the suite or in files."""
     texts: list[str] = []
     for candidate in candidates:
         row = _mapping(candidate)
@@ -299,7 +300,7 @@ def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...
 
 
 def _text_or_file(text: str, folder: Path) -> str:
-    """Return a template, or the text of the file that it names; the reader reports a file that cannot be read."""
+    """Return a template, or the text of the file that it names. The suite reader reports unreadable files."""
     if "{{" in text or "\n" in text:
         return text
     try:
@@ -309,14 +310,14 @@ def _text_or_file(text: str, folder: Path) -> str:
 
 
 def _function_of(value: object) -> tuple[Callable[..., object] | None, dict[str, Any]]:
-    """Return a candidate's function and its options from `python`, which is a function or `{function: ..., options: ...}`."""
+    """Return the function and options in `python`, which is a function or `{function: ..., options: ...}`."""
     options = dict(_mapping(value).get("options") or {})
     function = _mapping(value).get("function", value)
     return (function, options) if callable(function) else (None, {})
 
 
 def _place_of(function: Callable[..., object]) -> str:
-    """Return a function's location as a suite file writes it, such as `module:name`."""
+    """Return a function's location in the format of a suite file, `module:name`."""
     name = getattr(function, "__name__", type(function).__name__)
     module = re.sub(r"[^\w.]", "_", str(getattr(function, "__module__", None) or "python"))
     return f"{module}:{name if name.isidentifier() else 'function'}"
@@ -327,7 +328,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _file_of_tasks(tasks: object, columns: Mapping[str, str]) -> dict[str, object] | None:
-    """Return a task file as a suite file names it; None if the tasks are given as values."""
+    """Return a task file in the format of a suite file; None if the tasks are values."""
     if isinstance(tasks, Mapping) and "file" in tasks:
         columns = _mapping(tasks).get("map") or columns
         tasks = tasks["file"]
@@ -337,7 +338,7 @@ def _file_of_tasks(tasks: object, columns: Mapping[str, str]) -> dict[str, objec
 
 
 def _rows(tasks: object) -> list[object]:
-    """Return tasks as a list; a data frame of pandas or polars becomes its rows."""
+    """Return tasks as a list; a data frame becomes a list of rows."""
     if hasattr(tasks, "to_dicts"):
         return list(tasks.to_dicts())
     if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):
@@ -348,7 +349,7 @@ def _rows(tasks: object) -> list[object]:
 
 
 def _id_of(task: Mapping[str, object]) -> str:
-    """Return an id derived from the content of a task, so that it does not depend on the order of the tasks."""
+    """Return an id for a task, derived from its content, so that it does not depend on the order of tasks."""
     plain = _plain({key: value for key, value in task.items() if key not in ("snippets", "score")})
     words = task.get("thing") or task.get("prompt")
     return f"{slug(str(words))[:40].strip('-') or 'task'}-{digest(plain)[:6]}"
@@ -366,7 +367,7 @@ def _missing(value: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; NumPy numbers become Python numbers."""
+    """Return a value that JSON can represent; NumPy numbers become Python numbers."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

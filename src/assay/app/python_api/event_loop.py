@@ -1,4 +1,4 @@
-"""Run functions in a thread, so that they work inside a running event loop, as in a notebook, and do not block it."""
+"""Run functions in a thread, so that they work in a notebook and never block the event loop."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ T = TypeVar("T")
 
 
 def outside_loop(work: Callable[[Stopper | None], T]) -> T:
-    """Do the work in this thread, or in a new thread if this one already runs an event loop.
-
-    Ctrl-C stops the work as cleanly as without a loop.
-    """
+    """Call a function in this thread, or in a new thread if this thread runs an event loop. Ctrl-C stops it in both cases."""
     if not _has_running_loop():
         return work(None)
     stopper = Stopper()
@@ -41,7 +38,7 @@ def _has_running_loop() -> bool:
 
 
 async def in_thread(work: Callable[[Stopper | None], T]) -> T:
-    """Do the work in a thread and await it; cancelling the task stops the work cleanly."""
+    """Call a function in a thread and await the result; cancelling the task stops the function."""
     stopper = Stopper()
     ended = asyncio.wrap_future(_in_thread(work, stopper))
     try:

@@ -1,4 +1,4 @@
-"""The commands as Python functions; each uses the current folder unless `folder` is given."""
+"""The commands of Assay as Python functions. Each uses the current folder unless `folder` is given."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def load_suite(path: str | Path, *, judge: str | None = None, folder: Path | None = None) -> Suite:
-    """Load and check the suite or set in a file; raises `InputError` with every problem."""
+    """Load and check a suite or set file; raises `InputError` with all problems."""
     with Workspace.open(folder) as workspace:
         return preflight.load(workspace, Path(path), judge=judge)
 
@@ -42,10 +42,11 @@ def run(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Run a suite; failures are part of the result and are not raised. It also works inside a running event loop.
+    """Run a suite. Failures are part of the result and not raised. Works inside a running event loop.
 
-    `judge` replaces the suite's judge, unless the suite has already been checked. Without `options`, concurrency and budget come
-    from the settings. A notebook shows the progress, unless there is a `listener`.
+    `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and budget
+    come
+    from the settings. Without a `listener`, a notebook shows the progress.
     """
     return outside_loop(lambda stopper: _run(suite, options, judge, store, folder, listener, stopper))
 
@@ -99,7 +100,7 @@ def submit_batch(
     store: str | None = None,
     folder: Path | None = None,
 ) -> CompletedRun:
-    """Store a run and send its first requests as a batch, as `assay batch submit` does; arguments are those of `run`.
+    """Store a run and send its first requests as a batch, as `assay batch submit` does; arguments as in `run`.
 
     With `only_structure`, the run stops before judging.
     """
@@ -117,9 +118,9 @@ def submit_batch(
 
 
 def collect_batch(run_id: str, *, watch: bool = False, store: str | None = None, folder: Path | None = None) -> CompletedRun:
-    """Store the answers of a run's finished batches and send what comes next; with `watch`, until the run is done.
+    """Store the answers of a run's finished batches and send the next requests; with `watch`, repeat until the run is done.
 
-    `.summary.state` is `submitted` as long as the run waits.
+    `.summary.state` is `submitted` while the run has open batches.
     """
     from assay.app.runs import batch
 
@@ -139,9 +140,9 @@ def resume(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Finish an unfinished run; candidates are not called again for finished trials.
+    """Finish an incomplete run. Candidates are not called again for finished trials.
 
-    `budget_usd` replaces the run's budget and covers the whole run, including its cost so far.
+    `budget_usd` replaces the run's budget, and covers the whole run including its cost so far.
     """
 
     def work(stopper: Stopper | None) -> CompletedRun:
@@ -165,10 +166,11 @@ def extend(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Add trials of every task to a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
+    """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
 
-    `budget_usd` is as in `resume`; `review` is a larger review sample, such as `sample:0.4`. If a joint judge must grade reviewed
-    trials again, because a candidate is new, the call raises `Refused` unless `discard_reviews` accepts the loss.
+    `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a joint
+    judge must
+    grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
     """
 
     def work(stopper: Stopper | None) -> CompletedRun:
@@ -199,7 +201,7 @@ def regrade(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run, and compare both runs; no candidate is called.
+    """Grade a run's stored responses again in a new run and compare both runs. Candidates are not called.
 
     Without `budget_usd`, the budget comes from the settings.
     """
@@ -221,7 +223,7 @@ def import_results(
     store: str | None = None,
     folder: Path | None = None,
 ) -> ImportResult:
-    """Import results of other programs; skipped entries are listed in the result and are not raised."""
+    """Import results of other programs. The result lists skipped entries, which raise no error."""
     from assay.app.imports.importer import import_paths
 
     given = [paths] if isinstance(paths, str | Path) else paths
@@ -240,9 +242,7 @@ def calibrate(
     store: str | None = None,
     folder: Path | None = None,
 ) -> Calibrated:
-    """Measure a judge against references and people's corrections.
-
-    `.trust` has the figures, and `.record` has the stored record.
+    """Measure a judge against references and people's corrections; `.trust` contains the figures, `.record` the stored record.
 
     Without `budget_usd`, the budget comes from the settings.
     """
@@ -267,7 +267,7 @@ def calibrate(
 def stats(
     selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None
 ) -> results.CandidateScores:
-    """Compute each candidate's score over the trials that count."""
+    """Compute each candidate's score over the counted trials."""
     with _open(folder, store) as workspace:
         return results.stats(workspace, selection or Selection())
 
@@ -282,7 +282,7 @@ def compare(
     store: str | None = None,
     folder: Path | None = None,
 ) -> results.ComparisonResult:
-    """Compare A with B; `.verdict` is a sentence, `.comparison` holds the numbers."""
+    """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers."""
     with _open(folder, store) as workspace:
         return results.compare(workspace, selection or Selection(), a, b, scope=scope, margin=margin)
 
@@ -295,7 +295,7 @@ def rank(
     store: str | None = None,
     folder: Path | None = None,
 ) -> results.RankingResult:
-    """Rank all candidates and compare all pairs; `.ranking` holds both."""
+    """Rank all candidates and compare all pairs; `.ranking` contains both."""
     with _open(folder, store) as workspace:
         return results.rank(workspace, selection or Selection(), scope=scope, margin=margin)
 
@@ -309,9 +309,9 @@ def plan(
     store: str | None = None,
     folder: Path | None = None,
 ) -> planning.PowerPlan:
-    """Plan how many tasks and trials each pair needs to show a difference of `detect`.
+    """Plan how many tasks and trials each pair of candidates needs to show a difference of `detect`.
 
-    `.words` is a summary; `.pairs` has tasks, trials and cost.
+    `.words` is a summary; `.pairs` contains tasks, trials and cost.
     """
     from assay.app.statistics import power as planning
 
@@ -329,9 +329,9 @@ def gate(
     store: str | None = None,
     folder: Path | None = None,
 ) -> results.GateResult:
-    """Test whether A is shown not to be worse than B, or than itself in earlier runs, by more than the margin.
+    """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
 
-    `.passed` has the answer. `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
+    `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
     """
     with _open(folder, store) as workspace:
         return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, margin=margin)
@@ -351,7 +351,7 @@ def export(
     store: str | None = None,
     folder: Path | None = None,
 ) -> Exported:
-    """Write counted results to a file; with `everything`, write the others to a second file.
+    """Write counted results to a file; with `everything`, write results that do not count to a second file.
 
     `threshold`, `against` and `margin` set the rule of the junit format.
     """

@@ -1,8 +1,8 @@
-"""Store functions of a program as the text of a Python file, so that child processes and later processes can call them.
+"""Store functions as the text of a Python file, so that child processes and later processes can call them.
 
-A scorer runs in a child process and is stored with its run. A function from a notebook or script cannot be imported there, because
-importing a script would run it again. Therefore cloudpickle packs it by value, with the globals that it uses. Functions of
-installed packages are packed by name.
+A scorer runs in a child process and is stored with its run. A function from a notebook or script cannot be imported there,
+because importing a script would run it again. Therefore cloudpickle packs such a function by value, with the globals that it
+uses. Functions of installed packages are packed by name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def {name}(response, reference, options):
 
 
 def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
-    """Return the name and the text of a Python file with a scorer of this name.
+    """Return the name and text of a Python file with this scorer.
 
     Raises:
         InputError: the function takes other arguments than `response`, `reference` and `options`, or cannot be packed.
@@ -67,7 +67,7 @@ def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
 
 
 def _number_of_arguments(function: Callable[..., object], name: str) -> int:
-    """Return how many of `response`, `reference` and `options` a scorer takes."""
+    """Return how many of the arguments `response`, `reference` and `options` a scorer takes."""
     for count in (3, 2, 1):
         with suppress(TypeError):
             inspect.signature(function).bind(*_ARGUMENTS[:count])
@@ -77,7 +77,7 @@ def _number_of_arguments(function: Callable[..., object], name: str) -> int:
 
 
 def _origin(function: Callable[..., object]) -> str:
-    """Return the name of the script or module that defines a function; `notebook` without a file."""
+    """Return the name of the script or module that defines a function; `notebook` for a function without a file."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     file = Path("" if code is None else code.co_filename)
     in_cell = file.parent.name.startswith("ipykernel_")
@@ -93,7 +93,7 @@ def _source(function: Callable[..., object]) -> str:
 
 @contextmanager
 def _by_value(function: Callable[..., object]) -> Iterator[None]:
-    """Pack functions of the same module by value, unless the module is installed."""
+    """While active, pack functions of the same module by value, unless the module is installed."""
     import cloudpickle
 
     module = inspect.getmodule(function)

@@ -1,4 +1,4 @@
-"""The progress of a run in a notebook: one line under the cell, which changes in place."""
+"""Progress of a run in a notebook: one line under the cell that is updated while the run executes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVERY_S: Final = 0.2
 
 @contextmanager
 def progress(listener: Listener | None) -> Iterator[Listener]:
-    """Yield the given listener; without one, yield a listener that shows progress in a notebook and does nothing elsewhere."""
+    """Yield the given listener. Without one, yield a listener that shows progress in a notebook and does nothing elsewhere."""
     if listener is not None:
         yield listener
     elif not in_notebook():
@@ -29,14 +29,14 @@ def progress(listener: Listener | None) -> Iterator[Listener]:
 
 
 def in_notebook() -> bool:
-    """True if a Jupyter kernel runs this program; does not import IPython."""
+    """True if a Jupyter kernel runs this program; IPython is not imported."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
 
 
 class _Line:
-    """A progress line with the number of ended trials, of all trials and of failed trials."""
+    """A progress line with the number of ended trials, all trials and failed trials."""
 
     def __init__(self) -> None:
         from IPython import display

@@ -1,4 +1,4 @@
-"""Review functions for programs: `assay.review.list()`, `show`, `approve`, `reject`, `correct`, `rerun`, `undo`."""
+"""Review functions: `assay.review.list()`, `show`, `approve`, `reject`, `correct`, `rerun` and `undo`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def list(  # noqa: A001 # reads as assay.review.list, the command's name
     *, run: str | None = None, state: str | None = None, store: str | None = None, folder: Path | None = None
 ) -> tuple[AssessmentRow, ...]:
-    """Return assessments, in every state unless `state` is given."""
+    """Return assessments in all states, or only those in `state`."""
     states = None if state is None else frozenset({AssessmentState(state)})
     with _open(folder, store) as workspace:
         return tuple(decisions.assessments(workspace, Selection(runs=(run,) if run else ()), states=states))
@@ -38,7 +38,7 @@ def show(assessment: str, *, store: str | None = None, folder: Path | None = Non
 def approve(
     assessments: Sequence[str], *, reviewer: str | None = None, store: str | None = None, folder: Path | None = None
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades so that they count; if one approval is refused, none is stored."""
+    """Approve the judge's grades, so that they count. If one approval is refused, no approval is stored."""
     with _open(folder, store) as workspace:
         return decisions.approve(workspace, [decisions.assessment_key(a) for a in assessments], reviewer=reviewer)
 
@@ -66,7 +66,7 @@ def correct(
     store: str | None = None,
     folder: Path | None = None,
 ) -> ReviewEvent:
-    """Approve with your own scores, each between 0 and 1, by `name` or `name/criterion`."""
+    """Approve with your own scores from 0 to 1, by `name` or `name/criterion`."""
     with _open(folder, store) as workspace:
         row = decisions.assessment(workspace, decisions.assessment_key(assessment)).row
         corrections = decisions.parsed_corrections((f"{name}={value!r}" for name, value in scores.items()), row)
@@ -82,7 +82,7 @@ def rerun(
     store: str | None = None,
     folder: Path | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
-    """Judge one trial again; return the new attempt's key, or the reason it failed."""
+    """Judge one trial again; return the key of the new attempt, or the failure."""
 
     def work(_: object) -> tuple[AssessmentKey | None, Failure | None]:
         with _open(folder, store) as workspace:
@@ -93,7 +93,7 @@ def rerun(
 
 
 def undo(assessment: str, *, reviewer: str | None = None, store: str | None = None, folder: Path | None = None) -> ReviewEvent:
-    """Undo the last decision on an assessment."""
+    """Undo the last decision on an assessment; the assessment is pending again."""
     with _open(folder, store) as workspace:
         return decisions.undo(workspace, decisions.assessment_key(assessment), reviewer=reviewer)
 

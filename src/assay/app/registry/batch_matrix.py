@@ -1,7 +1,7 @@
-"""A batch's matrix, page by page, with tasks as rows and trials or candidates as columns.
+"""One page of a batch's matrix: a row per task, and columns for trials or candidates.
 
-House rules. For a run with pending items, neither scores nor candidate names are returned. A page has at most `TASKS` tasks,
-`RUNS` runs and `TRIALS` trials of each, however large the batch is.
+For a run with pending items, neither scores nor candidate names are returned. However large the batch is, a page has at most
+`TASKS` tasks, `RUNS` runs and `TRIALS` trials per run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TRIALS: Final = 20
 
 
 class Across(StrEnum):
-    """The kinds of columns that a batch's matrix can have."""
+    """What the columns of a batch's matrix show."""
 
     TRIALS = "trials"
     CANDIDATES = "candidates"
@@ -34,7 +34,7 @@ class Across(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One trial. `score` is the mean of its counted scores, or the selected candidate's score; None if no score counts."""
+    """One trial. `score` is the mean of its counted scores, or the chosen candidate's score; None if no score counts."""
 
     trial: MatrixTrial
     score: float | None
@@ -45,8 +45,8 @@ class Line:
     """One task.
 
     Attributes:
-        cells: trials by run, in order; a run without the task is missing.
-        means: for each candidate, the mean over these trials and their number; runs with pending items are left out.
+        cells: trials by run, in order; runs without the task are missing.
+        means: (mean, number of trials) of each candidate, without runs that have pending items.
     """
 
     task: str
@@ -60,11 +60,11 @@ class Matrix:
     """A page of a batch's matrix.
 
     Attributes:
-        suite, suites: the suite that is shown, and all suites of the batch.
-        runs: the shown runs, newest first, each with its number of trials in the matrix.
-        earlier_runs: True if older runs follow `runs`.
-        candidates: names of the candidates of these runs.
-        after: position where the next page of tasks begins; None at the end.
+        suite, suites: suite of this page, and all suites of the batch.
+        runs: runs of this page, newest first, each with its number of trials in the matrix.
+        earlier_runs: True if the batch has older runs.
+        candidates: candidates of these runs.
+        after: position after which the next page of tasks begins; None on the last page.
     """
 
     suite: str
@@ -86,16 +86,16 @@ def matrix(
     first_run: int = 0,
     after: tuple[int, int] | None = None,
 ) -> Matrix:
-    """Return a page of the matrix of these runs; `summaries` has the newest run first.
+    """Return a page of the matrix. `summaries` lists the runs, newest first.
 
     Args:
-        suite: the suite whose tasks are shown; empty for the suite of the newest run.
-        candidate: the candidate whose scores the cells show; empty for the mean of all.
-        first_run: number of newest runs to leave out.
+        suite: suite whose tasks are shown; if empty, the suite of the newest run.
+        candidate: candidate whose scores are shown; if empty, the mean over all candidates.
+        first_run: number of newest runs to skip.
         after: position after which the page begins.
 
     Raises:
-        UnknownName: a suite or candidate that is not in these runs, or fewer runs than `first_run`.
+        UnknownName: the runs do not include the suite or the candidate, or there are fewer than `first_run` runs.
     """
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     suite = suite or suites[0]

@@ -1,4 +1,4 @@
-"""Candidates: their means by suite, and corrections of their names."""
+"""List candidates with their mean score per suite, and correct candidates' names."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from assay.domain.renaming import CandidateRow, NameEvent
 
 MOST_ASSESSMENTS: Final = 20_000
-"""Above this number of assessments, a suite is not read here; the statistics page caches its figures."""
+"""Maximum number of assessments of a suite that is read here; the statistics page caches figures of larger suites."""
 
 MOST_SUITES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateInSuite:
-    """A candidate in one suite; `estimate` is None if nothing counts yet, or if the suite is `too_large` to read here.
+    """A candidate's score in one suite; `estimate` is None if no score counts or the suite is `too_large` to read here.
 
-    `label` names its model or prompt if runs of the suite use its name for several.
+    `label` adds the model or prompt if runs of the suite use the same name for several models or prompts.
     """
 
     suite: str
@@ -39,12 +39,12 @@ class CandidateInSuite:
 
 
 def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tuple[CandidateInSuite, ...]:
-    """Return the candidate's score over all runs of a suite, for each of the first `MOST_SUITES` suites."""
+    """Return a candidate's score over all runs of a suite, for each of its first `MOST_SUITES` suites."""
     return tuple(each for suite in suites[:MOST_SUITES] for each in _standing(workspace, candidate, suite))
 
 
 def _standing(workspace: Workspace, candidate: str, suite: str) -> list[CandidateInSuite]:
-    """Return one row, or one row per model and prompt if runs of the suite use this name for several."""
+    """Return one row; if runs of the suite use the name for several models and prompts, one row for each."""
     selection = Selection(suites=(suite,))
     if sum(workspace.archive.runs.totals(selection).assessments.values()) > MOST_ASSESSMENTS:
         return [CandidateInSuite(suite=suite, estimate=None, too_large=True)]
@@ -67,12 +67,12 @@ def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
 
 
 def events(workspace: Workspace) -> tuple[NameEvent, ...]:
-    """Return all corrections of names, oldest first."""
+    """Return all renames, merges and their undos, oldest first."""
     return workspace.store.renaming.events()
 
 
 def rename(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
-    """Change a candidate's name in statistics and exports; its runs' records keep the old name."""
+    """Rename a candidate in statistics and exports; records of runs keep the old name."""
     if not target.strip():
         raise InputError("", "a candidate needs a name.")
     if problem := name_problem(target.strip()):
@@ -82,13 +82,13 @@ def rename(workspace: Workspace, source: str, target: str, *, reason: str = "", 
 
 
 def merge(workspace: Workspace, source: str, target: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
-    """Merge two names into one candidate with the second name; refused if both took part in the same run."""
+    """Merge two names into one candidate with the second name; raises `Refused` if a run contains both names."""
     merged = workspace.store.renaming.merge(source, target, reviewer=reviewer or workspace.reviewer, reason=reason)
     return _projected(workspace, merged)
 
 
 def undo(workspace: Workspace, event: str, *, reason: str = "", reviewer: str | None = None) -> NameEvent:
-    """Undo a name correction, given as `n3` or 3."""
+    """Undo a rename or merge, given by its number `n3` or 3."""
     digits = event.strip().lower().removeprefix("n")
     # At most 17 digits, which always fit the integers of the store.
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 18):
@@ -98,7 +98,7 @@ def undo(workspace: Workspace, event: str, *, reason: str = "", reviewer: str | 
 
 
 def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
-    """Update the records in the results folder, which contain the current names."""
+    """Write current names to the records in the results folder."""
     for run in event.runs:
         workspace.results.end(run)
     return event
@@ -106,7 +106,7 @@ def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
 
 @document
 class NamedCandidateDocument:
-    """A candidate by its current name; `written` lists the other spellings in its runs' records."""
+    """JSON of a candidate; `written` lists other spellings of its name in records of runs."""
 
     candidate: str = source("name")
     written: tuple[str, ...]
@@ -117,7 +117,7 @@ class NamedCandidateDocument:
 
 @document
 class NameEventDocument:
-    """A rename, a merge, or the undo of one."""
+    """JSON of a rename, a merge or an undo."""
 
     event: str
     did: str = source("verb")
@@ -133,14 +133,14 @@ class NameEventDocument:
 
 @document
 class CandidateListDocument:
-    """The document of `candidates list`."""
+    """JSON of `assay candidates list`."""
 
     candidates: tuple[NamedCandidateDocument, ...]
     events: tuple[NameEventDocument, ...]
 
 
 def list_document(candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent, ...]) -> CandidateListDocument:
-    """Return the document of `candidates list`."""
+    """Return the JSON of `assay candidates list`."""
     return CandidateListDocument(
         candidates=tuple(fill(NamedCandidateDocument, candidate) for candidate in candidates),
         events=tuple(event_document(event) for event in mended),
@@ -148,7 +148,7 @@ def list_document(candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent,
 
 
 def event_document(name_event: NameEvent) -> NameEventDocument:
-    """Return the document of `candidates rename`, `merge` and `undo`."""
+    """Return the JSON of `assay candidates rename`, `merge` and `undo`."""
     return fill(
         NameEventDocument,
         name_event,

@@ -1,4 +1,4 @@
-"""JSON documents of a stored run: the output of `show`, and the registry record."""
+"""JSON of a stored run: the output of `assay show`, and the run's registry record."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @document
 class SuiteCopyDocument:
-    """The suite file as it was when the run started."""
+    """JSON of the suite file as it was at the start of the run."""
 
     path: str
     digest: str
@@ -41,7 +41,7 @@ class SuiteCopyDocument:
 
 @document
 class TrialDocument:
-    """One trial of a run."""
+    """JSON of one trial in a run."""
 
     id: str
     task: str
@@ -54,7 +54,7 @@ class TrialDocument:
 
 @document
 class RunDocument(RunSummaryDocument):
-    """The document of `show RUN`."""
+    """JSON of `assay show RUN`."""
 
     seconds: float | None
     calls: int
@@ -87,7 +87,7 @@ class RunDocument(RunSummaryDocument):
 
 @document
 class SourceDocument:
-    """The origin of a run."""
+    """JSON of a run's origin."""
 
     kind: str
     from_: str | None
@@ -96,7 +96,7 @@ class SourceDocument:
 
 @document
 class StoredFileDocument:
-    """A file of the run in the results folder."""
+    """JSON of one file of a run in the results folder."""
 
     path: str
     bytes: int = source("size")
@@ -104,7 +104,7 @@ class StoredFileDocument:
 
 @document
 class DossierDocument(RunSummaryDocument):
-    """A run's registry record, which extends its row in `runs`."""
+    """JSON of a run's registry record: the fields of its row in `assay runs`, and more."""
 
     seconds: float | None
     calls: int
@@ -130,7 +130,7 @@ class DossierDocument(RunSummaryDocument):
 
 
 def run_document(full: RunInFull) -> RunDocument:
-    """Return the document of `show RUN`."""
+    """Return the JSON of `assay show RUN`."""
     plan = full.plan
     return fill(
         RunDocument,
@@ -150,7 +150,7 @@ def run_document(full: RunInFull) -> RunDocument:
 
 
 def dossier_document(dossier: Dossier) -> DossierDocument:
-    """Return the registry record of a run."""
+    """Return the JSON of a run's registry record."""
     provenance, record = dossier.provenance, dossier.record
     plan, summary = provenance.plan, provenance.summary
     named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
@@ -183,7 +183,7 @@ def _calls(provenance: Provenance) -> dict[str, object]:
 
 
 def source_document(origin: Source) -> SourceDocument:
-    """Return the origin of a run."""
+    """Return the JSON of a run's origin."""
     return SourceDocument(kind=origin.kind, from_=origin.detail or None, format=origin.format or None)
 
 

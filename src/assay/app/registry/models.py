@@ -1,10 +1,8 @@
-"""Models that were called or can be: their usage and failures, and a test call to each.
+"""Models that were called or can be called, with usage, failures, and a test call.
 
-Theory. Usage is summed once; later reads add only new calls (`Archive.call_groups`), so the page takes the same time
-however many calls are stored. Price, address and parameters of a model come from the newest plans.
-
-House rules. Runs with pending items are not listed for a model, because this would tell reviewers which models took part. Keys are
-never shown, only the fact that they are set.
+Usage is summed once; later reads add only new calls (`Archive.call_groups`), so reading takes the same time however many
+calls are stored. Price, address and parameters come from the newest plans. Runs with pending items are not listed for a model,
+because reviewers would learn which models took part. Keys are never shown, only whether they are set.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from assay.providers.access import Access, Takes
 
 LATENCIES: Final = 2_000
-"""Number of newest usable calls whose latency is summarised."""
+"""Number of newest successful calls that the latency summary covers."""
 
 RUNS_SHOWN: Final = 200
 CHECK_S: Final = 60.0
@@ -54,7 +52,7 @@ _CHECKS_KEPT: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """US dollars per million tokens, and the source of the price: `assay.yaml`, `suite`, `list` or `free`; None if unknown."""
+    """Price in US dollars per million tokens, with its source (`assay.yaml`, `suite`, `list` or `free`); None if unknown."""
 
     input_usd: float | None = None
     output_usd: float | None = None
@@ -63,9 +61,11 @@ class Priced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Total usage of one model in one role. `cost_usd` covers the priced calls; `unpriced` counts the others.
+    """Total usage of one model in one role.
 
-    `unanswered` counts requests of imported runs that have no answer.
+    `cost_usd` covers the calls with a known price, and `unpriced` counts the others. `unanswered` counts requests in imported
+    runs
+    that have no answer.
     """
 
     calls: int = 0
@@ -80,7 +80,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The result of a test call to a model. `kind` and `detail` describe a failure; `text` is the reply."""
+    """Result of a test call. `text` is the reply; `kind` and `detail` describe a failure."""
 
     at: str
     ok: bool
@@ -100,10 +100,10 @@ class Model:
     """A model in one role, `candidate` or `judge`.
 
     Attributes:
-        takes: request features it supports, from the last check of this process, otherwise from the protocol.
-        check_costs: price of a test call, None if unknown; `can_check` is true if the model can be called.
-        checked: the last check of this process.
-        stamps: for a judge, the tiers of its newest calibrations.
+        takes: supported request features, from the last test call of this process, otherwise from the protocol.
+        check_costs: price of a test call; None if unknown. `can_check` is True if the model can be called.
+        checked: last test call of this process.
+        stamps: for a judge, trust tiers of its newest calibrations.
     """
 
     ref: str
@@ -125,7 +125,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOfModel:
-    """A run with its usage of one model in one role."""
+    """A run, with the usage of one model in one role."""
 
     run: RunSummary
     role: str
@@ -134,7 +134,7 @@ class RunOfModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """Calls that failed with the same kind and fault; `last` is the newest. Requests without an answer have the kind `missing`."""
+    """Failed calls with the same failure kind and fault; `last` is the newest. Requests without an answer have kind `missing`."""
 
     kind: str
     fault: str
@@ -145,7 +145,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Latency of the newest usable calls, in seconds."""
+    """Latency of the newest successful calls, in seconds."""
 
     role: str
     n: int
@@ -157,7 +157,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInFull:
-    """Everything about one model."""
+    """One model with its roles, runs, failures and latency."""
 
     ref: str
     roles: tuple[Model, ...]
@@ -170,7 +170,7 @@ class ModelInFull:
 
 @dataclass(slots=True)
 class _Sum:
-    """Running totals of calls."""
+    """Running totals over calls."""
 
     calls: int = 0
     failed: int = 0
@@ -205,7 +205,7 @@ class _Sum:
 
 
 class Models:
-    """Models by role, with their usage so far. Thread-safe."""
+    """Models by role, with their usage. Thread-safe."""
 
     def __init__(self, workspace: Workspace, plans: Plans) -> None:
         self._workspace = workspace
@@ -219,7 +219,7 @@ class Models:
         self._checking: set[str] = set()
 
     def all(self) -> tuple[Model, ...]:
-        """Return every model that was called, or that a new plan or the settings name, sorted by role (judges first) and name."""
+        """Return every model that was called or that a new plan or the settings name, sorted by role (judges first) and name."""
         with self._lock:
             self._take_in()
             specs = self._specs()
@@ -229,13 +229,13 @@ class Models:
         return tuple(sorted(models, key=lambda model: (model.role != Role.JUDGE, model.ref.lower())))
 
     def knows(self, ref: str) -> bool:
-        """True if the store or the settings know the model, so that `one` can return it."""
+        """True if `one` can return this model, because the store or the settings contain it."""
         with self._lock:
             self._take_in()
             return any(name == ref for _, name in self._sums) or any(name == ref for _, name in self._specs())
 
     def one(self, ref: str) -> ModelInFull:
-        """Return a model in each of its roles; raises `UnknownName`."""
+        """Return a model with each of its roles; raises `UnknownName`."""
         with self._lock:
             self._take_in()
             specs = self._specs()
@@ -268,11 +268,9 @@ class Models:
         )
 
     def check(self, ref: str) -> Checked:
-        """Send a model one small question without retries; this process remembers the outcome.
+        """Ask a model a short test question without retries. The outcome is kept until the process ends.
 
-        Raises:
-            UnknownName: no model on the page has this name.
-            Refused: the model cannot be called, or another check of it is in progress.
+        Raises `UnknownName` for an unknown model, and `Refused` if the model cannot be called or is being tested.
         """
         with self._lock:
             self._take_in()
@@ -302,7 +300,7 @@ class Models:
     # --- internal, called under the lock
 
     def _take_in(self) -> None:
-        """Add the calls since the last read; recount everything if a run was deleted or restored."""
+        """Add the calls since the last read. If a run was deleted or restored, recount all calls."""
         runs = self._workspace.archive.runs.numbers()
         aside = self._workspace.archive.runs.newest_run_event()
         if aside != self._aside or any(runs.get(key) != identifier for key, identifier in self._runs.items()):
@@ -326,7 +324,7 @@ class Models:
         return self._sums.get((role, ref)) or _Sum()
 
     def _specs(self) -> dict[tuple[str, str], ModelSpec]:
-        """Return how to call each model, by role and reference, from the newest plan that names it, otherwise from the settings."""
+        """Return how to call each model, by role and reference, from the newest plan with the model or from the settings."""
         specs: dict[tuple[str, str], ModelSpec] = {}
         for plan in self._plans.newest():
             self._note(specs, plan)
@@ -364,14 +362,14 @@ class Models:
         return specs.get((role, ref)) or self._named(ref)
 
     def _named(self, ref: str) -> ModelSpec | None:
-        """Return the model with this reference and without parameters; None for an invalid reference."""
+        """Return the model with this reference, without parameters; None for an invalid reference."""
         try:
             return model_candidate(self._workspace, ref).model
         except AssayError:
             return None
 
     def _bare(self, ref: str) -> ModelSpec:
-        """Return the model with this reference; an imported name without a known provider cannot be called."""
+        """Return the model with this reference. A name from imported data without a known provider cannot be called."""
         return self._named(ref) or ModelSpec(provider=ref, name="")
 
     def _model(
@@ -433,7 +431,7 @@ class Models:
         return Latency(role=role, n=len(seconds), p50=p50, p90=p90, p99=p99, most=max(seconds))
 
     def _runs_of(self, ref: str) -> list[RunOfModel]:
-        """Return the runs that called the model, newest first."""
+        """Return the runs that called a model, newest first."""
         asked: dict[RunId, list[tuple[str, Used]]] = defaultdict(list)
         for (role, name), whole in self._sums.items():
             if name == ref:
@@ -508,7 +506,7 @@ async def _ask(workspace: Workspace, spec: ModelSpec) -> Checked:
 
 
 def _word(text: str) -> str:
-    """Return the reply's `word`, or the beginning of the reply if it has none."""
+    """Return the reply's `word` field, or the beginning of a reply without this field."""
     try:
         reply = json.loads(text)
     except ValueError:

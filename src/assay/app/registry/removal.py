@@ -1,4 +1,4 @@
-"""Deletion, archiving and restoring of runs as recorded events; no result or decision leaves the store."""
+"""Delete, archive and restore runs, as recorded events. Results and decisions stay in the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @document
 class RunEventDocument:
-    """JSON of one deletion, archiving, replacement or restoration of a run; see `RunEvent`."""
+    """JSON of one deletion, archiving, replacement or restoration; see `RunEvent`."""
 
     id: int
     run_id: str
@@ -31,22 +31,22 @@ class RunEventDocument:
 
 @document
 class RunEventsDocument:
-    """JSON of `delete`, `archive` and their `--list`."""
+    """JSON of `assay delete`, `assay archive` and their option `--list`."""
 
     events: tuple[RunEventDocument, ...]
 
 
 def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSummary, ...]:
-    """Return the runs that `delete` or `archive` would take out of use; raises `UnknownName`."""
+    """Return the runs that `assay delete` or `assay archive` would remove; raises `UnknownName`."""
     return workspace.archive.runs.matching(Selection(runs=tuple(runs)))
 
 
 def take_out(
     workspace: Workspace, runs: Sequence[str], *, reason: str = "", reviewer: str | None = None, archived: bool = False
 ) -> tuple[RunEvent, ...]:
-    """Remove runs from lists and statistics and set their files aside; raises `UnknownName` or `Refused`.
+    """Remove runs from lists and statistics, and set their files aside; raises `UnknownName` or `Refused`.
 
-    With `archived`, the runs stay readable by id; without it, they count as deleted.
+    With `archived`, the runs can still be read by id; otherwise they count as deleted.
     """
     events = workspace.store.run_removal.take_out(
         [RunId(run) for run in runs], reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
@@ -59,10 +59,7 @@ def take_out(
 def restore(
     workspace: Workspace, run: str, *, reason: str = "", reviewer: str | None = None, archived: bool = False
 ) -> RunEvent:
-    """Bring a deleted or replaced run back with its reviews and files; with `archived`, bring back an archived run.
-
-    Raises `UnknownName` or `Refused`.
-    """
+    """Restore a deleted or replaced run (with `archived`, an archived run); raises `UnknownName` or `Refused`."""
     event = workspace.store.run_removal.restore(run, reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived)
     workspace.results.bring_back(event.run_id)
     return event
@@ -74,10 +71,10 @@ def events(workspace: Workspace) -> tuple[RunEvent, ...]:
 
 
 def event_document(event: RunEvent) -> RunEventDocument:
-    """Return the document of one event."""
+    """Return the JSON of one event."""
     return fill(RunEventDocument, event)
 
 
 def events_document(listed: Sequence[RunEvent]) -> RunEventsDocument:
-    """Return the document of several events."""
+    """Return the JSON of several events."""
     return RunEventsDocument(events=tuple(map(event_document, listed)))

@@ -1,11 +1,9 @@
-"""Rubrics with the runs that used them, the changes between versions, and statistics of their criteria.
+"""Rubrics: their runs, changes between versions, and statistics of each criterion.
 
-Theory. A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its versions. Statistics
-of a criterion need every grade of the rubric's runs, so they are cached and read again after a new decision or grade.
-If reading takes long, it is repeated at most every `PATIENCE` times that duration.
-
-House rules. Only grades that count or were decided are read, so that nothing about pending items is revealed. Agreement is measured
-only on blind-first verdicts; everything else measures acceptance only.
+A rubric is identified by its digest. A suite's rubrics, in the order of first use, are its versions. Statistics of a
+criterion need every grade of the rubric's runs, so they are cached and recomputed after a new decision or grade. If that
+takes long, it happens at most every `PATIENCE` times that duration. Only counted or decided grades are read, so that pending
+items stay hidden. Agreement is measured only on verdicts given blind; all other decisions measure acceptance.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _NOTHING: Final = CriterionFacts(counted=(), decided=(), corrected=(), blind=(),
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricVersion:
-    """One of a suite's rubrics: `number` counts from 1 in the order of first use."""
+    """One version of a suite's rubric; `number` counts from 1 in the order of first use."""
 
     suite: str
     number: int
@@ -54,7 +52,7 @@ class RubricVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricInUse:
-    """A rubric, the runs that used it (newest first), and its version number in each suite."""
+    """A rubric with its runs (newest first) and its version number in each suite."""
 
     digest: str
     rubric: Rubric
@@ -64,10 +62,10 @@ class RubricInUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One criterion in two rubrics. `how` is `same`, `changed`, `added` or `removed`.
+    """One criterion in two rubrics; `how` is `same`, `changed`, `added` or `removed`.
 
-    `before` and `after` hold the criterion's guidance with the differences marked; `facts` lists other changes as (`weight` or
-    `scale`, before, after).
+    `before` and `after` are the criterion's guidance with differences marked. `facts` lists changes as (`weight` or `scale`,
+    before, after).
     """
 
     name: str
@@ -79,7 +77,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A counted grade with the judge's reason. `score` is raw, on the criterion's scale."""
+    """A counted grade with the judge's reason. `score` is on the criterion's scale."""
 
     assessment: AssessmentKey
     thing: str
@@ -93,7 +91,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionInFull:
-    """A criterion with its statistics and two counted grades, the highest and the lowest."""
+    """A criterion with statistics, its highest counted grade and its lowest."""
 
     criterion: Criterion
     report: CriterionReport
@@ -103,7 +101,7 @@ class CriterionInFull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricInFull:
-    """A rubric with statistics of its criteria over all its runs; `since` is the number of decisions made after `read_at`."""
+    """A rubric with statistics over all its runs; `since` counts decisions made after `read_at`."""
 
     use: RubricInUse
     criteria: tuple[CriterionInFull, ...]
@@ -123,7 +121,7 @@ class _Read:
 
 
 class Criteria:
-    """Rubrics by digest, with cached statistics of their criteria. Thread-safe."""
+    """Rubrics by digest, with cached statistics. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -136,11 +134,11 @@ class Criteria:
         self._read: FIFOCache[str, _Read] = FIFOCache(RUBRICS_KEPT)
 
     def all(self) -> tuple[RubricInUse, ...]:
-        """Return every rubric, the most recently used first."""
+        """Return all rubrics, most recently used first."""
         return tuple(sorted(self._by_digest().values(), key=lambda rubric: -rubric.runs[0].run_key))
 
     def one(self, name: str) -> RubricInUse:
-        """Return a rubric by its digest, a unique prefix of it, or `SUITE@VERSION`; raises `UnknownName`."""
+        """Return a rubric by digest, unique digest prefix, or `SUITE@VERSION`; raises `UnknownName`."""
         known = self._by_digest()
         if name in known:
             return known[name]
@@ -207,7 +205,7 @@ class Criteria:
         }
 
     def _fares(self, use: RubricInUse) -> _Read:
-        """Return a rubric's statistics, or the last ones if reading them again so soon would take too long."""
+        """Return a rubric's statistics, from the cache if computing them again now would take too long."""
         archive, clock = self._workspace.archive, self._workspace.clock
         ids = {run.run_id for run in use.runs}
         event = archive.trials.decided_since(None)[0]
@@ -248,7 +246,7 @@ class Criteria:
         )
 
     def _still_counting(self, criterion_in_full: CriterionInFull) -> CriterionInFull:
-        """Drop examples whose decision was undone since they were read: they no longer count."""
+        """Remove examples whose decision was undone, because they no longer count."""
         detail = self._workspace.archive.assessments.detail
         kept = [
             example if example and detail(example.assessment).row.state in COUNTS else None
@@ -257,7 +255,7 @@ class Criteria:
         return replace(criterion_in_full, highest=kept[0], lowest=kept[1])
 
     def _example(self, criterion: Criterion, place: tuple[int, float] | None) -> Example | None:
-        """Return the grade at (assessment, score) with its reason; with several candidates, the grade closest to the score."""
+        """Return the grade at (assessment, score) with its reason; of several candidates, the grade closest to the score."""
         if place is None:
             return None
         row = self._workspace.archive.assessments.detail(AssessmentKey(place[0])).row
@@ -282,7 +280,7 @@ class Criteria:
 
 
 def changes(before: Rubric, after: Rubric) -> tuple[Change, ...]:
-    """Compare two rubrics by criterion: first the newer rubric's criteria in their order, then the removed ones."""
+    """Return the changes by criterion: the newer rubric's criteria in order, then the removed criteria."""
     old = {criterion.name: criterion for criterion in before.criteria}
     new = {criterion.name: criterion for criterion in after.criteria}
     changed = [_change(old.get(name), each) for name, each in new.items()]
@@ -314,7 +312,7 @@ def _change(before: Criterion | None, after: Criterion) -> Change:
 
 
 def scale_of(criterion: Criterion) -> str:
-    """Describe a scale by its ends and its labels, such as `0 to 2: bad = 0, good = 2`."""
+    """Return a scale's range and labels as text, such as `0 to 2: bad = 0, good = 2`."""
     ends = scale_in_words(criterion.low, criterion.high)
     if not criterion.labels:
         return ends

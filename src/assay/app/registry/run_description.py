@@ -1,4 +1,4 @@
-"""Descriptions of a run as pairs of name and value, and as a row for each model that it called."""
+"""Describe a run as (name, value) pairs, and each model that it called as a row of texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
-    """Describe a run as pairs of name and value, both texts; unknown values are left out."""
+    """Describe a run as (name, value) pairs of text; unknown values are left out."""
     summary, plan = provenance.summary, provenance.plan
     record = record_document(plan)
     environment = dict(plan.environment)

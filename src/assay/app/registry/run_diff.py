@@ -1,4 +1,4 @@
-"""Differences between two runs, in set-up and results."""
+"""Compare two runs: their settings and their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Task
 
 MOST_TASKS: Final = 500
-"""Maximum number of tasks for which each change gets an interval; with more tasks, only the differences are given."""
+"""Maximum number of tasks for which each change has an interval; for more tasks, only the differences are computed."""
 
 _KINDS: Final = (
     "suite", "parameters", "prompt", "criterion", "candidate", "judge", "task", "endpoint", "version", "answered",
@@ -37,7 +37,7 @@ _SEED: Final = 20240607
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUp:
-    """One difference between set-ups; `lines` is a text diff if both values are long texts, otherwise empty."""
+    """One setting that differs between two runs; `lines` is a text diff if both values are long texts, otherwise empty."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class SetUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChange:
-    """A candidate's means on one task in both runs, their difference (after minus before), and its interval, if any."""
+    """A candidate's mean on one task in both runs, with the difference (after minus before) and its interval."""
 
     task: str
     before: float
@@ -61,7 +61,7 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateChange:
-    """A candidate's change between two runs over unchanged tasks; `comparison` is after against before."""
+    """A candidate's change between two runs, over tasks that did not change; `comparison` compares after with before."""
 
     candidate: str
     comparison: Comparison
@@ -82,7 +82,7 @@ class CandidateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDiff:
-    """The differences between two runs, in set-up and results."""
+    """All differences between two runs."""
 
     before: str
     after: str
@@ -93,18 +93,14 @@ class RunDiff:
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Return the candidates that are shown to be worse after than before."""
+        """Return the candidates that are significantly worse in the second run."""
         return tuple(change.candidate for change in self.changes if change.comparison.decision == "worse")
 
 
 def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
-    """Compare two runs, each given by its id or a unique prefix.
+    """Compare two runs, each given by its id or a unique prefix. Only tasks with the same content in both runs are compared.
 
-    A candidate's results are compared over tasks with the same content in both runs; trials count as independent.
-
-    Raises:
-        UnknownName: no such run.
-        InputError: both are the same run.
+    Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both ids are of the same run.
     """
     (before_run,), (other,) = (workspace.archive.runs.matching(Selection(runs=(run,))) for run in (before, after))
     if before_run.id == other.id:
@@ -155,7 +151,7 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
 
 
 def _asked(asked_with: JsonValue, name: str) -> JsonValue:
-    """Return a candidate's call settings without its prompts, which are compared line by line."""
+    """Return a candidate's call settings without prompts, because prompts are compared line by line."""
     asked = asked_with.get(name) if isinstance(asked_with, dict) else None
     if not isinstance(asked, dict):
         return asked
@@ -163,7 +159,7 @@ def _asked(asked_with: JsonValue, name: str) -> JsonValue:
 
 
 def _own_prompts(candidate: CandidateSpec) -> str:
-    """Return a candidate's own prompts as one text; empty if it has none."""
+    """Return the prompts that a candidate defines, as one text; empty if it defines none."""
     system = [] if candidate.system_prompt is None else [f"[system]\n{candidate.system_prompt}"]
     prompt = [] if candidate.prompt is None else [f"[user]\n{candidate.prompt}"]
     return "\n".join([*system, *prompt, *(f"[{message.role}]\n{message.content}" for message in candidate.messages)])
@@ -188,7 +184,7 @@ def _tasks(before: dict[str, tuple[Task, int]], after: dict[str, tuple[Task, int
 
 
 def _told(task: Task) -> str:
-    """Return the context, messages and expected answer of a task as one text."""
+    """Return a task's context, messages and expected answer as one text."""
     messages = "\n".join(f"[{message.role}]\n{message.content}" for message in task.prompt)
     expected = "" if task.expected is None else f"\n[expected]\n{task.expected}"
     return f"[context]\n{task.context}\n{messages}{expected}"
@@ -222,7 +218,7 @@ def _flat(values: Any, before: str = "") -> dict[str, Any]:
 
 
 def _differing(kind: str, before: Any, after: Any) -> Iterator[SetUp]:
-    """Yield the keys whose values differ; a missing value is None."""
+    """Yield the keys whose values differ; a missing value counts as None."""
     for name in dict.fromkeys((*before, *after)):
         if before.get(name) != after.get(name):
             yield SetUp(kind=kind, name=str(name), before=_plain(before.get(name)), after=_plain(after.get(name)))
@@ -269,7 +265,7 @@ def _by_task(sides: tuple[RunSide, RunSide], comparison: Comparison) -> Iterator
 
 @document
 class SetUpDocument:
-    """One part of the set-up in which two runs differ."""
+    """JSON of one setting that differs between two runs."""
 
     kind: str
     name: str
@@ -280,7 +276,7 @@ class SetUpDocument:
 
 @document
 class TaskChangeDocument:
-    """One candidate on one task in both runs."""
+    """JSON of one candidate's results on one task in both runs."""
 
     task: str
     mean_before: float = source("before")
@@ -293,7 +289,7 @@ class TaskChangeDocument:
 
 @document
 class CandidateChangeDocument:
-    """One candidate in both runs."""
+    """JSON of one candidate's results in both runs."""
 
     candidate: str
     mean_before: float | None = source("comparison.mean_b")
@@ -311,7 +307,7 @@ class CandidateChangeDocument:
 
 @document
 class RunDiffDocument:
-    """The document of `diff`."""
+    """JSON of `assay diff`."""
 
     before: str
     after: str

@@ -1,4 +1,4 @@
-"""A run's origin: its source, its code version and a digest of its set-up."""
+"""Origin of a run: its source, its code version, and a digest of its settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The origin of a run. `kind` is `here`, `regraded` (`detail` is the old run) or `imported` (`detail` is the file)."""
+    """The source of a run; `kind` is `here`, `regraded` or `imported`. `detail` is the regraded run or the imported file."""
 
     kind: str
     detail: str = ""
@@ -22,7 +22,7 @@ class Source:
 
 
 def config_digest(plan: RunPlan) -> str:
-    """Return a digest of a run's set-up; equal set-ups have equal digests, whatever their seeds."""
+    """Return a digest of a run's settings without the seed; runs with equal settings have equal digests."""
     settings = {name: value for name, value in record_document(plan).items() if name not in ("regrade_of", "seeds")}
     candidates: list[JsonValue] = [*sorted(candidate.name for candidate in plan.candidates)]
     return digest(
@@ -37,7 +37,7 @@ def config_digest(plan: RunPlan) -> str:
 
 
 def code_version(plan: RunPlan) -> str | None:
-    """Return the code version, such as `0.1.0 (1c680ec12, changed)`; None for imported runs that do not state it."""
+    """Return the code version, such as `0.1.0 (1c680ec12, changed)`; None for imported data without a version."""
     version, git = plan.environment.get("assay"), plan.environment.get("git")
     commit = ""
     if isinstance(git, dict) and git.get("commit"):
@@ -48,7 +48,7 @@ def code_version(plan: RunPlan) -> str | None:
 
 
 def source_of(plan: RunPlan) -> Source:
-    """Return a run's origin."""
+    """Return the source of a run."""
     if plan.regrade_of is not None:
         return Source(kind="regraded", detail=str(plan.regrade_of))
     imported = plan.environment.get("imported")

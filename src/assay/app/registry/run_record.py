@@ -1,7 +1,6 @@
-"""The registry record of a run: its set-up, environment, origin and files.
+"""Registry record of a run: its settings, environment, origin and files.
 
-House rule. While any item of the run is pending, no candidate or judge is named: not in a field, an address, a file name or the
-copy of the suite.
+While any item of the run is pending, the record names no candidate or judge, not even in addresses, file names or the suite.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MOST_SHOWN: Final = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolVersion:
-    """One version of a run's review protocol: when it began, and who switched to it (empty for the first version)."""
+    """One version of a run's review protocol: its start, and who switched to it (empty for the first version)."""
 
     protocol: Protocol
     at: str
@@ -40,7 +39,7 @@ class ProtocolVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptFile:
-    """A file of the run in the results folder; `path` begins with the folder's name."""
+    """A file of a run in the results folder; `path` starts with the folder's name."""
 
     path: str
     size: int
@@ -48,12 +47,12 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dossier:
-    """A run's record.
+    """The registry record of a run.
 
     Attributes:
-        record: settings that affect questions and grading, as in `assay show`.
-        environment: versions, addresses and other notes of the run, by dotted name.
-        protocols: oldest first.
+        record: settings that determine questions and grading, as in `assay show`.
+        environment: versions, addresses and notes of the run, by dotted name.
+        protocols: versions of the review protocol, oldest first.
     """
 
     provenance: Provenance
@@ -69,7 +68,7 @@ class Dossier:
 
 
 def dossier(workspace: Workspace, run_id: str) -> Dossier:
-    """Return the record of a run, given by its id or a unique prefix; raises `UnknownName`."""
+    """Return a run's registry record; raises `UnknownName`. A unique prefix of the run's id is enough."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     origin = provenance(workspace, summary)
     return Dossier(
@@ -87,7 +86,7 @@ def dossier(workspace: Workspace, run_id: str) -> Dossier:
 
 
 def suite_copy(workspace: Workspace, run_id: str) -> tuple[str, str]:
-    """Return the file name and text of the run's copy of its suite; raises `UnknownName`."""
+    """Return the file name and text of the suite as stored with the run; raises `UnknownName`."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     copy = workspace.journal.plan_of(summary.id).copy
     return Path(copy.path).name, copy.text
@@ -100,7 +99,7 @@ def _versions(workspace: Workspace, origin: Provenance) -> Iterator[ProtocolVers
 
 
 def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
-    """Yield the run's files that exist: its record, and two per candidate."""
+    """Yield the existing files of a run: its record, and two files per candidate."""
     folder, summary = workspace.results.folder, origin.summary
     if folder is None:
         return

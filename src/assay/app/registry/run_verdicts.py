@@ -1,4 +1,4 @@
-"""One-line verdicts of runs, for lists."""
+"""One-line verdicts for lists of runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPEN: Final = (RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState
 
 
 class RunVerdicts:
-    """Verdicts of runs, each cached until its run gets a decision or a new result. Thread-safe."""
+    """Caches the verdict of each run until the run gets a decision or a new result. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -33,9 +33,9 @@ class RunVerdicts:
         self._newest = -1
 
     def of(self, summaries: Sequence[RunSummary], *, most: int | None = None) -> Mapping[RunId, str | None]:
-        """Return a verdict per run, at most `most` of them newly computed; runs beyond that limit get None.
+        """Return a verdict for each run; computes at most `most` new verdicts and returns None for further runs.
 
-        The first time, a run costs 23 statements and about 15 ms; after that, it costs nothing until it changes.
+        A new verdict costs 23 statements and about 15 ms; a cached verdict costs no statement.
         """
         with self._lock:
             self._forget_changed()
@@ -58,7 +58,7 @@ class RunVerdicts:
             return verdicts
 
     def _forget_changed(self) -> None:
-        """Forget the runs with new decisions, because a repeated correction may leave all counts of a run unchanged."""
+        """Remove runs with new decisions from the cache, even if a repeated correction left all counts of a run unchanged."""
         newest, _ = self._workspace.archive.trials.decided_since(None)
         if 0 <= self._newest < newest:
             for run in self._workspace.archive.runs.decided_after(self._newest):
@@ -67,7 +67,7 @@ class RunVerdicts:
 
 
 def _without_scores(summary: RunSummary) -> str:
-    """Return the reason that nothing in a run counts."""
+    """Return the reason why no result of a run counts."""
     if summary.not_graded:
         return "Not graded yet."
     if summary.assessments.get(AssessmentState.PENDING):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInFull:
-    """A run with its plan and trials; `stamps` has its judges' calibration labels, in the plan's order."""
+    """A run with its plan and trials; `stamps` lists its judges' calibration labels in the order of the plan."""
 
     summary: RunSummary
     plan: RunPlan
@@ -34,12 +34,12 @@ class RunInFull:
 
 
 def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
-    """Return matching runs, newest first, at most `limit`."""
+    """Return up to `limit` matching runs, newest first."""
     return workspace.archive.runs.matching(selection or Selection(), limit=limit)
 
 
 def runs_in_state(workspace: Workspace, selection: Selection, state: RunState | None, *, limit: int) -> tuple[RunSummary, ...]:
-    """Return the newest matching runs in a state, at most `limit`."""
+    """Return up to `limit` matching runs in one state, newest first."""
     if state is None:
         return runs(workspace, selection, limit=limit)
     if state in HIDDEN:
@@ -51,17 +51,17 @@ def runs_in_state(workspace: Workspace, selection: Selection, state: RunState | 
 
 
 def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
-    """Yield runs, newest first."""
+    """Yield all runs, newest first."""
     return workspace.archive.runs.newest_first()
 
 
 def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
-    """Return the calibration status of a run's judge in words."""
+    """Return the calibration label of a run's judge."""
     return words(Stamps(workspace).of(run, judge))
 
 
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
-    """Return a run, given by its id or a unique prefix; raises `UnknownName`."""
+    """Return a run by its id or a unique prefix; raises `UnknownName`."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     origin = provenance(workspace, summary)
     plan = origin.plan
@@ -77,7 +77,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
 
 
 def passed_unseen(workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]) -> dict[TrialKey, AssessmentState]:
-    """Return the state of each trial that counts without approval: `exempt` if any grade is, otherwise graded by rule."""
+    """Return the state of each trial that counts without review: `exempt` if any of its grades is, otherwise graded by rule."""
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}

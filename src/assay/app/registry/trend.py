@@ -1,4 +1,4 @@
-"""A suite's trend, which is each candidate's score in each run."""
+"""A suite's trend: the score of each candidate in each run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A candidate's score in a run. `same_tasks` is true if the run has the same tasks and contents as the run before it."""
+    """A candidate's score in a run; `same_tasks` is True if the tasks and their contents equal those of the previous run."""
 
     run: str
     started: str
@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """Points, oldest run first, of candidates with counted scores."""
+    """Scores of candidates over a suite's runs, oldest first. Only candidates with counted scores are included."""
 
     suite: str
     points: tuple[Point, ...]
@@ -38,12 +38,10 @@ class Trend:
 
 
 def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (), newest: int | None = None) -> Trend:
-    """Return the trend over a suite's runs; with `newest`, only over that number of runs.
+    """Return the trend over a suite's runs, or over the `newest` number of runs.
 
-    A regrade is a separate run here. Runs are never pooled: each point is the score from `assay stats --run`.
-
-    Raises:
-        UnknownName: the suite is unknown, or a candidate is in none of its runs.
+    Runs are never pooled, and a regrade is a separate run. Each score equals the one in `assay stats --run`. Raises
+    `UnknownName` for an unknown suite, or a candidate that none of its runs has.
     """
     summaries = workspace.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for each in summaries for name in each.candidates}
@@ -73,7 +71,7 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
 
 
 def trend_chart(history: Trend) -> Chart:
-    """Return the trend as a chart of scores over time, with a line and an interval band for each candidate."""
+    """Return a line chart of the scores over time, with an interval band for each candidate."""
     rows = tuple(
         {
             "started": point.started,
@@ -95,7 +93,7 @@ def trend_chart(history: Trend) -> Chart:
 
 @document
 class TrendPointDocument:
-    """One candidate's score in one run; `same_tasks` is true if the run has the same tasks as the run before it."""
+    """JSON of one candidate's score in one run; `same_tasks` is True if the run has the same tasks as the previous run."""
 
     run_id: str = source("run")
     started: str
@@ -111,7 +109,7 @@ class TrendPointDocument:
 
 @document
 class TrendDocument:
-    """The document of `trend`."""
+    """JSON of `assay trend`."""
 
     suite: str
     runs: int

@@ -1,1 +1,1 @@
-"""Human review: queue, item view, decisions, control items, double review."""
+"""Human review: the queue, items to show, decisions, control items and double review."""

@@ -1,4 +1,4 @@
-"""Adjudication of items on which two reviewers disagree."""
+"""Settle items on which two reviewers disagree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 DISAGREEMENTS: Final = ("fact", "overlooked", "rubric", "weight", "scale", "task", "slip", "other")
-"""Subjects of a dispute. A dispute on the rubric or its scale calls for a better rubric, not for a different verdict."""
+"""Subjects of a disagreement. If it is about the rubric or its scale, improve the rubric."""
 
 
 CONFIDENCES: Final = ("sure", "fairly", "unsure")
@@ -29,14 +29,14 @@ CONFIDENCES: Final = ("sure", "fairly", "unsure")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispute:
-    """An item on which two reviewers gave different verdicts; `opinions` has them in the order in which they were given."""
+    """An item with two different verdicts; `opinions` contains both, earliest first."""
 
     detail: AssessmentDetail
     opinions: tuple[StandingOpinion, ...]
 
 
 def disputes(workspace: Workspace, review: ReviewService) -> tuple[Dispute, ...]:
-    """Return the items that await adjudication, oldest first; control items are included while their run is concealed."""
+    """Return disputed items, oldest first, including control items while their run hides which items are control items."""
     opinions = workspace.observations.read(kinds=(ObservationKind.OPINION,))
     disputes = []
     for key, standing in standing_by_item(opinions).items():
@@ -61,16 +61,16 @@ def settle(
     together: bool = False,
     idempotency_key: str | None = None,
 ) -> str:
-    """Settle a dispute with the `first` or the `second` reviewer's verdict, or `reject`; return the item's new state.
+    """Settle a dispute with the `first` or `second` reviewer's verdict, or with `reject`; return the item's new state.
 
     Args:
-        kind: the subject of the disagreement, one of `DISAGREEMENTS`.
-        confidence: how sure the adjudicator is, one of `CONFIDENCES`.
-        reviewer: a third person, or one of the two if both settled it together.
+        kind: subject of the disagreement, from `DISAGREEMENTS`.
+        confidence: how sure the adjudicator is, from `CONFIDENCES`.
+        reviewer: a third person, or one of the two reviewers if both settle the dispute together.
 
     Raises:
-        Refused: the item is not disputed, or one of the two reviewers tries to settle it alone.
-        InputError: an unknown choice, kind or confidence, or no reason.
+        Refused: the item is not disputed, or one of the two reviewers tries to settle it without the other.
+        InputError: no reason, or an unknown choice, kind or confidence.
     """
     where = shown_assessment(key)
     if choice not in ("first", "second", "reject"):
@@ -110,7 +110,7 @@ def settle(
 
 
 def settled(workspace: Workspace) -> dict[str, dict[str, int]]:
-    """Count settled disputes on real items by subject and by the adjudicator's confidence."""
+    """Count settled disputes on real items, by subject and by the adjudicator's confidence."""
     counts = {kind: dict.fromkeys(CONFIDENCES, 0) for kind in DISAGREEMENTS}
     last: dict[AssessmentKey, DisputeSettled] = {}
     observations = workspace.observations.read(kinds=(ObservationKind.SETTLED,))

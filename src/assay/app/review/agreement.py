@@ -1,4 +1,4 @@
-"""Two reviewers' latest opinions on an item, their agreement, and the refusal of disputed items."""
+"""Compare two reviewers' opinions on an item, and refuse decisions on disputed items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 TOLERANCE: Final = 0.05
-"""Two reviewers agree if they make the same decision, and no candidate's resulting scores are further apart than this."""
+"""Maximum difference between a candidate's two scores for which two reviewers with the same decision agree."""
 
 _AT_ONCE: Final = 500  # maximum number of keys in one query of the store
 _FAR: Final = 9.0  # replaces the missing score if only one opinion scores a candidate; never within TOLERANCE
@@ -24,7 +24,7 @@ _FAR: Final = 9.0  # replaces the missing score if only one opinion scores a can
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingOpinion:
-    """A reviewer's last opinion on an item that they have not withdrawn."""
+    """A reviewer's latest opinion on an item, unless it was withdrawn."""
 
     reviewer: str
     idempotency_key: str
@@ -32,9 +32,9 @@ class StandingOpinion:
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
-    """Return each reviewer's last opinion that was not withdrawn, oldest first.
+    """Return each reviewer's latest opinion, oldest first, without withdrawn opinions.
 
-    `ann` and `Ann` are the same person; the first spelling is kept.
+    The case of names is ignored: `ann` and `Ann` are the same person, shown as first written.
     """
     standing: dict[str, StandingOpinion] = {}
     names: dict[str, str] = {}
@@ -49,7 +49,7 @@ def standing_opinions(observations: Iterable[Observation]) -> dict[str, Standing
 
 
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
-    """True if both reject, or if neither does and their scores differ by at most `TOLERANCE`."""
+    """True if both opinions reject, or if neither rejects and no score differs by more than `TOLERANCE`."""
     if Verb.REJECT in (first.verb, second.verb):
         return first.verb is second.verb
     names = first.result.keys() | second.result.keys()
@@ -57,13 +57,13 @@ def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
 
 
 def differ(opinions: Mapping[str, StandingOpinion]) -> bool:
-    """True if the first two reviewers' opinions differ."""
+    """True if the opinions of the first two reviewers differ."""
     pair = list(opinions.values())[:2]
     return len(pair) == 2 and not agree(pair[0].given, pair[1].given)
 
 
 def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None:
-    """Raise `Refused` for the first assessment that is pending because two reviewers disagree on it."""
+    """Raise `Refused` if an assessment is pending because two reviewers disagree on it."""
     for start in range(0, len(keys), _AT_ONCE):
         portion = keys[start : start + _AT_ONCE]
         opinions = workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=portion)
@@ -76,7 +76,7 @@ def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None
 
 
 def disputed(key: AssessmentKey) -> Refused:
-    """Return the error that refuses a decision on a disputed item."""
+    """Return the `Refused` error for a decision on a disputed item."""
     return Refused(
         shown_assessment(key),
         "is disputed: two reviewers gave different verdicts, and only adjudication can settle it.",
@@ -85,7 +85,7 @@ def disputed(key: AssessmentKey) -> Refused:
 
 
 def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
-    """Group by item the opinions that were not withdrawn."""
+    """Return the opinions that were not withdrawn, grouped by item."""
     by_item: dict[AssessmentKey, list[Observation]] = {}
     for observation in observations:
         by_item.setdefault(observation.assessment, []).append(observation)

@@ -1,8 +1,7 @@
-"""Records of reviewers who learned a trial's authors in the arena and can no longer review that trial blind.
+"""Record reviewers who learned a trial's authors in the arena, and so can no longer review the trial blind.
 
-House rule. A disclosure is recorded before the names are sent. It applies to the trial, not to its assessments, because some
-of those may be made later. If a response comes with the suite, it is the same in every trial, and the disclosure applies to
-the whole task.
+A disclosure is recorded before the names are sent. It applies to the trial rather than to assessments, because some assessments
+may come later. A response in the suite is the same in every trial, so its disclosure applies to the whole task.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
 
 
 def note(workspace: Workspace, run: RunId, task: str, k: int | None, *, reviewer: str) -> None:
-    """Record that a reviewer learns the authors of a trial.
-
-    Without `k`, this applies to every trial of the task. A second call has no effect.
-    """
+    """Record that a reviewer learns the authors of trial `k`, or of all trials of the task if `k` is None."""
     workspace.observations.note(
         [
             Observation(

@@ -1,4 +1,4 @@
-"""The audit log of review decisions: pages, exports, and a check that no event was changed later."""
+"""Audit log of review decisions: pages, exports, and a check that no event was changed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 PORTION: Final = 50
 SCAN_S: Final = 0.3
-"""Seconds that one page searches for matching events; the next page continues where it stopped."""
+"""Maximum seconds to search for events that match a page's filter; the next page continues where the search stopped."""
 CHECK_S: Final = 0.8
-"""Seconds that one request checks the chain of hashes; the next request continues where it stopped."""
+"""Maximum seconds that one request checks the hash chain; the next request continues where the check stopped."""
 _EXPORTED_AT_ONCE: Final = 500
 
 COLUMNS: Final = (
@@ -39,7 +39,7 @@ COLUMNS: Final = (
 
 @document
 class LoggedEventDocument(ReviewEventDocument):
-    """JSON of one event of the audit log, with its run, task and trial."""
+    """JSON of one audit log event, with its run, task and trial."""
 
     n_corrections: int
     active_s: float | None
@@ -53,7 +53,7 @@ class LoggedEventDocument(ReviewEventDocument):
 
 @document
 class ChainDocument:
-    """JSON of a check of the hash chain; see `Chain`."""
+    """JSON of a hash chain check; see `Chain`."""
 
     after: int
     checked: int
@@ -66,11 +66,11 @@ class ChainDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
-    """One page of events, newest first.
+    """A page of events, newest first.
 
     Attributes:
-        next_before: the next page has the events with numbers below this; None at the end.
-        stopped: True if the page ended because the time limit was reached, not because it is full.
+        next_before: number below which the next page begins; None on the last page.
+        stopped: True if the page is not full because the search reached its time limit.
     """
 
     events: tuple[LoggedEvent, ...]
@@ -80,16 +80,15 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The result of a hash chain check; each event's hash includes the previous event's hash.
+    """Result of a check of the hash chain. The hash of an event includes the hash of the previous event.
 
     Attributes:
-        after: the check began with the event after this number.
-        checked: number of events checked by this call, not counting earlier calls.
-        up_to: the last event whose hash is correct.
-        broken: the first event whose hash is wrong; None if all are correct.
-        ended: True if the check reached the newest event or a broken one.
-        newest: the number of the newest event.
-        hash: the hash of the newest event.
+        after: event number after which the check began.
+        checked: number of events that this call checked.
+        up_to: last event with a correct hash.
+        broken: first event with a wrong hash; None if all hashes are correct.
+        ended: True if the check reached the newest event or a wrong hash.
+        newest, hash: number and hash of the newest event.
     """
 
     after: int
@@ -110,7 +109,7 @@ def log_filter(
     item: AssessmentKey | None = None,
     day: str | None = None,
 ) -> EventFilter:
-    """Build a filter from a web address's parameters, ignoring empty ones; raises `InputError`."""
+    """Return a filter from the parameters of a web address, ignoring empty parameters; raises `InputError`."""
     for name, value, choices in (("verb", verb, [*map(str, Verb)]), ("via", via, [*map(str, Via)])):
         if value and value not in choices:
             raise InputError(name, f"is {value!r}.", remedy=f"Use one of {', '.join(choices)}.")
@@ -127,7 +126,7 @@ def log_filter(
 
 
 def _is_day(text: str) -> bool:
-    """True if the text is a valid date in the form 2026-01-31."""
+    """True if the text is a valid date such as 2026-01-31."""
     with suppress(ValueError):
         return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text))
     return False
@@ -141,7 +140,7 @@ def page(
     limit: int = PORTION,
     clock: Callable[[], float] = monotonic,
 ) -> LogPage:
-    """Return the next matching events, newest first; raises the errors of `EventLog.portion`, which reads one batch."""
+    """Return a page of matching events, newest first; raises the errors of `EventLog.portion`."""
     began, place = clock(), before
     events_shown: list[LoggedEvent] = []
     while True:
@@ -158,7 +157,7 @@ def page(
 
 
 def everything(workspace: Workspace, wanted: EventFilter) -> Iterator[LoggedEvent]:
-    """Yield every matching event, newest first, read in batches."""
+    """Yield all matching events, newest first."""
     place: int | None = None
     while True:
         events, place = workspace.event_log.portion(wanted, before=place, limit=_EXPORTED_AT_ONCE)
@@ -168,7 +167,7 @@ def everything(workspace: Workspace, wanted: EventFilter) -> Iterator[LoggedEven
 
 
 def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
-    """Yield events as CSV lines with a header; cells that a spreadsheet would run as a formula are escaped."""
+    """Yield events as CSV lines with a header; text that a spreadsheet would run as a formula is escaped."""
     lines: list[str] = []
     table = CsvLines(lines.append, COLUMNS)
     for logged in events:
@@ -183,16 +182,13 @@ def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
 
 
 def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
-    """Yield events as lines of JSON."""
+    """Yield events as JSON Lines."""
     for logged in events:
         yield json.dumps(logged_event(logged), ensure_ascii=False, default=to_json) + "\n"
 
 
 def check(workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, clock: Callable[[], float] = monotonic) -> Chain:
-    """Check the hashes of the events after a number, oldest first.
-
-    The check stops at the newest event, at a wrong hash, or after `most_s` seconds.
-    """
+    """Check the hashes after an event number, oldest first, until a hash is wrong or `most_s` seconds have passed."""
     began, checked, place = clock(), 0, after
     while True:
         look: ChainLook = workspace.event_log.check(place)
@@ -205,7 +201,7 @@ def check(workspace: Workspace, *, after: int = 0, most_s: float = CHECK_S, cloc
 
 
 def logged_event(entry: LoggedEvent) -> LoggedEventDocument:
-    """Return the document of one event: the fields of `assay review show`, and its run, task and trial."""
+    """Return the JSON of an event: the fields in `assay review show`, with run, task and trial."""
     return fill(
         LoggedEventDocument,
         review_event(entry.event),

@@ -1,4 +1,4 @@
-"""Carry over reviews to a regrade by repeating, as a new event, each decision on an unchanged assessment."""
+"""Repeat earlier review decisions on the unchanged assessments of a regrade."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
-    """Repeat the earlier decisions on unchanged assessments of a regrade; return how many were repeated.
+    """Repeat earlier decisions on unchanged assessments of a regrade as new events; return the number of repeated decisions.
 
-    Unchanged means the same scores and grades for the same candidate and grader, and no new flag. A second call has no effect.
+    An assessment is unchanged if candidate, grader, scores and grades are the same and it has no new flag. A second call has no
+    effect.
     """
     if plan.regrade_of is None:
         return 0
@@ -69,7 +70,7 @@ def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
-    """Return the decision behind the old state for the new assessment; None if no event has it."""
+    """Return the earlier decision, applied to the new assessment; None if no event contains the decision."""
     verbs = {state: verb for verb, state in DECIDED.items()}
     verb = verbs[detail.row.state]
     event = next((e for e in reversed(detail.events) if e.decision.verb is verb), None)
@@ -91,7 +92,7 @@ def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> D
 
 
 def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, Assessment]]:
-    """Yield the current assessments of a run, each with the grades that its grader gave."""
+    """Yield the current assessments of a run, each with its grader's original grades."""
     for row in workspace.archive.assessments.matching(Selection(runs=(run,))):
         if row.current:
             corrected = row.state is AssessmentState.CORRECTED
@@ -99,14 +100,14 @@ def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, 
 
 
 def places(row: AssessmentRow) -> list[tuple[str, int, str, str]]:
-    """Return (task, k, candidate, grader) for each graded candidate."""
+    """Return (task, k, candidate, grader) for each graded candidate of an assessment."""
     return [(row.task, row.k, candidate, row.grader) for candidate in row.candidates]
 
 
 class Graders:
-    """The match between a regrade's graders and the old run's graders, by name.
+    """Match the graders of a regrade with the graders of the old run, by name.
 
-    A grader with a new name matches the old run's grader if the trial had only one.
+    A grader with a new name matches the old grader if the old trial had only one.
     """
 
     def __init__(self, before: Mapping[tuple[str, int, str, str], object]) -> None:

@@ -1,16 +1,14 @@
-"""Concealment of control items: totals that every decision changes equally, and opaque names of items.
+"""Hide which items are control items: use totals that every decision changes equally, and opaque item names.
 
-Theory. A planted check is a copy of a decided assessment, and a reviewer could recognise it by a total that changes only with
-real items. Therefore, while items of such a run are pending, the review page counts every decision equally: T decisions are
-expected, control items included; D have been made and T - D are left. T depends only on the number of items and on the protocol, so
-no decision changes it. It is approximate, at least 1 while an item is pending, and exact as soon as none is.
+A planted check is a copy of a decided assessment, so a reviewer could recognise it by a total that changes only with real
+items. While items of such a run are pending, the review page therefore counts every decision: of T expected decisions,
+control items included, D have been made and T - D are left. T depends only on the number of items and on the protocol, so no
+decision changes it. T - D is approximate and at least 1 while an item is pending; afterwards it is exact.
 
-An invited reviewer gets items under opaque names: `r` and eight letters, which are the number encrypted under a secret of the
-store. This way, nobody can look up an item that the queue did not hand out, and neither the order of numbers nor a gap between them
-reveals a check.
-
-House rules. Pages of the owner and the command line use the plain numbers, and count the actual items. This process sees a
-change made by another process after at most `LOOK_S` seconds.
+An invited reviewer gets opaque item names: `r` and eight letters, the item's number encrypted with a secret of the store.
+Nobody can look up an item that the queue did not hand out, and gaps between numbers reveal nothing. Pages of the owner and
+the command line show plain numbers and actual counts. Changes made by another process are visible after at most `LOOK_S`
+seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from assay.domain.observations import Observation
 
 LOOK_S: Final = 1.0
-"""Seconds for which the protocols of runs are cached."""
+"""Seconds for which protocols of runs are cached."""
 
 _LETTERS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _HALF: Final = 20  # bits in each half; eight letters of five bits hold both halves
@@ -46,7 +44,7 @@ _STATES: Final = tuple(DECIDED.values())
 
 @dataclass(frozen=True, slots=True)
 class _Covered:
-    """A concealed run's protocol, and the counts that no decision changes."""
+    """Protocol of a run whose control items are hidden, and the counts that its pages show."""
 
     protocol: Protocol
     decided_before: int
@@ -54,7 +52,7 @@ class _Covered:
 
 
 class Concealment:
-    """The concealed runs with the names and counts of their items. Thread-safe."""
+    """Opaque names and shown counts of the items in runs that hide their control items. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -67,7 +65,7 @@ class Concealment:
     # --- which runs
 
     def covers(self, run: RunId) -> bool:
-        """True if the run can have control items and any of its items is pending."""
+        """True if the run may have control items and any of its items is pending."""
         return run in self._known()
 
     def covered(self) -> frozenset[RunId]:
@@ -75,7 +73,7 @@ class Concealment:
         return frozenset(self._known())
 
     def forget(self) -> None:
-        """Discard the cached runs after this process switched a protocol."""
+        """Clear the cache of runs after this process switched a protocol."""
         with self._lock:
             self._looked = float("-inf")
 
@@ -112,7 +110,7 @@ class Concealment:
     # --- names of items
 
     def key_of(self, text: str, *, sealed: bool = False) -> AssessmentKey:
-        """Return the key of `a17`, `17` or an opaque name; with `sealed`, opaque names only. Raises `UnknownName`."""
+        """Return the key of an item `a17`, `17` or an opaque name (only opaque names if `sealed`); raises `UnknownName`."""
         if not _is_sealed(text):
             if sealed:
                 raise UnknownName("assessment", text)
@@ -123,12 +121,12 @@ class Concealment:
         return AssessmentKey(_mixed(number, self._round_keys()[::-1]))
 
     def sealed(self, key: AssessmentKey) -> str:
-        """Return an item's opaque name, which is the same in every process."""
+        """Return an item's opaque name; it is the same in every process."""
         number = _mixed(int(key), self._round_keys())
         return "r" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(7, -1, -1))
 
     def _round_keys(self) -> tuple[bytes, ...]:
-        """Return the keys of the cipher's rounds, the same for every process that uses the store."""
+        """Return the keys for the rounds of the cipher; all processes of a store use the same keys."""
         with self._lock:
             if not self._keys:
                 secret = self._workspace.store.secret.value()
@@ -138,7 +136,7 @@ class Concealment:
     # --- totals
 
     def tally(self, selection: Selection) -> dict[AssessmentState, int]:
-        """Count the assessments of the matching runs by state, as the review page shows them."""
+        """Count the assessments of runs by state, as the review page shows them."""
         chosen = Selection(runs=selection.runs, suites=selection.suites)
         totals: Counter[AssessmentState] = Counter(self._workspace.archive.assessments.tally(chosen))
         covered = self._known()
@@ -149,7 +147,7 @@ class Concealment:
         return {state: n for state, n in totals.items() if n > 0}
 
     def _shown(self, summary: RunSummary) -> Mapping[AssessmentState, int]:
-        """Count a run's assessments by state, including its control items while any item is pending."""
+        """Count the assessments of one run by state. While any item is pending, control items are included."""
         covered = self._known().get(summary.id)
         real = summary.assessments
         if covered is None or not real.get(AssessmentState.PENDING):
@@ -169,10 +167,7 @@ def _is_sealed(text: str) -> bool:
 
 
 def _mixed(number: int, keys: Sequence[bytes]) -> int:
-    """Map each forty-bit number to another one, one to one.
-
-    With the keys in the opposite order, it returns the original number. This is a Feistel network.
-    """
+    """Encrypt a forty-bit number with a Feistel network; with the keys in reverse order, decrypt it."""
     left, right = number >> _HALF, number & (1 << _HALF) - 1
     for key in keys:
         drawn = hashlib.blake2b(right.to_bytes(3, "big"), key=key, digest_size=4).digest()

@@ -1,10 +1,9 @@
-"""Planted checks and repeats, which are made after decisions and shown when they are due.
+"""Create planted checks and repeats after decisions, and select those that are due.
 
-Theory. A check is a copy of an assessment that people have already decided, so that it influences no real decision. Half of
-the checks are altered copies, half are unaltered. Reviewers overlook problems if fewer than one item in ten has one (the low
-prevalence effect). In that case, the share of altered checks is raised until one item in ten is a real problem or an altered check.
-A repeat shows a decided item again, with the candidates in another order. It is made at once and shown only after enough decisions
-and hours.
+A check is a copy of a decided assessment, so that it influences no real decision. Half of the checks are altered. Reviewers
+overlook problems if fewer than one item in ten has one (the low prevalence effect), so the share of altered checks is then
+raised until one item in ten is a real problem or an altered check. A repeat shows a decided item again, with the candidates
+in another order. It is created at once but shown only after enough decisions and hours.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 RECENT: Final = 5
-"""Number of the reviewer's last items from which no check is made, because the reviewer would recognise them."""
+"""Number of a reviewer's last items that are not copied as checks, because the reviewer would recognise them."""
 
 RARE: Final = 0.1
-"""Reviewers overlook problems if their share is below this."""
+"""Share of items with problems below which reviewers overlook problems."""
 
 _ENOUGH: Final = 20  # decisions needed before the share of problems is estimated
 _LOOKED_AT: Final = 200  # number of the reviewer's newest decisions that the estimate uses
@@ -41,13 +40,13 @@ _COUNTED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED)
 
 
 class ControlItemFactory:
-    """Maker of planted checks and repeats, which also selects those that are due."""
+    """Creates planted checks and repeats, and selects those that are due."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
     def after(self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int) -> None:
-        """Make the control items that the protocol's random draw calls for after a decision on a real item."""
+        """Create the control items that the protocol draws at random after a decision on a real item."""
         key, run = int(detail.row.key), detail.row.run_id
         altered = unaltered_share = protocol.plants / 2
         if protocol.plants:
@@ -60,7 +59,7 @@ class ControlItemFactory:
             self._put_repeat(detail, decision, protocol, seed=seed)
 
     def due(self, items: Iterable[ControlItem], *, reviewer: str) -> list[ControlItem]:
-        """Return the items that may be shown now; a repeat is due only after enough decisions and hours."""
+        """Return the control items that may be shown now. A repeat is due only after enough decisions and hours."""
         now = _moment(self._workspace.clock.now())
         return [item for item in items if self._is_due(item, reviewer, now)]
 
@@ -94,7 +93,7 @@ class ControlItemFactory:
         self._put(detail, decision.reviewer, judged, origin)
 
     def _altered_share(self, run: RunId, reviewer: str, *, share: float) -> float:
-        """Return the share of altered checks, raised if the reviewer meets too few problems to stay attentive."""
+        """Return the share of altered checks; it is raised if the reviewer meets too few problems to stay attentive."""
         newest = self._taken(run, reviewer=reviewer, newest=_LOOKED_AT)
         verbs = [taken.verb for _, taken in newest if taken.verb is not Verb.UNDO]
         if len(verbs) < _ENOUGH:
@@ -133,7 +132,7 @@ class ControlItemFactory:
                 return
 
     def _vouched(self, run: RunId, reviewer: str) -> dict[AssessmentKey, str]:
-        """Return decided items to make checks from, and who vouched for each: `blind`, `other`, `own`, or empty."""
+        """Return decided items that checks can copy, each with who approved it: `blind`, `other`, `own`, or empty."""
         taken = self._taken(run, newest=_SOURCES)
         recent = [observation.assessment for observation, _ in reversed(taken) if observation.reviewer == reviewer]
         left_out = set([*dict.fromkeys(recent)][:RECENT])
@@ -148,7 +147,7 @@ class ControlItemFactory:
         return vouched
 
     def _of_another_task(self, real: AssessmentDetail, keys: Sequence[AssessmentKey]) -> Assessment | None:
-        """Return an assessment of a different task by the same judge, if the store has one."""
+        """Return an assessment of another task by the same judge; None if the store has no such assessment."""
         row = real.row
         for key in keys[:_TRIES]:
             if key == row.key:

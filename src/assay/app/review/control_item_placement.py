@@ -1,4 +1,4 @@
-"""Placement of control items (planted checks and repeats) among the real items that a browser tab gets."""
+"""Place control items (planted checks and repeats) among the real items of a browser tab."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey
 
 USUAL: Final = 5
-"""Number of items that a page requests at a time; if any control item is waiting, one is among them."""
+"""Number of items per page request; at most one of them is a control item."""
 
 _DESKS: Final = 500  # maximum number of desks (browser tabs) whose skips are remembered
 
 
 class ControlItemPlacement:
-    """Choice of a desk's (browser tab's) next control item and its position. Thread-safe."""
+    """Chooses the next control item of a desk (browser tab) and its position. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects _skipped
@@ -31,14 +31,14 @@ class ControlItemPlacement:
     def chosen(
         self, waiting: Sequence[AssessmentKey], *, held: Collection[AssessmentKey], desk: str, limit: int, any_left: bool
     ) -> list[AssessmentKey]:
-        """Return control items that may come next on this desk, best first, without those it has or just skipped.
+        """Return control items that may come next on this desk, best first, without those on the desk or just skipped.
 
-        A request for fewer items gets a control item proportionally less often, so that asking for one item reveals nothing.
+        A request for fewer items gets a control item less often, so that a request for a single item reveals nothing.
 
         Args:
-            waiting: pending control items of the reviewer.
-            held: items that the desk already has.
-            any_left: True if real items are left; if not, skipped control items come again.
+            waiting: the reviewer's pending control items.
+            held: items on the desk.
+            any_left: True if real items are left; otherwise skipped control items come again.
         """
         with self._lock:
             skipped = self._skipped.get(desk, set())
@@ -53,7 +53,7 @@ class ControlItemPlacement:
     ) -> list[AssessmentKey]:
         """Return the next real items with the control item inserted, at most `limit` items.
 
-        `place` is the position of the control item before a reload; without it, the position is derived from the key.
+        `place` is the control item's position before a reload. Without it, the position is derived from the item's key.
         """
         if control is None:
             return list(keys)
@@ -62,6 +62,6 @@ class ControlItemPlacement:
         return [*keys[:place], control, *keys[place:]][:limit]
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
-        """Remember that this desk skipped the item."""
+        """Remember that this desk skipped a control item."""
         with self._lock:
             self._skipped.setdefault(desk, set()).add(int(key))

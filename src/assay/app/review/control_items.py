@@ -1,7 +1,7 @@
-"""Control items, which are planted checks and repeats among a reviewer's real assessments.
+"""Read, create and rerun control items: planted checks and repeats among a reviewer's real assessments.
 
-House rules. A control item behaves like a real one: a reviewer can look at it, decide, undo and rerun it, with the same rules
-and responses. Only `row.purpose` shows that it will not count.
+A control item behaves like a real item when a reviewer opens, decides, undoes or reruns it, and has the same rules and
+responses. Only `row.purpose` shows that it does not count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WAITING = frozenset({AssessmentState.PENDING})
 
 
 class ControlItems:
-    """Access to real assessments and control items by key, and to new control items."""
+    """Reads real assessments and control items by key, and creates control items."""
 
     def __init__(self, workspace: Workspace, concealment: Concealment, plans: RunProtocols, opinions: SecondOpinions) -> None:
         self._workspace = workspace
@@ -51,9 +51,9 @@ class ControlItems:
         return self.details([key]).get(key) or decisions.assessment(self._workspace, key)  # raises `UnknownName`
 
     def details(self, keys: Sequence[AssessmentKey]) -> dict[AssessmentKey, AssessmentDetail]:
-        """Return assessments and control items by key; unknown keys are left out.
+        """Return assessments and control items by key, without unknown keys.
 
-        The same queries read both kinds, so that the response time reveals nothing.
+        The same queries read both, so that the response time does not show which item is a control item.
         """
         control = {item.key: item for item in self._workspace.control_items.read(keys=keys)}
         sources = dict.fromkeys(control[key].source if key in control else key for key in keys)
@@ -69,21 +69,21 @@ class ControlItems:
         return details
 
     def disputable(self, key: AssessmentKey) -> AssessmentDetail | None:
-        """Return the item if two reviewers may dispute it; a control item can be disputed only while its run is concealed."""
+        """Return an item that two reviewers may dispute; None for a control item of a run that no longer hides control items."""
         detail = self.detail(key)
         real = detail.row.purpose is AssessmentPurpose.WORK
         return detail if real or self._concealment.covers(detail.row.run_id) else None
 
     def put_after(self, detail: AssessmentDetail, decision: Observation, protocol: Protocol) -> None:
-        """Make the control items that the protocol draws after a decision on a real item."""
+        """Create the control items that the protocol draws after a decision on a real item."""
         if protocol.mode != PLAIN.mode:
             seed = self._plans.plan(detail.row.run_id).seed
             self._factory.after(detail, decision, protocol=protocol, seed=seed)
 
     def waiting(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
-        """Return the keys of this reviewer's pending control items in a selection, further attempts first.
+        """Return the keys of a reviewer's pending control items in a selection; new attempts come first.
 
-        A run without pending real items returns none, because a control item would be the only item there.
+        Runs without pending real items are left out, because a control item would be the only item left.
         """
         items = [
             item
@@ -120,12 +120,10 @@ class ControlItems:
         rerun_note: str,
         taken: DecisionTaken,
     ) -> AssessmentKey:
-        """Make a further attempt at a control item from the original grades, with the candidates in another order.
+        """Make a further attempt at a control item from its original grades, with the candidates in another order.
 
-        No model is called, so it costs nothing. If the item is a planted check, this request counts as finding the problem.
-
-        Raises:
-            Refused: a real item would not be judged again either.
+        This calls no model and costs nothing. Requesting it for a planted check counts as finding the problem. Raises `Refused`
+        if a real item in the same state could not be judged again.
         """
         if any(event.decision.key == idempotency_key for event in detail.events):
             return detail.attempts[-1]
@@ -165,7 +163,7 @@ class ControlItems:
         return key
 
     def note_result(self, detail: AssessmentDetail, resolved: ResolvedDecision) -> None:
-        """Record how a reviewer responded to a planted check that was made for them."""
+        """Record a reviewer's response to a planted check."""
         decision = resolved.decision
         (item,) = self._workspace.control_items.read(keys=[detail.row.key])
         if not isinstance(item.origin, CheckOrigin) or not self._measures(item, decision.reviewer):
@@ -178,11 +176,11 @@ class ControlItems:
         note(self._workspace, detail, decision.reviewer, f"check:{decision.key}", result)
 
     def _measures(self, item: ControlItem, reviewer: str) -> bool:
-        """True if a response measures this reviewer: the item was made for them and was shown among pending items."""
+        """True if a response measures this reviewer: the control item was made for them and was shown while pending."""
         return item.reviewer == reviewer and self._concealment.covers(item.run_id)
 
     def _as_detail(self, item: ControlItem, source: AssessmentDetail, events: tuple[ReviewEvent, ...]) -> AssessmentDetail:
-        """Return a control item in the form of a real assessment, with its state, its history and the scores that would count."""
+        """Return a control item as an assessment detail, with its state, its history and the scores that would count."""
         attempts = self._attempts(item)
         counted = item.judged
         if item.state is AssessmentState.CORRECTED:

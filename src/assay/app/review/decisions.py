@@ -1,4 +1,4 @@
-"""List, read and decide assessments by key, for the command line, the Python API and the review page."""
+"""List, read and decide assessments by key."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def assessments(
     after: AssessmentKey | None = None,
     limit: int | None = None,
 ) -> Iterator[AssessmentRow]:
-    """Yield matching assessments, oldest first, reading each from the store only when it is needed."""
+    """Yield matching assessments, oldest first. Each assessment is read from the store only when needed."""
     return workspace.archive.assessments.matching(selection, states=states, trial=trial, after=after, limit=limit)
 
 
 def assessment(workspace: Workspace, key: AssessmentKey) -> AssessmentDetail:
-    """Return one assessment with everything that a reviewer sees; raises `UnknownName`."""
+    """Return an assessment with everything that a reviewer sees; raises `UnknownName`."""
     return workspace.archive.assessments.detail(key)
 
 
@@ -45,14 +45,14 @@ def assessment_key(text: str) -> AssessmentKey:
 
 
 def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_disputes: bool = True) -> tuple[ReviewEvent, ...]:
-    """Apply decisions, all of them or none, and return their events. All decisions are made by this function.
+    """Apply decisions, all or none, and return their events. Every decision in Assay goes through this function.
 
     Args:
-        check_disputes: False if the caller has checked for disputes, or settles one.
+        check_disputes: False if the caller already checked for disputes or is settling one.
 
     Raises:
         InputError: no decision, a missing reason, or a correction without scores.
-        Refused: an assessment is not pending, incomplete, or disputed between two reviewers.
+        Refused: an assessment is not pending, is incomplete, or is disputed between two reviewers.
     """
     if not decisions:
         raise InputError("", "no assessment was given.", remedy="`assay review list` shows their ids.")
@@ -71,7 +71,7 @@ def approve(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
 ) -> tuple[ReviewEvent, ...]:
-    """Approve the judge's grades, so that they count; stores all approvals or none. Raises the errors of `decide`."""
+    """Approve the judge's grades, so that they count. Either all approvals are stored or none. Raises the errors of `decide`."""
     decision = _decision(workspace, Verb.APPROVE, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
@@ -86,7 +86,7 @@ def reject(
     displayed: bool = False,
     note: str = "",
 ) -> tuple[ReviewEvent, ...]:
-    """Reject grades, so that they count in no statistic; a reason is required. Raises the errors of `decide`."""
+    """Reject grades, so that they count in no statistic. A reason is required. Raises the errors of `decide`."""
     check_words(Verb.REJECT, reason=reason)  # checked before the ids, which may be empty
     decision = replace(_decision(workspace, Verb.REJECT, reviewer, via, displayed), reason=reason, note=note)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
@@ -102,16 +102,16 @@ def correct(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
 ) -> ReviewEvent:
-    """Approve an assessment with a person's own scores.
+    """Approve an assessment with scores by a person.
 
-    `corrections` holds scores between 0 and 1 by (candidate, criterion); the criterion None stands for the overall score.
+    `corrections` maps (candidate, criterion) to a score from 0 to 1; the criterion None means the overall score.
     """
     decision = _decision(workspace, Verb.CORRECT, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
 
 
 def undo(workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT) -> ReviewEvent:
-    """Undo the last decision, so that the unchanged assessment is pending again."""
+    """Undo the last decision; the assessment is pending again, with the grades unchanged."""
     return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, via, False), assessment=key)])[0]
 
 
@@ -122,7 +122,7 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via, 
 
 
 def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[str, str | None], float]:
-    """Parse corrections as `parsed_correction` does; raises `InputError` if two name the same score."""
+    """Parse corrections as `parsed_correction` does; raises `InputError` for two values of the same score."""
     corrections: dict[tuple[str, str | None], float] = {}
     for text in texts:
         target, value = parsed_correction(text, row)
@@ -133,11 +133,11 @@ def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[s
 
 
 def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | None], float]:
-    """Parse `NAME[/CRITERION]=VALUE` with the names of this assessment, longest first; VALUE is 0.7 or 7/10.
+    """Parse `NAME[/CRITERION]=VALUE`, where VALUE is a number such as 0.7 or 7/10. The longest matching name is used.
 
     Raises:
-        InputError: no `=`, or a value that is not a number between 0 and 1.
-        UnknownName: this assessment has no candidate or criterion of this name.
+        InputError: no `=`, or a value that is not a number from 0 to 1.
+        UnknownName: the assessment has no such candidate or criterion.
     """
     name, equals, value = text.rpartition("=")
     if not equals:
@@ -167,7 +167,7 @@ def _value(value: str, text: str) -> float:
 
 
 def check_words(verb: Verb, *, reason: str, corrections: Mapping[tuple[str, str | None], float] | None = None) -> None:
-    """Raise `InputError` if a rejection or correction has no reason, or if a correction has no scores."""
+    """Raise `InputError` for a rejection or correction without a reason, or a correction without scores."""
     if verb is Verb.REJECT:
         require_reason(reason, "a rejection")
     if verb is Verb.CORRECT:
@@ -183,18 +183,18 @@ def require_reason(reason: str, what: str) -> None:
 
 
 def trial_key(text: str) -> TrialKey | None:
-    """Return the key of `t5`, or None if the text does not name a trial."""
+    """Return the key of a trial id such as `t5`; None for other text."""
     number = _number(text[1:]) if text[:1] in {"t", "T"} else None
     return None if number is None else TrialKey(number)
 
 
 def names_item(text: str) -> bool:
-    """True if the text has the form of an assessment's id or a trial's id."""
+    """True if the text looks like the id of an assessment or a trial."""
     return text[:1] in {"a", "A", "t", "T"} and _number(text[1:]) is not None
 
 
 def ungraded_trial(workspace: Workspace, text: str) -> TrialRow | None:
-    """Return the trial `t5` if it exists and has no assessment, for example because it failed."""
+    """Return trial `t5` if it exists but has no assessment, for example because it failed."""
     key = trial_key(text)
     if key is None or any(True for _ in workspace.archive.assessments.matching(Selection(), trial=key)):
         return None
@@ -202,12 +202,12 @@ def ungraded_trial(workspace: Workspace, text: str) -> TrialRow | None:
 
 
 def _number(digits: str) -> int | None:
-    """Return the text as a store number; None if it is not a number, or has more digits than the store's numbers."""
+    """Return the text as a number; None for other text or a number with too many digits for a store key."""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
 def shown_item(workspace: Workspace, text: str) -> tuple[AssessmentDetail, ...]:
-    """Return the assessment `a17`, or every assessment of the trial `t5`; raises `UnknownName`."""
+    """Return assessment `a17`, or all assessments of trial `t5`; raises `UnknownName`."""
     key = trial_key(text)
     if key is None:
         return (workspace.archive.assessments.detail(assessment_key(text)),)

@@ -27,7 +27,7 @@ class CalibrationStampDocument:
 
 @document
 class FlagDocument:
-    """JSON of a flag, which marks a grade as doubtful."""
+    """JSON of a flag: a reason to doubt a grade."""
 
     kind: str
     detail: str
@@ -37,7 +37,7 @@ class FlagDocument:
 
 @document
 class GradeDocument:
-    """JSON of one candidate's score on one criterion, between 0 and 1; `raw_score` is on the judge's own scale."""
+    """JSON of a candidate's score on one criterion, from 0 to 1; `raw_score` is on the judge's scale."""
 
     candidate: str
     criterion: str | None
@@ -61,7 +61,7 @@ class FailureReasonDocument:
 
 @document
 class VerificationDocument:
-    """JSON of a scorer's check of one final answer; `verified` is null if it could not tell."""
+    """JSON of a scorer's check of one final answer; `verified` is null if the scorer could not decide."""
 
     candidate: str
     scorer: str
@@ -71,7 +71,7 @@ class VerificationDocument:
 
 @document
 class AssessmentDocument:
-    """JSON of one row of `review list`; `calibration` is null for scorers and for judges without a current calibration."""
+    """JSON of one row of `assay review list`; `calibration` is null for a scorer or an uncalibrated judge."""
 
     id: str
     run_id: str
@@ -112,7 +112,7 @@ class ResponseDocument:
 
 @document
 class ReviewEventDocument:
-    """JSON of one decision; the keys of corrections are `candidate` or `candidate/criterion`."""
+    """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`."""
 
     event: int
     id: str
@@ -130,7 +130,7 @@ class ReviewEventDocument:
 
 @document
 class AssessmentDetailDocument(AssessmentDocument):
-    """JSON of `review show`, with the report, the responses, other attempts and past decisions."""
+    """JSON of `assay review show`: report, responses, other attempts and past decisions."""
 
     context: str
     prompt: tuple[MessageDocument, ...]
@@ -151,7 +151,7 @@ class AssessmentDetailDocument(AssessmentDocument):
 
 
 def assessment_counts(summary: RunSummary) -> dict[str, int]:
-    """Return the number of assessments by state; `pending` and `not_required` are always present, other states if not 0."""
+    """Return the number of assessments by state. `pending` and `not_required` are always included, other states if not 0."""
     always = {AssessmentState.PENDING, AssessmentState.NOT_REQUIRED}
     return {
         str(state): summary.assessments.get(state, 0)
@@ -163,7 +163,7 @@ def assessment_counts(summary: RunSummary) -> dict[str, int]:
 def assessment_row(
     row: AssessmentRow, record: CalibrationRecord | None = None, *, failure: Failure | None = None
 ) -> AssessmentDocument:
-    """Return the JSON of one row of `review list`; `record` is the current calibration of its judge."""
+    """Return the JSON of one row of `assay review list`; `record` is the judge's current calibration."""
     return fill(
         AssessmentDocument,
         row,
@@ -174,7 +174,7 @@ def assessment_row(
 
 
 def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None = None) -> AssessmentDetailDocument:
-    """Return the JSON of `review show`."""
+    """Return the JSON of `assay review show`."""
     return fill(
         AssessmentDetailDocument,
         detail.row,

@@ -1,4 +1,4 @@
-"""Double review of pending items that need two independent opinions."""
+"""Double review: collect two independent opinions on a pending item."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ _UNDO_YOURS: Final = "Undo yours to change it."
 
 
 class SecondOpinions:
-    """The opinions on items that two people decide."""
+    """Opinions on items that need two reviewers."""
 
     def __init__(self, workspace: Workspace, plans: RunProtocols) -> None:
         self._workspace = workspace
         self._plans = plans
 
     def of(self, key: AssessmentKey) -> dict[str, StandingOpinion]:
-        """Return the reviewers' last opinions by name, without withdrawn ones, oldest first."""
+        """Return the reviewers' latest opinions by name, oldest first, without withdrawn opinions."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
         return standing_opinions(opinions)
 
     def give(self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision) -> bool:
-        """Store an opinion; return True if it agrees with an earlier one, so that the decision must now be applied.
+        """Store an opinion; return True if it agrees with an earlier opinion, so that the decision must be applied now.
 
-        Raises:
-            Refused: this reviewer has already given an opinion, or two reviewers already disagree.
+        Raises `Refused` if this reviewer already gave an opinion, or if two reviewers already disagree.
         """
         key = detail.row.key
         opinion_key = f"opinion:{submitted.idempotency_key}"
@@ -74,15 +73,15 @@ class SecondOpinions:
             raise disputed(detail.row.key)
 
     def not_decidable_by(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Return the items that this reviewer cannot decide because they or two others have already given opinions."""
+        """Return the items that this reviewer cannot decide: they or two other reviewers already gave an opinion."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
-        """Count a selection's pending assessments that this reviewer cannot decide.
+        """Count the pending assessments in a selection that this reviewer cannot decide.
 
-        Runs with control items are left out: the number would change after a decision on a real item but not on a check.
+        Runs with control items are left out, because only decisions on real items would change the number.
         """
         opinions = self._workspace.observations.opinions_that_wait(selection)
         protocols = {run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}}
@@ -91,7 +90,7 @@ class SecondOpinions:
         return sum(1 for given in standing if reviewer in given or len(given) > 1)
 
     def takes_two(self, detail: AssessmentDetail, protocol: Protocol) -> bool:
-        """True if a pending item needs two people, because it was drawn for double review or a reviewer requested it."""
+        """True if a pending item needs two reviewers, by random draw or because a reviewer requested it."""
         row = detail.row
         if row.state is not AssessmentState.PENDING:
             return False
@@ -100,11 +99,11 @@ class SecondOpinions:
         return row.key in self.requested((row.key,))
 
     def requested(self, keys: Collection[AssessmentKey]) -> frozenset[AssessmentKey]:
-        """Return the items for which a reviewer requested a second opinion and did not withdraw the request."""
+        """Return the items with a request for a second opinion that was not withdrawn."""
         read = self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)
         last = {(each.assessment, each.reviewer): body for each, body in with_body(read, SecondRequested)}
         return frozenset(key for (key, _), body in last.items() if not body.withdrawn)
 
     def drawn(self, key: AssessmentKey, protocol: Protocol, run: RunId) -> bool:
-        """True if the item falls into the protocol's share of double reviews."""
+        """True if the protocol's random draw selects the item for double review."""
         return bool(protocol.second) and protocol.draws("second", seed=self._plans.plan(run).seed, key=int(key))

@@ -1,6 +1,6 @@
-"""Rendered responses: Markdown as a tree of elements, conversations by turns, and code with colours.
+"""Render responses: Markdown as a tree, conversations by turns, and code with colours.
 
-Pages request them after the item and before it is shown, so that no key press is delayed by Markdown or a lexer.
+Pages request rendered responses separately, after the item, so that slow rendering delays no key press.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from assay.app.review.item import Item, Pane, ResponseForm
 
 MOST_PROSE: Final = 100_000
-"""Maximum characters of a response that is rendered; a longer one is shown as source."""
+"""Maximum number of characters that are rendered; longer responses are shown as plain text."""
 _MOST_GROWTH: Final = 12
-"""Limit on the size of a tree. Usually it has about two characters per character of text; a table of empty cells had a hundred."""
+"""Maximum size of a tree. A tree has about two characters per character of text, but a table of empty cells had a hundred."""
 _CODE_LINE: Final = re.compile(
     r"^\s*(?:@|#include|//|def |class |import |from \w+ import|return\b|func |fn |const |let |var |public |private |static |void "
     r"|(?:if|for|while|switch)\s*\()|[;{}]\s*$|^\s*[\w.]+\s*[-+*/]?=\s"
@@ -32,14 +32,14 @@ _CODE_LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnResponse:
-    """One rendered response, with either the `tree` of its Markdown or the colour `marks` of its code."""
+    """One rendered response: a Markdown `tree` or the colour `marks` of code."""
 
     tree: orjson.Fragment
     marks: str = ""
 
 
 def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
-    """Return the form in which a response is easiest to read; text that looks like code is code."""
+    """Return the best format for showing a response: code, JSON, prose or turns."""
     if turns and messages_of(text):
         return "turns"
     if language.strip().lower() in ("", "json") and _is_json(text):
@@ -51,7 +51,7 @@ def form_of(text: str, language: str, *, turns: bool) -> ResponseForm:
 
 
 def prose_tree(text: str) -> list[Node]:
-    """Return the Markdown tree of a text in prose; empty for code, JSON, and a text that a page could not hold as elements."""
+    """Return the Markdown tree of a text; empty for code, JSON, or a text with too many elements for a page."""
     return reading_tree(text) if len(text) < MOST_PROSE // 6 and form_of(text, "", turns=False) == "prose" else []
 
 
@@ -66,7 +66,7 @@ def _is_json(text: str) -> bool:
 
 
 def drawn(item: Item) -> list[DrawnResponse]:
-    """Return the responses of an item in rendered form, in the order of its panes."""
+    """Return an item's rendered responses in the order of its panes."""
     return [_drawn(pane, item.language) for pane in item.panes]
 
 

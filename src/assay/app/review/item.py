@@ -1,4 +1,4 @@
-"""The records that a review page shows."""
+"""Records for the review page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 ResponseForm: TypeAlias = Literal["code", "json", "prose", "turns"]
 
 Lines: TypeAlias = "tuple[int, int]"
-"""First and last line of a passage, 1-based, both inclusive."""
+"""First and last line of a passage, counted from 1, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A quotation; `at` gives its lines in the candidate's response, and is None if the response does not contain it."""
+    """A quotation; `at` is its line range in the candidate's response, None if the response does not contain it."""
 
     text: str
     at: Lines | None
@@ -29,7 +29,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalAnswerCheck:
-    """A scorer's check of a candidate's final answer; `verified` is None if the scorer could not tell."""
+    """A scorer's check of a candidate's final answer; `verified` is None if the scorer could not decide."""
 
     verified: bool | None
     message: str
@@ -38,12 +38,15 @@ class FinalAnswerCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pane:
-    """One candidate's response, as one pane of the review page; scores are between 0 and 1. `name` is None while names are hidden.
+    """One candidate's response on the review page. Scores range from 0 to 1.
 
-    `chars` and `lines` count the whole response. `cut` is True if `text` is only its beginning. `sent` has the messages that the
-    candidate got, as (role, text); empty for a snippet, and while names are hidden, because prompts tell candidates apart. `form`
-    is `code`, `json`, `prose` (read as Markdown) or `turns` (a conversation). `structured` is the response as the judge saw
-    it, if a model took it apart. `verdict` and `check` follow from the rules of the rubric and the verification of final answers.
+    Attributes:
+        name: the candidate; None while names are hidden.
+        chars, lines: size of the whole response; `cut` is True if `text` is only its beginning.
+        sent: messages that the candidate received, as (role, text). Empty for a snippet and while names are hidden.
+        form: `code`, `json`, `prose` (Markdown) or `turns` (a conversation).
+        structured: the structured response that the judge saw, if a model structured it.
+        verdict, check: results of the rubric's verdict rules and of the final answer check.
     """
 
     label: str
@@ -64,9 +67,10 @@ class Pane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One grade of the rubric table.
+    """One grade in the rubric table.
 
-    `score` is the counted score between 0 and 1, `raw` is on the criterion's scale, and `judged` is the judge's own raw score.
+    `score` is the counted score from 0 to 1, `raw` is the same score on the criterion's scale, and `judged` is the judge's raw
+    score.
     """
 
     score: float | None
@@ -79,9 +83,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricRow:
-    """One criterion with a cell for each pane (one candidate's response); a cell is None if the judge gave no grade.
+    """One criterion with a cell for each candidate's response; a cell is None if the judge gave no grade.
 
-    `scale` is the criterion's range in words. `labels` are names of raw scores, in the order of the digit keys that select them.
+    `scale` is the criterion's range as text. `labels` are names of raw scores, in the order of the digit keys that select them.
     """
 
     name: str
@@ -96,7 +100,7 @@ class RubricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFlag:
-    """A flag as text; `pane` and `criterion` locate the problem and are None if it has no location."""
+    """Text of a flag. `pane` and `criterion` locate the problem; None if it concerns the whole item."""
 
     kind: str
     detail: str
@@ -106,7 +110,7 @@ class ShownFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """Another attempt at judging the same trial; `raw` has a row for each criterion, with a score for each pane of the item."""
+    """Another attempt at judging the trial; `raw` has a row of scores per criterion, one for each pane."""
 
     id: str
     attempt: int
@@ -117,7 +121,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sibling:
-    """Another trial of the same task; `id` is the id of its assessment, None if it has none."""
+    """Another trial of the task; `id` is the id of its assessment, None without an assessment."""
 
     k: int
     state: str
@@ -126,7 +130,7 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastDecision:
-    """One past decision as the page shows it."""
+    """One past decision, for display."""
 
     verb: str
     reviewer: str
@@ -145,20 +149,20 @@ class Item:
     Attributes:
         hidden: True if names are hidden.
         judge: the grader; None while names are hidden.
-        stamp: the basis of the grades in words: a calibrated judge, an uncalibrated judge, or a rule.
-        images: (data address, caption) of each picture in the prompt; None if there are pictures and the item is not whole.
-        told_cut: True if the context, the prompt or the expected answer is cut to its beginning.
-        missing: scores to enter before the assessment can be approved, as (pane, criterion or None).
+        stamp: label of the grader: a calibrated judge, an uncalibrated judge, or a rule.
+        images: (data address, caption) of each picture in the prompt; None if the item is shortened and has pictures.
+        told_cut: True if the context, prompt or expected answer is shortened.
+        missing: scores that approval requires, as (pane, criterion or None).
         ranking: panes, best first.
-        rerunnable: True if one more attempt is allowed without `--force`. If not, `no_rerun` is the reason: `by_rule`,
-            `by_person`, `superseded`, or `limit` if the attempts are used up.
-        blind: True if the grader's scores and words are withheld until the reviewer has given a verdict.
-        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None if there is none.
+        rerunnable: True if another attempt is allowed without `--force`. Otherwise `no_rerun` is the reason: `by_rule`,
+            `by_person`, `superseded`, or `limit` (all attempts used).
+        blind: True if the grader's scores and texts are hidden until the reviewer gives a verdict.
+        own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without a verdict.
         second: True if two people decide the item independently.
-        person: True if only people grade the item, so that it has no scores to show.
-        closed: the reason why this reviewer may not decide a pending item: `given` if their opinion awaits a second one,
-            `disputed` if two reviewers disagree; empty if they may decide.
-        told: True if the arena has shown this reviewer who wrote the responses, so that the item is not blind.
+        person: True if only people grade the item, so that there are no scores to show.
+        closed: why this reviewer may not decide a pending item: `given` (their opinion awaits a second one) or `disputed`
+            (two reviewers disagree). Empty if they may decide.
+        told: True if the arena showed this reviewer the authors of the responses, so that the item is not blind.
     """
 
     id: str
@@ -205,7 +209,7 @@ class Item:
 
 
 def withheld(item: Item) -> Item:
-    """Return the item without the grader's scores, verdicts, texts, flags, ranking and attempts, and without past decisions."""
+    """Return the item without past decisions and without the grader's scores, verdicts, texts, flags, ranking and attempts."""
     return replace(
         item,
         blind=True,

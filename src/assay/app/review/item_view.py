@@ -1,8 +1,8 @@
-"""Items as reviewers see them, with labels instead of names, located evidence, and a list of missing scores.
+"""Build review items, with labels instead of names, located quotations, and a list of missing scores.
 
-House rule. While an assessment is pending, an item contains no name of a candidate or a judge: not as a field, not inside
-a text, and not through an order that reveals it. Candidates have the order in which the judge saw them. A decision names
-candidates by their position in that order, and `named` converts positions to names.
+While an assessment is pending, its item contains no name of a candidate or judge: neither in a field, nor inside a text, nor
+through an order that reveals a name. Candidates keep the order in which the judge saw them. A decision names candidates by
+their position in this order, and `named` converts positions to names.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _CODE_SPAN: Final = re.compile(r"(?<!`)(`{1,20})(?!`)(.{1,2000}?)(?<!`)\1(?!`)",
 
 
 class Showcase:
-    """Builder of review items from stored assessments."""
+    """Builds review items from stored assessments."""
 
     def __init__(self, archive: Archive, journal: StoreJournal) -> None:
         self._archive = archive
@@ -73,9 +73,9 @@ class Showcase:
         whole: bool = False,
         earlier: Sequence[AssessmentDetail] | None = None,
     ) -> Item:
-        """Return an assessment as a person sees it now; `stamp` is the label of its judge's calibration.
+        """Return an assessment as a review item; `stamp` is the calibration label of its judge.
 
-        Unless `whole`, long responses are cut to their beginnings. `earlier` has the other attempts; if None, they are read.
+        Long responses are shortened unless `whole` is True. `earlier` contains the other attempts; if None, they are read.
         """
         row = detail.row
         if earlier is None:
@@ -149,7 +149,7 @@ class Showcase:
         )
 
     def _sent(self, plan: RunPlan, detail: AssessmentDetail, name: str, *, whole: bool) -> tuple[tuple[str, str], ...]:
-        """Return the messages that a candidate got, as (role, text)."""
+        """Return the messages that a candidate received, as (role, text)."""
         # After a rename, assessments and plans both keep the names that were used then.
         candidate = next((candidate for candidate in plan.candidates if candidate.name == name), None)
         messages = () if candidate is None else sent_to(plan.system_prompt, candidate, detail.task)
@@ -168,16 +168,13 @@ class Showcase:
         return answer and replace(answer, **hidden)  # type: ignore[arg-type] # names and values agree
 
     def labels(self, row: AssessmentRow) -> dict[str, str]:
-        """Return each candidate's label on a page that hides names; no label equals a name in the run.
-
-        Otherwise a label such as `Candidate A` would be masked, or would stand for another candidate of that name.
-        """
+        """Return each candidate's label while names are hidden; no label equals a candidate name of the run."""
         return _labels_of(row, (candidate.name for candidate in self._plan(row.run_id).candidates))
 
     def common_prompt(self, detail: AssessmentDetail) -> tuple[tuple[str, str], ...]:
-        """Return the messages that all candidates of the run got, as (role, text); empty if one got different messages or none.
+        """Return the messages that all candidates received, as (role, text); empty if candidates received different messages.
 
-        They do not tell candidates apart, so they may be shown while names are hidden.
+        These messages may be shown while names are hidden, because they do not distinguish candidates.
         """
         plan = self._plan(detail.row.run_id)
         sent = {self._sent(plan, detail, candidate.name, whole=True) for candidate in plan.candidates}
@@ -191,7 +188,7 @@ class Showcase:
         return f"Judge: {stamp or 'uncalibrated'}"
 
     def _no_rerun(self, row: AssessmentRow) -> str:
-        """Return the reason why the item cannot be judged again without `--force`; empty if it can."""
+        """Return why the item cannot be judged again without `--force`; empty if it can."""
         if not row.current:
             return "superseded"
         if self.by_person(row):
@@ -217,7 +214,7 @@ def _sibling(mark: TrialMark) -> Sibling:
 
 
 def panes_of(row: AssessmentRow) -> tuple[str, ...]:
-    """Return an assessment's candidates in the order in which the judge saw them, or if it saw none, in random order."""
+    """Return an assessment's candidates in the order in which the judge saw them; in random order if it has no judge."""
     labels = row.assessment.labels
     if all(name in labels for name in row.candidates):
         return tuple(sorted(row.candidates, key=lambda name: (len(labels[name]), labels[name])))
@@ -230,7 +227,7 @@ def _labels_of(row: AssessmentRow, names: Iterable[str]) -> dict[str, str]:
 
 
 def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float]]) -> dict[tuple[str, str | None], float]:
-    """Convert corrections by pane to corrections by candidate; raises `UnknownName` for a pane that does not exist."""
+    """Convert corrections by pane to corrections by candidate; raises `UnknownName` for an unknown pane."""
     order = panes_of(row)
     scores: dict[tuple[str, str | None], float] = {}
     for pane, criterion, value in corrections:
@@ -243,12 +240,12 @@ def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float
 
 
 def _head(text: str) -> str:
-    """Return the text, or if it is long, its beginning up to the end of a line."""
+    """Return a text; a long text is cut at the end of a line."""
     return text if len(text) <= MOST_TEXT else text[: text.rfind("\n", 0, MOST_TEXT) + 1 or MOST_TEXT]
 
 
 def _beginning(task: Task) -> Task:
-    """Return the task with its long texts cut to their beginnings; the same task if none is long."""
+    """Return a task with long texts cut; a task without long texts is returned unchanged."""
     beginning = replace(
         task,
         context=_head(task.context),
@@ -312,7 +309,7 @@ def _rubric_rows(
 
 
 def _scale_in_words(low: float, high: float, labels: Sequence[tuple[str, float]]) -> str:
-    """Format a scale as `0–100`, as `-1 to 1`, or as labels with the digits that select them: `1 bad / 2 ok / 3 good`."""
+    """Format a scale as `0–100`, `-1 to 1`, or as labels with their digit keys: `1 bad / 2 ok / 3 good`."""
     if labels:
         return " / ".join(f"{place} {word}" for place, (word, _) in enumerate(labels, 1))
     if low > high or low < 0:
@@ -339,7 +336,7 @@ def _quote(text: str, page: Page | None, mask: Mask | None) -> Quote:
 
 
 def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[str | Quote]:
-    """Yield the parts of a reason; code spans that occur in the response become quotes."""
+    """Yield the parts of a reason; code spans that occur in the response become quotations."""
     rest = 0
     for span in _CODE_SPAN.finditer(reason):
         quote = _quote(span[2].strip(), page, mask)
@@ -354,7 +351,7 @@ def _with_quotes(reason: str, page: Page | None, mask: Mask | None) -> Iterable[
 
 
 def _linked(nodes: list[Node], pages: Mapping[str, Page], order: Sequence[str]) -> list[Node]:
-    """Link each code span of the report that occurs in exactly one response to its lines there."""
+    """Link each code span of the report to its lines if exactly one response contains it."""
     for node in nodes:
         if not isinstance(node, list):
             continue

@@ -1,4 +1,4 @@
-"""The random draw of a run's review sample from its plan and tasks."""
+"""Random draw of a run's review sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | None:
-    """Return a run's draw over these tasks, or None if its review policy is not `sample`."""
+    """Return the draw of a run with these tasks; None if its review policy is not `sample`."""
     sample = sample_of(plan.protocol)
     if sample is None:
         return None
@@ -22,5 +22,5 @@ def lottery_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> ReviewLottery | N
 
 
 def stored_lottery(workspace: Workspace, plan: RunPlan) -> ReviewLottery | None:
-    """Return a stored run's draw, or None if its review policy is not `sample`."""
+    """Return the draw of a stored run; None if its review policy is not `sample`."""
     return lottery_of(plan, (planned for planned, _ in workspace.journal.tasks_of(plan.id)))

@@ -1,10 +1,9 @@
-"""Name masking in the review and the arena, so that texts do not reveal who wrote or graded a response.
+"""Hide names in review and arena texts that would reveal who wrote or graded a response.
 
-Theory. Texts seldom write a name as the plan does: `gpt-4o-mini` calls itself GPT-4o mini, `claude-sonnet-4-5` calls itself
-Claude Sonnet 4.5, and a person signs as WilhelminaJo or wilhelmina_jo. The search therefore treats a name as a sequence of
-words and numbers. It ignores up to `_BETWEEN` characters between them, invisible characters within them, case, and
-compatibility forms such as full-width letters. It cannot find a name that is translated, described, or spelled with
-look-alikes of another script.
+Texts often spell a name differently from the plan: `gpt-4o-mini` calls itself GPT-4o mini, and a person signs as WilhelminaJo
+or wilhelmina_jo. The search therefore treats a name as a sequence of words and numbers. It ignores up to `_BETWEEN` characters
+between words, invisible characters, case, and compatibility forms such as full-width letters. It cannot find a name that is
+translated, described, or spelled with similar letters of another script.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _EDITIONS: Final = frozenset({"latest", "preview", "instruct", "chat", "it", "hf
 class Mask:
     """Pattern that finds a run's names in a text.
 
-    `needed` has one word of each name. An ASCII text without any of these words contains no name.
+    `needed` contains one word of each name; an ASCII text without any of these words contains no name.
     """
 
     pattern: re.Pattern[str]
@@ -61,7 +60,7 @@ class Mask:
 
 
 def mask_of(plan: RunPlan) -> Mask | None:
-    """Return a mask that finds a run's names as whole words, in any spelling; None if no name is long enough."""
+    """Return a mask for a run's names as whole words in any spelling; None if no name is long enough."""
     wanted = {tuple(part.casefold() for part in parts) for name in _identities(plan) if (parts := _parts(name))}
     # Every label begins with such a word: if a candidate were called `Candidate`, the label `Candidate C` would be masked.
     rows = [parts for parts in wanted if sum(map(len, parts)) >= _SHORT and parts not in _LABEL_WORDS]
@@ -77,7 +76,7 @@ def mask_of(plan: RunPlan) -> Mask | None:
 def masked(text: str, mask: Mask | None) -> str:
     """Replace each name in a text with `HIDDEN_NAME`.
 
-    Most texts contain no name; for ASCII texts, a quick search for the needed words is enough to tell.
+    A quick search for the needed words skips most ASCII texts.
     """
     if mask is None:
         return text
@@ -93,7 +92,7 @@ def masked(text: str, mask: Mask | None) -> str:
 
 
 def _plain(char: str) -> str:
-    """Return the character that a compatibility form represents; other characters are returned unchanged."""
+    """Return the plain character for a compatibility form; other characters stay unchanged."""
     form = unicodedata.normalize("NFKC", char)
     return form if len(form) == 1 else char
 
@@ -108,7 +107,7 @@ def _pattern(parts: Sequence[str]) -> str:
 
 
 def _signatures(name: str) -> Iterable[str]:
-    """Yield the words of a person's full name that can occur alone: Wilhelmina for `Wilhelmina Jo`."""
+    """Yield words of a person's full name that may occur without the rest: Wilhelmina for `Wilhelmina Jo`."""
     words = name.split()
     if len(words) > 1 and all(word.isalpha() and word.istitle() for word in words):
         yield from (word for word in words if len(word) > _SHORT and (word.casefold(),) not in _LABEL_WORDS)
@@ -117,7 +116,7 @@ def _signatures(name: str) -> Iterable[str]:
 def _identities(plan: RunPlan) -> Iterable[str]:
     """Yield every name that would reveal an author or a grader.
 
-    For a candidate's model, this includes names that it calls itself if they are part of the model's name.
+    For a candidate's model, this includes shorter names that the model uses for itself.
     """
     for candidate in plan.candidates:
         yield candidate.name
@@ -132,7 +131,7 @@ def _identities(plan: RunPlan) -> Iterable[str]:
 
 
 def _names_of(model: ModelSpec) -> Iterable[str]:
-    """Yield a model's names: as in requests, without its provider, and without a final date or edition."""
+    """Yield a model's names: as in requests, without the provider, and without a final date or edition."""
     called = model.name.rpartition("/")[2]
     yield from (model.ref, model.name, called)
     words = called.replace("_", "-").split("-")

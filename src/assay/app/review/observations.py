@@ -1,4 +1,4 @@
-"""Records of review observations, such as grades shown, verdicts given and decisions made."""
+"""Record review observations, such as grades shown, verdicts and decisions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def observation_on(
     workspace: Workspace, detail: AssessmentDetail, reviewer: str, idempotency_key: str, body: ObservationBody
 ) -> Observation:
-    """Return an observation made now; the idempotency key keeps a repeated request from counting twice."""
+    """Create an observation with the current time. The idempotency key prevents a repeated request from counting twice."""
     row = detail.row
     return Observation(
         run_id=row.run_id,
@@ -30,6 +30,6 @@ def observation_on(
 def note(
     workspace: Workspace, detail: AssessmentDetail, reviewer: str, idempotency_key: str, body: ObservationBody
 ) -> Observation:
-    """Store an observation made now and return it; if the idempotency key was used before, return the stored one."""
+    """Store an observation with the current time and return it; for a repeated idempotency key, return the stored observation."""
     (kept,) = workspace.observations.note([observation_on(workspace, detail, reviewer, idempotency_key, body)])
     return kept

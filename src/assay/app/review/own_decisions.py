@@ -1,7 +1,7 @@
-"""One reviewer's decisions, newest first.
+"""List one reviewer's decisions, newest first.
 
-House rule. Real assessments and control items come from the same reads, have the same fields, and are counted together, so that
-neither a gap nor a number tells which item was a planted check.
+Real assessments and control items are read together, have the same fields, and are counted together, so that neither a gap
+nor a number shows which item was a planted check.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class OwnDecision:
     """One decision of a reviewer.
 
     Attributes:
-        scores: each candidate's score that the decision led to, between 0 and 1, by the label on the review page.
-        state: the state of the item now.
-        changed: True if another person decided later and the result is not this one any more.
+        scores: score of each candidate after the decision, from 0 to 1, by the label on the review page.
+        state: current state of the item.
+        changed: True if a later decision by another person changed the result.
     """
 
     id: str
@@ -63,9 +63,9 @@ def own_decisions(
     as_id: Callable[[AssessmentKey], str],
     before: int | None = None,
 ) -> tuple[list[OwnDecision], int | None]:
-    """Return up to `PORTION` decisions made on the review page or in a terminal, and the `before` of the next page.
+    """Return up to `PORTION` decisions from the review page or terminal, and the `before` argument for the next page.
 
-    `before` counts decisions from the oldest one. Store numbers are not used, because their gaps would reveal checks.
+    `before` counts decisions from the oldest. Store keys are not used, because their gaps would reveal planted checks.
     """
     read = workspace.observations.read
     taken = with_body(read(kinds=(ObservationKind.DECISION,), reviewer=reviewer), DecisionTaken)
@@ -85,7 +85,7 @@ def own_decisions(
 
 
 def _name(observation: Observation) -> str:
-    """Return the idempotency key that the page sent, without the kind of the observation."""
+    """Return the idempotency key that the page sent, without the prefix for the type of observation."""
     return observation.idempotency_key.partition(":")[2]
 
 

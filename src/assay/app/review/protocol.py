@@ -1,4 +1,4 @@
-"""A run's review protocol: its current version, its cost, and switches to other numbers for future reviews."""
+"""Review protocol of a run: its current version, the work that it requires, and changes for future reviews."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assay.domain.run import PlannedTask, RunPlan
 
 OF_THE_RUN = AssessmentKey(0)
-"""The assessment key of an observation that concerns the whole run."""
+"""Assessment key of observations that concern the whole run."""
 
 
 def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
@@ -35,7 +35,7 @@ def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
 
 
 def switches_by_run(workspace: Workspace) -> dict[RunId, list[tuple[Observation, ProtocolSwitched]]]:
-    """Return every switch of a protocol by run, oldest first."""
+    """Return all protocol changes by run, oldest first."""
     observations = workspace.observations.read(kinds=(ObservationKind.PROTOCOL,), assessments=(OF_THE_RUN,))
     switches: defaultdict[RunId, list[tuple[Observation, ProtocolSwitched]]] = defaultdict(list)
     for observation, switch in with_body(observations, ProtocolSwitched):
@@ -44,14 +44,14 @@ def switches_by_run(workspace: Workspace) -> dict[RunId, list[tuple[Observation,
 
 
 class RunProtocols:
-    """Plans and current protocols of runs; each plan is read once."""
+    """Plans and current protocols of runs. Each plan is read once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self.known: dict[RunId, RunPlan] = {}
 
     def plan(self, run: RunId) -> RunPlan:
-        """Return the plan of a run; raises `UnknownName`."""
+        """Return a run's plan; raises `UnknownName`."""
         if run not in self.known:
             self.known[run] = self._workspace.journal.plan_of(run)
         return self.known[run]
@@ -62,11 +62,9 @@ class RunProtocols:
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:
-    """Return a run's protocol with some numbers replaced; the version number goes up if that changes it.
+    """Return a run's protocol with some numbers replaced. If this changes the protocol, the version number increases.
 
-    Raises:
-        InputError: a number outside its range.
-        UnknownName: the protocol has no such number, or the run does not exist.
+    Raises `InputError` for a number outside its range, and `UnknownName` for an unknown number or run.
     """
     for name, value in numbers.items():
         if name not in NUMBERS:
@@ -79,11 +77,7 @@ def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Pr
 
 
 def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, reviewer: str | None = None) -> Protocol:
-    """Change these numbers of a run's protocol for future reviews; return the new protocol.
-
-    Raises:
-        InputError, UnknownName: as in `wished`.
-    """
+    """Change numbers of a run's protocol for future reviews and return the new protocol; raises the errors of `wished`."""
     plan = workspace.journal.plan_of(run)
     after = wished(workspace, run, numbers)
     if after == holding(workspace, plan):
@@ -109,7 +103,7 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
 def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
     """Return the distinct protocols of these runs, each with its `runs`.
 
-    `switched` lists each switch made after decisions: the new `version` and the number of items `decided_before`.
+    `switched` lists protocol changes made after decisions: the new `version` and the number of items `decided_before`.
     """
     switches = switches_by_run(workspace)
     in_use: dict[str, dict[str, Any]] = {}
@@ -133,7 +127,7 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """The review load, as the number of assessments and their mean number of scores.
+    """Number of assessments to review, and their mean number of scores.
 
     `most` is True if only flagged assessments need review, so that `items` is an upper bound.
     """
@@ -144,7 +138,7 @@ class Load:
 
 
 def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
-    """Return the review load of a run that is only planned."""
+    """Return the review load of a planned run."""
     names = tuple(candidate.name for candidate in plan.candidates)
     criteria = len(plan.rubric.criteria) or 1
     rotates = any(not judge.grades_trial(k) for judge in plan.judges for k in range(1, len(plan.judges) + 1))
@@ -174,7 +168,7 @@ def load_left(workspace: Workspace, summary: RunSummary) -> Load:
 
 
 def numbers(protocol: Protocol) -> dict[str, float]:
-    """Return all of a protocol's numbers for a form, including zeros."""
+    """Return all numbers of a protocol for a form, including zeros."""
     return {name: float(getattr(protocol, name)) for name in NUMBERS}
 
 

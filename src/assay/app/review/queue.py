@@ -1,16 +1,15 @@
-"""The review queue, which hands out pending assessments and leases each one to a single desk (browser tab).
+"""The review queue, which hands out pending assessments and leases each to one desk (browser tab).
 
-Theory. A half-reviewed queue should give the same results as a finished one. A reviewer who becomes more lenient during the
-day should do so for all candidates equally. Items are therefore not handed out in the order in which they were stored. Instead, a
-walk with golden ratio steps visits the range of keys. Its start is derived from the selection, and every prefix of it is spread
-evenly over the range, and therefore over tasks, trials, judges and candidates, because related items have neighbouring keys. The
-next item is found with one index seek at the walk's next point. Nothing is counted, sorted or skipped, so a million pending items
-cost as much as ten. If a run's protocol has `order: random`, chance draws the order instead (`app.random_order`), because only then
-are the reviewed items representative of the others.
+Theory. A half-reviewed queue should give the same results as a finished one, and a reviewer who becomes more lenient during
+the day should do so for all candidates equally. Items are therefore not handed out in stored order. A walk with golden ratio
+steps visits the range of keys, from a start derived from the selection. Every prefix of the walk is spread evenly over the
+keys, and so over tasks, trials, judges and candidates, because related items have neighbouring keys. One index seek at the
+walk's next point finds the next item, so a million pending items cost as much as ten. If a run's protocol has
+`order: random`, chance determines the order (`app.random_order`), because only then do the reviewed items represent the others.
 
-House rules. A lease reserves an item for one desk. It ends after a decision or a skip, when the tab is closed, or after some time.
-Leases are kept in the store, so that two processes never show the same item. This process caches them only to avoid requests that
-the store would refuse. A desk is one browser tab, so that two tabs of one reviewer do not show the same item.
+House rules. A lease reserves an item for one desk. It ends after a decision, a skip, the close of the tab, or a timeout.
+Leases are stored, so that two processes never show the same item; this process caches them to avoid useless requests. A desk
+is one browser tab, so that two tabs of one reviewer do not show the same item.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _SOON: Final = 100  # maximum number of new attempts remembered; the walk finds 
 
 
 class Leases(Protocol):
-    """The part of `StoreLeases` that the queue needs, so that tests can run it without a store."""
+    """Methods of `StoreLeases` that the queue needs, so that tests can run it without a store."""
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]: ...
 
@@ -67,7 +66,7 @@ class Leases(Protocol):
 
 @dataclass(slots=True)
 class _Walk:
-    """The position of a selection's walk through the keys from `low` to `high`."""
+    """Position of a selection's walk through the keys from `low` to `high`."""
 
     start: float
     first: Callable[[int], int | None]
@@ -78,32 +77,32 @@ class _Walk:
     shuffle: Shuffle | None = None
 
     def point(self) -> int:
-        """Return the key before the walk's next point, and advance the walk."""
+        """Return the key before the next point of the walk, and advance the walk."""
         place = (self.start + self.steps * _GOLDEN) % 1.0
         self.steps += 1
         return self.low + int(place * (self.high - self.low + 1)) - 1
 
     def jump(self) -> None:
-        """Continue at a random point, because another process follows the same walk and is taking its items first."""
+        """Continue at a random point, because another process takes the items on the same walk."""
         self.start, self.steps = secrets.randbits(48) / 2**48, 0
 
 
 @dataclass(slots=True)
 class _Desk:
-    """One browser tab's leased and skipped items."""
+    """The leased and skipped items of one browser tab."""
 
     leases: dict[int, float] = field(default_factory=dict)
     skipped: dict[int, None] = field(default_factory=dict)
 
 
 class ReviewQueue:
-    """The queue of pending assessments, handed out a few at a time. Thread-safe.
+    """Hands out pending assessments a few at a time. Thread-safe.
 
     Args:
-        assessments: store of the assessments; the last few pending ones are read from it in order.
+        assessments: store of assessments; the last few pending ones are read in order.
         leases: finds the next assessment and stores the leases of each desk.
-        clock: measures the length of leases.
-        seed_of: returns the seed of a selection's random order, or None if its order is not random.
+        clock: measures the age of leases.
+        seed_of: returns the seed of a selection's random order; None if the order is not random.
     """
 
     def __init__(
@@ -126,11 +125,11 @@ class ReviewQueue:
     def take(
         self, selection: Selection, *, desk: str, holding: Collection[int] = (), limit: int = 5
     ) -> tuple[AssessmentKey, ...]:
-        """Return up to `limit` pending items that are not on another desk, in the order in which to show them.
+        """Return up to `limit` pending items that no other desk has, in the order in which to show them.
 
         Args:
             selection: the runs under review.
-            desk: the tab that asks. Items that are leased to it but no longer shown are handed out first.
+            desk: the requesting tab. Items that are leased to it but no longer shown come first.
             holding: items that the tab still shows; their leases are renewed.
         """
         with self._lock:
@@ -154,7 +153,7 @@ class ReviewQueue:
             return tuple(AssessmentKey(key) for key in given)
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
-        """Return a skipped item to the queue; this desk gets it again only after all others."""
+        """Return a skipped item to the queue. This desk gets it again only after all other items."""
         with self._lock:
             mine = self._desks.setdefault(desk, _Desk())
             mine.leases.pop(key, None)
@@ -162,7 +161,7 @@ class ReviewQueue:
             self._leases.free(key=key, desk=desk)
 
     def done_with(self, key: AssessmentKey) -> None:
-        """Release an item that was decided or replaced, so that it is on no desk."""
+        """Release an item that was decided or replaced."""
         with self._lock:
             for desk in self._desks.values():
                 desk.leases.pop(key, None)
@@ -172,13 +171,13 @@ class ReviewQueue:
             self._leases.free(key=key)
 
     def keep(self, key: AssessmentKey, *, desk: str) -> None:
-        """Lease an item to a desk after an undo, or because somebody opened it by its own address."""
+        """Lease an item to a desk after an undo, or because somebody opened it by its address."""
         with self._lock:
             now, wall = self._clock.monotonic(), self._wall()
             self._lease([key], desk, self._desk(desk, now, wall), now, wall)
 
     def claim(self, key: AssessmentKey, *, desk: str) -> bool:
-        """Lease a control item to a desk unless another desk has it; True if this desk has it now."""
+        """Lease a control item to a desk unless another desk has it; True if the desk has it now."""
         with self._lock:
             now, wall = self._clock.monotonic(), self._wall()
             return bool(self._lease([key], desk, self._desk(desk, now, wall), now, wall))
@@ -189,7 +188,7 @@ class ReviewQueue:
             return tuple(self._desk(desk, self._clock.monotonic(), self._wall()).leases)
 
     def arrange(self, keys: Sequence[int], *, desk: str) -> None:
-        """Store the order in which a desk got these keys, so that it gets the same order after a reload."""
+        """Store the order of a desk's items, so that a reload shows the same order."""
         with self._lock:
             leases = self._desks.setdefault(desk, _Desk()).leases
             for key in keys:
@@ -203,7 +202,7 @@ class ReviewQueue:
             self._leases.free(desk=desk)
 
     def soon(self, key: AssessmentKey) -> None:
-        """Queue a new attempt for the next desk that requests items, after the items it already has."""
+        """Put a new attempt first in the queue; the next desk that requests items gets it."""
         with self._lock:
             self._soon.append(key)
 
@@ -215,7 +214,7 @@ class ReviewQueue:
         return datetime.fromisoformat(self._clock.now()).timestamp()
 
     def _desk(self, desk: str, now: float, wall: float) -> _Desk:
-        """Return the desk as this process knows it, or after a restart from the leases in the store."""
+        """Return a desk from memory, or after a restart from the stored leases."""
         mine = self._desks.get(desk)
         if mine is None:
             lying = self._leases.on_desk(desk, now=wall)
@@ -223,7 +222,7 @@ class ReviewQueue:
         return mine
 
     def _lease(self, keys: Collection[int], desk: str, mine: _Desk, now: float, wall: float) -> list[int]:
-        """Lease keys and return the leased ones in order; the others count as taken for a short time."""
+        """Lease keys and return the leased ones in order; keys that another desk has are skipped for a short time."""
         got = self._leases.lease(keys, desk=desk, now=wall, until=wall + LEASE_S)
         for key in keys:
             if key in got:
@@ -244,7 +243,7 @@ class ReviewQueue:
             del self._elsewhere[key]
 
     def _reread(self, walk: _Walk, mine: _Desk, holding: Collection[int], given: list[int], limit: int) -> None:
-        """Add the desk's items to `given` again after a reload, in the same order."""
+        """Add a desk's items to `given` again after a reload, in the same order."""
         for key in [key for key in mine.leases if key not in holding][:limit]:
             if walk.first(key - 1) == key:
                 given.append(key)
@@ -252,7 +251,7 @@ class ReviewQueue:
                 del mine.leases[key]
 
     def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
-        """Add this selection's pending new attempts to `given`."""
+        """Add pending new attempts of this selection to `given`."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return
@@ -282,7 +281,7 @@ class ReviewQueue:
     def _take_drawn(
         self, selection: Selection, walk: _Walk, shuffle: Shuffle, mine: _Desk, given: list[int], limit: int
     ) -> None:
-        """Add the next pending keys in random order to `given`; the last few are sorted into that order."""
+        """Add the next pending keys in random order to `given`; the last few keys are sorted into this order."""
         misses = 0
         while len(given) < limit and misses < _TRIES and walk.high:
             key = walk.low + shuffle.next(walk.high - walk.low + 1)
@@ -302,7 +301,7 @@ class ReviewQueue:
                 given.append(key)
 
     def _read_through(self, selection: Selection, mine: _Desk, given: list[int], limit: int) -> None:
-        """Add pending items in the queue's order to `given`, used if few are pending and most are on desks."""
+        """Add pending items in the order of the queue to `given`; used if few items are pending and desks have most of them."""
         last_resort: list[int] = []
         for row in self._assessments.matching(selection, states=_PENDING, limit=_SCAN):
             if row.key in given or self._is_held(row.key):
@@ -337,7 +336,7 @@ class ReviewQueue:
 
 
 def _last(first: Callable[[int], int | None], *, from_: int) -> int:
-    """Return the greatest pending key, found by doubling and halving steps; `from_` if no greater key is pending."""
+    """Return the greatest pending key, found by exponential search; `from_` if no greater key is pending."""
     if not from_:
         return 0
     reached, stride = from_, 1

@@ -1,4 +1,4 @@
-"""Reruns, which judge or execute one trial again."""
+"""Judge or execute one trial again."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ async def rerun(
     displayed: bool = False,
     idempotency_key: str | None = None,
 ) -> tuple[AssessmentKey | None, Failure | None]:
-    """Judge the stored responses of one trial again; return the new attempt's key, or the reason it failed.
+    """Judge the stored responses of one trial again; return the key of the new attempt, or the failure.
 
-    The rest of the run does not change. If the judge fails, the old attempt stays current. If the idempotency key was used before,
-    no model is called, and the attempt of the earlier request is returned. Reruns may run in parallel, because each has its own
-    providers.
+    The rest of the run is unchanged. If the judge fails, the old attempt stays current. A repeated idempotency key calls no
+    model
+    and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
 
     Raises:
-        Refused: the attempts are used up and `force` is not given, or the assessment is not the current one.
+        Refused: all attempts are used and `force` is False, or the assessment is not the current attempt.
     """
     require_reason(reason or note, "a rerun")
     row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)
@@ -88,7 +88,7 @@ async def rerun(
 def _checked(
     workspace: Workspace, key: AssessmentKey, *, force: bool, idempotency_key: str | None
 ) -> tuple[AssessmentRow, AssessmentKey | None]:
-    """Return the assessment to judge again, with the current attempt if this request was already carried out."""
+    """Return the assessment to judge again, and the resulting attempt if this request was already carried out."""
     detail = workspace.archive.assessments.detail(key)
     if idempotency_key is not None and any(event.decision.key == idempotency_key for event in detail.events):
         return detail.row, detail.attempts[-1]
@@ -99,9 +99,9 @@ def _checked(
 
 @asynccontextmanager
 async def _bench(workspace: Workspace, claimed: ClaimedTrial, decision: Decision) -> AsyncIterator[Bench]:
-    """Yield a `Bench` with its own providers; release the trial at the end.
+    """Yield a `Bench` with separate providers, and release the trial at the end.
 
-    The decision is stored with every assessment that the rerun replaces, in the same transaction.
+    Each assessment that the rerun replaces gets the decision in the same transaction.
     """
     beside = workspace.beside()
     plan = workspace.journal.plan_of(claimed.run_id)
@@ -136,9 +136,9 @@ async def rerun_trial(
 ) -> Failure | None:
     """Execute a trial's missing calls and grades again; return the new failure, or None.
 
-    With `responses`, which is meant for harness faults, the candidates answer again too. Their answers are marked as a new round,
-    and the whole trial is graded again as a new attempt. Each replaced grade keeps an event that records who asked for the rerun,
-    and why.
+    With `responses` (for faults of the harness), the candidates also answer again as a new round, and the whole trial is graded
+    again
+    as a new attempt. Each replaced grade has an event that records who requested the rerun, and why.
     """
     current = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial) if row.current]
     refuse_disputed(workspace, [row.key for row in current])

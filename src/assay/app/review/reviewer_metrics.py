@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 _DRAWS_SEED = 20240607
 
 SESSION_S: Final = 1800.0
-"""Seconds without activity after which a reviewer's session is over."""
+"""Seconds without activity after which a reviewer's session ends."""
 
 
 def reviewers(workspace: Workspace, *, run: RunId | None = None, covered: Collection[RunId] = ()) -> dict[str, Reviewer]:
-    """Return the metrics of each reviewer who decided an item in the web app, by name.
+    """Return metrics by name for each reviewer who decided an item in the web app.
 
-    The control items of `covered` runs are concealed, so a session with them is included only as a whole, once it is over. A
-    figure that changes, or does not change, after one decision would reveal whether the item was real. An opinion is included
-    once the second reviewer has given theirs, because the figures would otherwise show them how the first one decided.
+    A session with control items of `covered` runs is included only after it ends, because a figure that changes, or does not
+    change, after one decision would reveal whether the item was real. An opinion is included only after the second reviewer's
+    opinion, because the figures would otherwise show the first opinion.
     """
     observations = _without_open_opinions(workspace.observations.read(run=run))
     decided = (ObservationKind.DECISION, ObservationKind.VERDICT, ObservationKind.OPINION)
@@ -63,7 +63,7 @@ def reviewers(workspace: Workspace, *, run: RunId | None = None, covered: Collec
 
 
 def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, covered: Collection[RunId] = ()) -> Reviewer:
-    """Return one reviewer's metrics, as `reviewers` does; raises `UnknownName`."""
+    """Return the metrics of one reviewer, as `reviewers` does; raises `UnknownName`."""
     known = reviewers(workspace, run=run, covered=covered)
     if name not in known:
         raise UnknownName("reviewer", name, known, remedy="/reviewers lists those who decided on a page.")
@@ -71,7 +71,7 @@ def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, cover
 
 
 def _without_open_opinions(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out observations on items that only one person has given an opinion on."""
+    """Leave out observations on items with an opinion from only one reviewer."""
     opinions = [observation for observation in observations if observation.kind is ObservationKind.OPINION]
     alone = {key for key, standing in standing_by_item(opinions).items() if len(standing) == 1}
     return [observation for observation in observations if observation.assessment not in alone]
@@ -152,7 +152,7 @@ def _real_decisions(observations: Iterable[Observation]) -> list[tuple[Observati
 
 
 def _repeated(own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]) -> list[tuple[float, float]]:
-    """Return each candidate's score after the first decision and after its repeat."""
+    """Return each candidate's score in the first decision and in the repeat."""
     results: dict[AssessmentKey, Mapping[str, float | None]] = {
         observation.assessment: taken.result for observation, taken in with_body(own, DecisionTaken)
     }
@@ -186,7 +186,7 @@ def _pairs(scores: Sequence[tuple[float, float]]) -> Pairs:
 
 
 def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOpinion, StandingOpinion]]:
-    """Return the first two opinions on each real item that two people decided."""
+    """Return the first two opinions on each real item with two opinions."""
     opinions = [
         observation
         for observation in observations
@@ -202,10 +202,10 @@ def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOp
 def shown_answers(
     workspace: Workspace, own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]
 ) -> list[tuple[Observation, CheckAnswered]]:
-    """Return the last response to each planted check, if the reviewer's session or the whole run is over.
+    """Return the last response to each planted check, if the reviewer's session or the whole run has ended.
 
-    A session ends when its reviewer ends it or does nothing for half an hour. Before that, a figure that changes would reveal
-    which item was a check.
+    A session ends at its reviewer's request or after half an hour without activity. Before that, a changing figure would reveal
+    which item was a planted check.
     """
     opinions = standing_by_item(observation for observation in own if observation.kind is ObservationKind.OPINION)
     pending = {key for key, item in control.items() if item.state is AssessmentState.PENDING and not opinions.get(key)}
@@ -229,7 +229,7 @@ def shown_answers(
 
 
 def _over_until(own: Sequence[Observation], *, now: str) -> int:
-    """Return the id of the last observation in the newest ended session; 0 without one."""
+    """Return the id of the last observation in the newest ended session; 0 if no session has ended."""
     until, before = 0, None
     for observation in own:
         if observation.kind is ObservationKind.PROTOCOL:
@@ -247,7 +247,7 @@ def _seconds_between(earlier: str, later: str) -> float:
 
 
 def end_session(workspace: Workspace, name: str, *, idempotency_key: str) -> None:
-    """Record that a reviewer's session is over, so that the results of its checks may be shown."""
+    """Record that a reviewer's session has ended, so that results of its planted checks may be shown."""
     decisions = workspace.observations.read(kinds=(ObservationKind.DECISION,), reviewer=name)
     at = workspace.clock.now()
     workspace.observations.note(
@@ -267,12 +267,12 @@ def end_session(workspace: Workspace, name: str, *, idempotency_key: str) -> Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """One planted check and the reviewer's response to it.
+    """One planted check and the reviewer's response.
 
     Attributes:
-        how: the kind of alteration; `known_good` if nothing was altered.
+        how: the alteration; `known_good` for an unaltered check.
         right: True if the reviewer found the alteration, or accepted an unaltered check.
-        changed: (candidate, criterion, score by the judge, score shown) of each altered score, on the judge's raw scale.
+        changed: (candidate, criterion, score by the judge, score shown) of each altered score, on the judge's scale.
         words: (candidate, criterion, text by the judge, text shown) of each altered reason or quotation.
     """
 
@@ -286,11 +286,7 @@ class Answered:
 
 
 def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit: int = 200) -> tuple[Answered, ...]:
-    """Return a reviewer's responses to planted checks, newest first, from sessions that are over.
-
-    Raises:
-        UnknownName: nobody of that name has reviewed or opened an item, or has a control item to review.
-    """
+    """Return a reviewer's responses to planted checks in ended sessions, newest first; raises `UnknownName`."""
     own = workspace.observations.read(run=run, reviewer=name)
     control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
     if not own and not control:
@@ -327,7 +323,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
 
 
 def _words(wrote: Grade, shown: Grade) -> tuple[str, str] | None:
-    """Return the judge's reason, or else its quotations, before and after alteration; None if both are unaltered."""
+    """Return the judge's reason, or otherwise its quotations, before and after the alteration; None if unaltered."""
     if wrote.reason != shown.reason:
         return wrote.reason, shown.reason
     return None if wrote.evidence == shown.evidence else ("\n".join(wrote.evidence), "\n".join(shown.evidence))

@@ -1,8 +1,8 @@
-"""The review service behind the page, which shows items, stores blind verdicts and makes decisions.
+"""Review service behind the page: shows items, stores blind verdicts and makes decisions.
 
-House rules. A browser gets items only from `item`, so that one function withholds grades. The same functions handle control
-items (planted checks and repeats) and real ones. Observations record how a review was done and do not affect any result.
-The reviewer's name in the browser decides what they may see. The command line belongs to the operator and shows everything.
+A browser gets items only from `item`, so that a single function withholds grades. The same functions handle control items
+(planted checks and repeats) and real items. Observations record how a review was done; they affect no result. In the browser,
+the reviewer's name decides what they may see. The command line is the operator's and shows everything.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 NOT_BLIND: Final = "Not blind: the arena has told you who wrote this."
-"""Note above the grades of an item whose authors the reviewer already knows."""
+"""Note above the grades of an item if the reviewer already knows the authors."""
 
 _REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs whose grades were shown
 
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """Data that is read once and shared by all items of one request."""
+    """Data that is read once for all items of a request."""
 
     stamps: Stamps
     protocols: dict[RunId, Protocol]
@@ -57,7 +57,7 @@ class _Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Past:
-    """A reviewer's history with an item; `saw` is True if grades of any attempt at the item were sent to them."""
+    """A reviewer's history with an item; `saw` is True if the reviewer received grades of any attempt at the item."""
 
     reviewer: str
     saw: bool = False
@@ -67,7 +67,7 @@ class _Past:
 
 
 class ReviewService:
-    """The review service behind the page. Thread-safe; its cache only avoids duplicate writes."""
+    """Review service behind the page. Thread-safe; its cache only avoids duplicate writes."""
 
     def __init__(self, workspace: Workspace, showcase: Showcase, concealment: Concealment) -> None:
         self._workspace = workspace
@@ -81,21 +81,18 @@ class ReviewService:
     # --- show
 
     def check_run(self, key: AssessmentKey, run: str | None) -> None:
-        """Raise `Refused` if an item does not belong to the given run, or `UnknownName` if it does not exist."""
+        """Raise `Refused` if an item is not in the given run, or `UnknownName` if it does not exist."""
         if run is not None:
             _check_run(self.control_items.detail(key), run)
 
     def item(self, key: AssessmentKey, *, reviewer: str, whole: bool = False) -> Item:
-        """Return one item as this reviewer may see it now; raises `UnknownName`."""
+        """Return an item as this reviewer may see it now; raises `UnknownName`."""
         return self.items([key], reviewer=reviewer, whole=whole)[0]
 
     def items(self, keys: Sequence[AssessmentKey], *, reviewer: str, whole: bool = False) -> list[Item]:
-        """Return items as this reviewer may see them now.
+        """Return items as this reviewer may see them now; raises `UnknownName`.
 
-        Before grades are sent, one write records that they were.
-
-        Raises:
-            UnknownName: a key belongs to no item.
+        Before grades are sent, a write records that this reviewer receives them.
         """
         details = self.control_items.details(keys)
         past = self._past(keys, reviewer, list(details.values()))
@@ -119,9 +116,9 @@ class ReviewService:
         return items
 
     def _reveals(self, item: Item, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
-        """True if showing this item reveals judge grades to a reviewer who should still be blind.
+        """True if showing this item reveals judge grades to a reviewer who should be blind.
 
-        This applies while the item is pending, and also if an undo would make it pending and blind.
+        This is the case if the item is pending and blind, or would be after an undo.
         """
         if item.state == AssessmentState.PENDING:
             return True
@@ -134,7 +131,7 @@ class ReviewService:
         return shared.protocols[run]
 
     def _as_seen(self, detail: AssessmentDetail, past: _Past, shared: _Shared, whole: bool) -> Item:
-        """Return one item without the grades that its reviewer may not see yet, but with their earlier verdict."""
+        """Return an item without the grades that this reviewer may not see yet; their earlier verdict is included."""
         row = detail.row
         earlier = None
         if row.purpose is AssessmentPurpose.CONTROL:
@@ -161,7 +158,7 @@ class ReviewService:
         return item
 
     def _next_is_blind(self, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
-        """True if the attempt that replaced this one awaits this reviewer's verdict, because both grade the same responses."""
+        """True if a newer attempt at this item awaits this reviewer's verdict, because both attempts grade the same responses."""
         current = self.control_items.detail(detail.attempts[-1])
         if current.row.state is not AssessmentState.PENDING or past.saw or past.verdict is not None:
             return False
@@ -170,7 +167,7 @@ class ReviewService:
         return no_verdict and self._is_blind(current, protocol, saw=False)
 
     def _alone(self, item: Item, detail: AssessmentDetail) -> Item:
-        """Return the item without its task's other trials if its run has control items, because their states would reveal these."""
+        """Return the item without the task's other trials if the run has control items, which trial states would reveal."""
         control = detail.row.purpose is AssessmentPurpose.CONTROL
         if not control and not self._concealment.covers(detail.row.run_id):
             return item
@@ -180,7 +177,7 @@ class ReviewService:
     def _past(
         self, keys: Sequence[AssessmentKey], reviewer: str, details: Sequence[AssessmentDetail]
     ) -> dict[AssessmentKey, _Past]:
-        """Return this reviewer's history with each item, including whether a second opinion on it was requested."""
+        """Return this reviewer's history with each item, and whether a second opinion was requested."""
         observations = self._workspace.observations
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row for detail in details], reviewer=reviewer)
         past = {key: _Past(reviewer=reviewer, disclosed=key in disclosed, saw=key in disclosed) for key in keys}
@@ -205,7 +202,7 @@ class ReviewService:
         return past
 
     def pane(self, key: AssessmentKey, place: int, *, reviewer: str) -> Pane:
-        """Return one whole response of an item that this reviewer may see; raises `UnknownName`."""
+        """Return a complete response of an item that this reviewer may see; raises `UnknownName`."""
         panes = self.item(key, reviewer=reviewer, whole=True).panes
         if place >= len(panes):
             remedy = f"{shown_assessment(key)} has {len(panes)}, counted from 0."
@@ -216,7 +213,7 @@ class ReviewService:
         """Store a reviewer's own scores of a blind item, and return the item with the judge's scores.
 
         Raises:
-            InputError: a candidate's score cannot be computed from the scores, or a number lies outside 0 to 1.
+            InputError: a candidate has too few scores for a total, or a number is outside 0 to 1.
             Refused: the item is not pending.
         """
         detail = self.control_items.detail(key)
@@ -239,12 +236,13 @@ class ReviewService:
     # --- decide
 
     def decide(self, key: AssessmentKey, submitted: SubmittedDecision) -> AssessmentState:
-        """Carry out one decision from the page on a real item or a control item; return the item's new state.
+        """Apply one decision from the page to a real item or a control item, and return the item's new state.
 
         Raises:
-            Refused: the reviewer must give a verdict first, the state does not allow the decision, or the idempotency key was used
+            Refused: the reviewer must give a verdict first, the state does not allow the decision, or the idempotency key was
+                used
                 for another item.
-            InputError, UnknownName: the decision is not valid.
+            InputError, UnknownName: an invalid decision.
         """
         detail = self.control_items.detail(key)
         _check_run(detail, submitted.run)
@@ -272,7 +270,7 @@ class ReviewService:
         return state
 
     def check_key(self, key: AssessmentKey, *, idempotency_key: str) -> None:
-        """Raise `Refused` if an idempotency key was used for another item before."""
+        """Raise `Refused` if the idempotency key was used for another item."""
         keys = [f"{kind}:{idempotency_key}" for kind in ("decision", "opinion", "rerun")]
         observations = self._workspace.observations.read(idempotency_keys=keys)
         for observation in observations:
@@ -284,7 +282,7 @@ class ReviewService:
     def _carry_out(
         self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision, protocol: Protocol
     ) -> AssessmentState:
-        """Apply the decision, unless it is one of two opinions that do not agree yet."""
+        """Apply the decision, unless the item needs two opinions that agree."""
         if submitted.verb is Verb.UNDO:
             return self._undo(detail, submitted, resolved)
         if self.opinions.takes_two(detail, protocol):
@@ -309,7 +307,7 @@ class ReviewService:
         return event.after
 
     def _in_words_of_a_page(self, error: Refused, key: AssessmentKey, submitted: SubmittedDecision) -> Refused:
-        """Return the error as the page words it: it names who decided, and no item by its plain number."""
+        """Return the error in the words of the page: with the name of the person who decided, but without plain item numbers."""
         detail = self.control_items.detail(key)
         row = detail.row
         if submitted.verb is not Verb.UNDO and row.state in UNDOABLE and detail.events:
@@ -320,7 +318,7 @@ class ReviewService:
         return Refused(error.where, error.problem, remedy="Look at it again." if names_number else error.remedy)
 
     def _is_repeated_opinion(self, detail: AssessmentDetail, submitted: SubmittedDecision) -> bool:
-        """True if this opinion, or its withdrawal, is a repeated request that needs no action."""
+        """True if this opinion, or its withdrawal, is a repeated request that changes nothing."""
         opinions = self._workspace.observations.read(
             kinds=(ObservationKind.OPINION,), assessments=(detail.row.key,), reviewer=submitted.reviewer
         )
@@ -331,7 +329,7 @@ class ReviewService:
         """Request two independent decisions on an item, or withdraw this reviewer's request.
 
         Raises:
-            Refused: the item is not pending, or a withdrawal comes after the first opinion.
+            Refused: the item is not pending, or the request is withdrawn after the first opinion.
         """
         detail = self.control_items.detail(key)
         if detail.row.state is not AssessmentState.PENDING:
@@ -357,7 +355,7 @@ class ReviewService:
         )
 
     def is_taken(self, key: AssessmentKey, *, idempotency_key: str) -> bool:
-        """True if the decision with this idempotency key was made on this item."""
+        """True if a decision with this idempotency key was made on this item."""
         taken = self._workspace.observations.read(kinds=(ObservationKind.DECISION,), assessments=(key,))
         return any(decision.idempotency_key == f"decision:{idempotency_key}" for decision in taken) or any(
             event.decision.key == idempotency_key for event in self.control_items.detail(key).events
@@ -366,15 +364,16 @@ class ReviewService:
     # --- inside
 
     def _is_blind(self, detail: AssessmentDetail, protocol: Protocol, *, saw: bool) -> bool:
-        """True if the item is drawn for the blind share and its grades were never sent to this reviewer.
+        """True if the item is drawn for blind review and its grades were never sent to this reviewer.
 
-        A repeat is drawn like any other item. Reviewers would recognise it if it withheld grades while other items showed them.
+        A repeat is drawn like any other item, because a repeat that withholds grades while other items show them would be
+        recognised.
         """
         seed = self._plans.plan(detail.row.run_id).seed
         return not saw and protocol.draws("blind", seed=seed, key=int(detail.row.key))
 
     def _arm(self, detail: AssessmentDetail, reviewer: str, protocol: Protocol) -> Arm | None:
-        """Return the protocol arm of this reviewer's decision; None if they must give a verdict first."""
+        """Return the protocol arm for this reviewer's decision; None if the reviewer must give a verdict first."""
         past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return Arm.BLIND
@@ -385,7 +384,7 @@ class ReviewService:
         return Arm.ASSISTED
 
     def _rerun_taken(self, detail: AssessmentDetail, reviewer: str) -> DecisionTaken:
-        """Return the observation of a rerun; its arm is blind if this reviewer has given a verdict or was sent no grade."""
+        """Return the observation of a rerun. Its arm is blind if this reviewer gave a verdict or received no grade."""
         past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         unseen = self._is_blind(detail, self._plans.protocol(detail.row.run_id), saw=past.saw)
         return DecisionTaken(verb=Verb.RERUN, arm=Arm.BLIND if past.verdict is not None or unseen else Arm.ASSISTED)
@@ -397,7 +396,7 @@ class ReviewService:
         return verdicts[-1][1] if verdicts else None
 
     def _note_shown(self, details: Iterable[AssessmentDetail], reviewer: str) -> None:
-        """Record that the server is sending the judge's grades of pending items, once per reviewer and item."""
+        """Record that the server sends a judge's grades of pending items, once per reviewer and item."""
         marks = {(reviewer, int(detail.row.key)): detail for detail in details}
         new = {mark: detail for mark, detail in marks.items() if mark not in self._noted}
         self._workspace.observations.note(
@@ -412,7 +411,7 @@ class ReviewService:
 
 
 def _check_own(detail: AssessmentDetail, submitted: SubmittedDecision) -> None:
-    """Raise `Refused` if the last decision is another reviewer's; on a page, people undo only their own."""
+    """Raise `Refused` if another reviewer made the last decision; on a page, people can undo only their own decisions."""
     if not detail.events or any(event.decision.key == submitted.idempotency_key for event in detail.events):
         return
     last = detail.events[-1].decision

@@ -1,4 +1,4 @@
-"""Decisions that a page submits, converted to candidates and scores and compared with the judge's grades."""
+"""Convert a submitted decision to candidates and scores, and compare it with the judge's grades."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedDecision:
-    """A decision as the review page or the review in a terminal submits it.
+    """A decision as submitted on the review page or in a terminal.
 
     Attributes:
         idempotency_key: prevents a decision that is sent twice from counting twice.
-        corrections: (pane, criterion or None for the candidate as a whole, score between 0 and 1); panes count from 0.
-        active_ms: time in ms for which the reviewer looked at the item.
-        run: the run the item must belong to, if given.
+        corrections: (pane, criterion or None for the overall score, score from 0 to 1); panes count from 0.
+        active_ms: milliseconds that the reviewer spent on the item.
+        run: run that must contain the item; None to accept any run.
     """
 
     verb: Verb
@@ -45,11 +45,10 @@ class SubmittedDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedDecision:
-    """A submitted decision with candidates and scores instead of panes.
+    """A submitted decision with candidates instead of panes.
 
-    Attributes:
-        decision: what the store applies.
-        result: the candidates' scores that would count; empty unless the decision approves or corrects.
+    `decision` is what the store applies. `result` contains the scores that would count; empty unless the decision approves or
+    corrects.
     """
 
     decision: Decision
@@ -64,12 +63,12 @@ class ResolvedDecision:
 def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: Mapping[str, str]) -> ResolvedDecision:
     """Convert a submitted decision to candidates and scores, regardless of the item's state.
 
-    Real items, opinions and control items all use this function, so that invalid input always gets the same message.
-    `labels` are the candidates' names in messages.
+    Real items, opinions and control items all use this function, so that the same mistake always gets the same message.
+    `labels` are the candidates' names for messages.
 
     Raises:
-        InputError, UnknownName: a reason or a score is missing, or the item has no such score.
-        Refused: a candidate would be left without a score.
+        InputError, UnknownName: a missing reason or score, or a score that the item does not have.
+        Refused: a candidate would have no score.
     """
     verb, reason, note = submitted.verb, submitted.reason, submitted.note
     corrections = named(detail.row, submitted.corrections if verb is Verb.CORRECT else ())
@@ -102,7 +101,7 @@ def decision_taken(
     protocol: Protocol,
     disclosed: bool,
 ) -> DecisionTaken:
-    """Record how a decision was made, and how much it differs from the judge's grades."""
+    """Record how a decision was made and how far it differs from the judge's grades."""
     result, judged = resolved.result, detail.judged.scores
     differences = [result[name] - score for name in result if (score := judged.get(name)) is not None]
     order = [name for name in panes_of(detail.row) if name in result]
@@ -123,7 +122,7 @@ def decision_taken(
 
 
 def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) -> dict[str, float | None]:
-    """Return each candidate's score from 0 to 1: the overall score, otherwise the weighted mean of its criteria, or None."""
+    """Return each candidate's score from 0 to 1: the overall score, otherwise the weighted mean of the criteria, or None."""
     criteria = [criterion for _, criterion in scores if criterion is not None]
     weights = dict(detail.judged.weights) or dict.fromkeys(criteria, 1.0)
     overall: dict[str, float | None] = {}
@@ -135,16 +134,16 @@ def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) ->
 
 
 def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int, str | None, float], ...]:
-    """Return the scores of a verdict by pane (one candidate's response), as the page shows them."""
+    """Return the scores of a verdict by pane, for the page."""
     order = panes_of(detail.row)
     scores = verdict.scores.items()
     return tuple((order.index(name), criterion, value) for (name, criterion), value in scores if name in order)
 
 
 def _result(detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]) -> dict[str, float]:
-    """Return the candidates' scores that this decision would produce.
+    """Return the candidates' scores after this decision.
 
-    Raises the same errors as the store, but with the candidates' names as the page shows them, which may hide them.
+    Raises the errors of the store, but with the candidates' names as shown on the page, which may be labels.
     """
     judged = rules.grading_of(detail.judged)
     labelled = rules.Grading(

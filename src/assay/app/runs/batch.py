@@ -1,4 +1,4 @@
-"""Carry out runs through batch APIs: submit them, look at their jobs, and collect the answers from any later process."""
+"""Execute runs through batch APIs: submit requests, check the jobs, and collect the answers in this or any later process."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 _STAGE: Final = "stage"
 _LOG_KEPT: Final = 1 << 20
-"""Bytes that are kept of what a command printed, from the end."""
+"""Maximum number of bytes that are stored from the end of a command's output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """A run in batch mode after a look at its jobs: its results so far, and what the look brought."""
+    """A run in batch mode: its results so far, and the counts of the last check for answers."""
 
     result: RunResult
     jobs: tuple[BatchJob, ...]
@@ -52,7 +52,7 @@ class BatchResult:
 
 
 def batch_document(batch: BatchResult) -> RunInBatchesDocument:
-    """Return the document of a run in batch mode."""
+    """Return the JSON of a run in batch mode."""
     collected = batch.collected
     return RunInBatchesDocument(
         run=run_result(batch.result),
@@ -75,7 +75,7 @@ def submit(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> BatchResult:
-    """Store a run and submit its first requests; a later `collect` goes on from there, if asked until it is to be judged."""
+    """Store a run and submit its first requests. `collect` continues the run; with `only_structure`, it stops before judging."""
     how: Any = {"to_file": to_file, "by_files": by_files, "listener": listener}
     return begin(workspace, plan, tasks, only_structure=only_structure, **how)()
 
@@ -114,12 +114,11 @@ def submit_stored(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> BatchResult:
-    """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is asked.
+    """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is called.
 
-    `to_file` is the file for the requests of models without a batch API; `by_files` writes them below `.assay` instead.
-
-    Raises:
-        Refused: another process carries out the run.
+    Models without a batch API get their requests in the file `to_file`; `by_files` writes these files below `.assay` instead.
+    Raises
+    `Refused` if another process executes the run.
     """
     plan = resumable(workspace, run_id)
     workspace.directory.batch_files = by_files or to_file is not None
@@ -135,7 +134,7 @@ def submit_stored(
 
 
 def models_by_batch_api(workspace: Workspace, plan: RunPlan) -> tuple[list[str], list[str]]:
-    """Return the models of a run with a batch API, and those that are called because they have none."""
+    """Return the run's models that have a batch API, and those that are called directly because they have none."""
     batched: list[str] = []
     called: list[str] = []
     for ref, model in {model.ref: model for model in plan.models}.items():
@@ -144,12 +143,12 @@ def models_by_batch_api(workspace: Workspace, plan: RunPlan) -> tuple[list[str],
 
 
 def check_batchable(workspace: Workspace, plan: RunPlan) -> None:
-    """Raise `InputError` if no model of a run has a batch API."""
+    """Raise `InputError` if no model of the run has a batch API."""
     batched, called = models_by_batch_api(workspace, plan)
     if not batched:
         raise InputError(
             plan.suite,
-            f"no model has a batch API ({', '.join(called) or 'it asks none'}).",
+            f"no model has a batch API ({', '.join(called) or 'the run has no models'}).",
             remedy="Models of openai and anthropic have one. For vllm, write a file with --to-file, or use assay batch exec.",
         )
 
@@ -164,7 +163,10 @@ def collect(
     listener: Listener = nobody,
     outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of a run's finished jobs, and submit the requests that its trials need next, or those in `outbox`."""
+    """Store the answers of a run's finished jobs, then submit the requests that its trials need next.
+
+    `results` are files with answers, and `outbox` replaces the usual sender of requests.
+    """
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)
@@ -172,7 +174,7 @@ def collect(
         if not path.is_file():
             raise InputError(str(path), "there is no such file.")
     if results and not any(job.place == FILE and job.state is JobState.SENT for job in jobs):
-        raise InputError(plan.id, "waits for no answers from files.", remedy=f"See assay batch status {plan.id}")
+        raise InputError(plan.id, "is not waiting for answers from files.", remedy=f"See assay batch status {plan.id}")
     before = result_of(workspace, plan.id).summary
     listener, watch = workspace.notices.watch(plan, before, listener)
     known = {job.token: Path(job.input_file) for job in jobs if job.place == FILE and job.input_file}
@@ -209,7 +211,7 @@ def collect_all(
     results: Sequence[Path] = (),
     listening: Callable[[], AbstractContextManager[Listener]] = lambda: nullcontext(nobody),
 ) -> tuple[BatchResult, ...]:
-    """Collect runs, or all that wait; with `watch` again and again, until they are done."""
+    """Collect the named runs, or all runs with open jobs. With `watch`, repeat until the runs are done."""
     interval_s = _positive(workspace, "batch_interval") if every_s is None else every_s
     done: dict[str, BatchResult] = {}
     runs: Sequence[str] = run_ids or waiting_runs(workspace)
@@ -232,9 +234,9 @@ async def _until_done(workspace: Workspace, collector: Collector, plan: RunPlan,
 
 
 def execute(workspace: Workspace, run_id: str, command: Sequence[str], *, listener: Listener = nobody) -> BatchResult:
-    """Let a command answer the batch files of a run, stage after stage, until the run is done or the command fails.
+    """Let a command answer a run's batch files, stage after stage, until the run is done or the command fails.
 
-    `{input}` and `{output}` in the command stand for the files; a command without them gets `-i INPUT -o OUTPUT`.
+    `{input}` and `{output}` in the command stand for the two files; a command without them gets `-i INPUT -o OUTPUT`.
     """
     result = status(workspace, run_id)[0]
     run = result.result.summary.id
@@ -253,7 +255,7 @@ def execute(workspace: Workspace, run_id: str, command: Sequence[str], *, listen
 
 
 def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) -> tuple[Path, str]:
-    """Run a command over the file of a job; return the file of its answers, and what went wrong, if anything did."""
+    """Run a command on the file of a job; return (file with answers, reason for a failure)."""
     source = Path(job.input_file or "")
     output, log = source.with_suffix(".answers-0"), source.with_suffix(".log")
     words = [word.replace("{input}", str(source)).replace("{output}", str(output)) for word in command]
@@ -299,7 +301,7 @@ def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
 
 
 def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
-    """Return the runs that wait for jobs, or one run with all of its jobs, without asking a provider."""
+    """Return the runs with open jobs, or one run with all of its jobs. No provider is called."""
     if run_id is not None:
         run = run_named(workspace, run_id)
         return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
@@ -311,12 +313,12 @@ def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult
 
 
 def waits(summary: RunSummary) -> bool:
-    """True if a later look at the run's jobs may bring it further."""
+    """True if a later check of the run's jobs may bring new answers."""
     return summary.state is RunState.SUBMITTED or bool(summary.trials.get(TrialState.SUBMITTED))
 
 
 def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
-    """Return the runs in use with trials or jobs that wait at a provider, newest first."""
+    """Return the runs in use that have trials or jobs at a provider, newest first."""
     open_ = {job.run for job in workspace.jobs.of_runs(only_open=True)}
     return tuple(
         summary.id for summary in workspace.archive.runs.matching(Selection()) if summary.id in open_ or waits(summary)
@@ -324,7 +326,7 @@ def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
 
 
 def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
-    """Return the plan with the stage after which its batches stop, which each later process reads."""
+    """Return the plan with the stage after which its batches stop, so that later processes stop there too."""
     environment = {name: value for name, value in plan.environment.items() if name != _STAGE}
     if only_structure:
         environment[_STAGE] = "structure"
@@ -345,7 +347,7 @@ def _positive(workspace: Workspace, key: str) -> float:
 
 
 class _JobFiles:
-    """The places of the files of jobs: below the project's `.assay`, or where a person wants to carry them from."""
+    """Paths of the files of batch jobs: below the project's `.assay`, or in the folder that the user chose."""
 
     def __init__(
         self, workspace: Workspace, known: Mapping[str, Path] = MappingProxyType({}), *, to_file: Path | None = None
@@ -356,7 +358,7 @@ class _JobFiles:
         self._given = 0
 
     def path(self, token: str) -> Path:
-        """Return the place of a job's file."""
+        """Return the path of a job's file."""
         if token not in self._known:
             self._known[token] = self._folder / f"{token}.jsonl"
             if self._next is not None:

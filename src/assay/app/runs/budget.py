@@ -1,4 +1,4 @@
-"""A stored run's budget, and a suggestion that covers the trials that failed for lack of budget."""
+"""Change the budget of a stored run, and suggest one that covers trials that failed for lack of budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None) -> RunPlan:
-    """Return the plan with a different budget for the whole run; None keeps the run's own.
+    """Return the plan with a different budget for the whole run; None keeps the current budget.
 
     Raises:
         InputError: the amount is not positive, a price is unknown, or the run has already cost that much.
@@ -42,10 +42,10 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
 
 
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
-    """Return a budget for the whole run that is likely to cover its trials that failed for lack of budget.
+    """Return a budget for the whole run that probably covers its trials that failed for lack of budget.
 
-    It exceeds the current budget and covers the worst case of the next calls. None if no trial failed because of the budget, or a
-    price is unknown.
+    It is above the current budget and covers the worst case of the next calls. None if a price is unknown or no trial failed
+    because of the budget.
     """
     left: dict[str, list[int]] = {}
     for row in failures:
@@ -70,7 +70,7 @@ def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failure
 
 
 def _rounded_up(usd: float) -> float:
-    """Round up to two digits, so that the suggestion is easy to type."""
+    """Round up to two significant digits, so that the suggested amount is easy to type."""
     if usd <= 0:
         return 0.01
     digits = 1 - floor(log10(usd))

@@ -1,8 +1,8 @@
 """Pause, resume and cancel runs from any process, and list the actions that a run's state allows.
 
-Theory. Pause and cancel are requests in the store. The process that executes the run polls them; it finishes the trials
-in progress, releases the others, and then waits (pause) or exits (cancel). Resume withdraws the request if a process is
-still waiting. If none is, the caller must execute the run, and the result says so.
+Pause and cancel are requests in the store. The process that executes the run checks for them: it finishes the trials in
+progress, releases the others, and then waits (pause) or exits (cancel). Resume withdraws the request if a process is still
+waiting; otherwise the caller must execute the run, and the return value indicates this.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ _OPEN: Final = (*TO_COME, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
-    """Return the actions that a run allows in its state.
+    """Return the actions that a run's state allows. A finished run can only be resumed for its failed trials.
 
-    A finished run can only be resumed for failed trials, a cancelled one only while trials are left, an imported one
-    never.
+    A cancelled run can be resumed only while trials are left, and an imported run never.
     """
     if summary.imported:
         return ()
@@ -49,17 +48,17 @@ def moves(summary: RunSummary) -> tuple[str, ...]:
 
 
 def pause(workspace: Workspace, run_id: str) -> RunSummary:
-    """Request that no further trial starts until the run is resumed; raises `Refused` for a run that is not executing."""
+    """Request that no new trial starts until the run is resumed; raises `Refused` for a run that is not executing."""
     return _wish(workspace, run_id, PAUSE, RunState.PAUSED)
 
 
 def cancel(workspace: Workspace, run_id: str) -> RunSummary:
-    """Request that no further trial starts; finished trials are kept, and the run may be resumed."""
+    """Request that no new trial starts. Finished trials are kept, and the run can be resumed."""
     return _wish(workspace, run_id, CANCEL, RunState.CANCELLED)
 
 
 def collectable(workspace: Workspace, run_id: str) -> RunId:
-    """Return a run's id if its batches may be collected; raises `Refused` if it has none."""
+    """Return the id of a run whose batches can be collected; raises `Refused` for any other run."""
     summary = named(workspace, run_id)
     if COLLECT not in moves(summary):
         _refuse(summary, COLLECT)
@@ -67,10 +66,9 @@ def collectable(workspace: Workspace, run_id: str) -> RunId:
 
 
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
-    """Resume a run; return None if a waiting process continues it, otherwise the run, which the caller must execute.
+    """Resume a run. Return None if a waiting process continues the run, otherwise the run, which the caller must execute.
 
-    Raises:
-        Refused: the run is already executing, or no trial is left.
+    Raises `Refused` if the run is already executing or has no trials left.
     """
     summary = named(workspace, run_id)
     if summary.imported:
@@ -95,7 +93,7 @@ def _wish(workspace: Workspace, run_id: str, move: str, state: RunState) -> RunS
 
 
 def named(workspace: Workspace, run_id: str) -> RunSummary:
-    """Return a run by its id or a unique prefix."""
+    """Return the run with this id or unique prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     return summary
 

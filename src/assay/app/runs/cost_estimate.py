@@ -1,4 +1,4 @@
-"""Estimate the cost of model calls before they are made, and check it against the budget."""
+"""Estimate the cost of model calls in advance, and check the estimate against the budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
-    """Raise `InputError` for a budget that is not a positive amount, or that cannot be enforced because a price is unknown."""
+    """Raise `InputError` for a budget that is not positive, or that cannot be enforced because a price is unknown."""
     if budget_usd is None:
         return
     # Written with `not`, so that NaN is refused too.
@@ -30,7 +30,7 @@ def check_cap(estimate: CostEstimate, budget_usd: float | None) -> None:
 
 
 def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, ...]:
-    """Return a warning if the calls will probably cost more than the budget, otherwise nothing."""
+    """Return a warning if the calls will probably cost more than the budget, otherwise an empty result."""
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)

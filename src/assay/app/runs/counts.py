@@ -14,7 +14,7 @@ _DONE = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJE
 
 
 def trial_counts(summary: RunSummary) -> dict[str, int]:
-    """Return `total`, `done` (stored, regardless of review), `failed`, and the number of trials in every state."""
+    """Return trial counts: `total`, `done` (stored, reviewed or not), `failed`, and the number in each state."""
     return {
         "total": sum(summary.trials.values()),
         "done": sum(n for state, n in summary.trials.items() if state in _DONE),

@@ -1,4 +1,4 @@
-"""The demo: a real set of Things, recorded judge replies and a recorded review. It needs no API key."""
+"""The demo: a real set of Things with recorded judge replies and a recorded review. It needs no API key."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 JUDGE = "replay/@demo"
 REVIEWER = "demo"
-SEED_NOTE = "judge and review are recordings made for this demo; nothing was asked of any model"
+SEED_NOTE = "judge and review are recordings made for this demo; no model was called"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reviewed:
-    """The number of decisions of each kind in the recorded review."""
+    """Number of approvals, corrections, rejections and reruns in the recorded review."""
 
     approved: int
     corrected: int
@@ -43,11 +43,7 @@ def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
 
 
 def write_down_demo(workspace: Workspace) -> RunPlan:
-    """Store the demo run without executing it.
-
-    Raises:
-        Refused: the store already holds runs; recorded results must not be mixed with real ones.
-    """
+    """Store the demo run without executing it; raises `Refused` if the store already has runs."""
     if workspace.archive.runs.newest(limit=1):
         raise Refused("the demo", "is for a store without runs.", remedy="`assay demo` creates a separate store.")
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)
@@ -56,7 +52,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
 
 
 def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
-    """Apply the recorded review, which approves, corrects, rejects and reruns as a careful reviewer would."""
+    """Apply the recorded review, which approves, corrects, rejects and reruns assessments."""
     taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
     for decision in json.loads(content("review.json").read_text("utf-8")):
         # Read again for each decision, because a rerun replaces the assessment.

@@ -1,4 +1,4 @@
-"""JSON of runs, shared by the command line, the web app and the Python functions."""
+"""JSON of runs, for the command line, the web app and the Python functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Range: TypeAlias = tuple[float, float]
 
 @document
 class TokensDocument:
-    """Tokens sent to models and received from them."""
+    """JSON of the number of tokens sent and received."""
 
     input: int = source("input_tokens")
     output: int = source("output_tokens")
@@ -36,7 +36,7 @@ class TokensDocument:
 
 @document
 class CostEstimateDocument:
-    """The number of calls to make and their cost; an amount is null if a price is unknown."""
+    """JSON of the number of planned calls and their cost; an amount is null if a price is unknown."""
 
     calls: int
     likely_usd: float | None
@@ -46,7 +46,7 @@ class CostEstimateDocument:
 
 @document
 class FailedTrialDocument:
-    """A failed trial with the failure's kind, fault and detail, and the number of attempts."""
+    """JSON of a failed trial: the failure's kind, fault and detail, and the number of attempts."""
 
     id: str
     task: str
@@ -59,7 +59,7 @@ class FailedTrialDocument:
 
 @document
 class JudgeStampDocument:
-    """A judge of a run with its current calibration."""
+    """JSON of a judge with its current calibration."""
 
     judge: str
     calibration: CalibrationStampDocument | None
@@ -67,9 +67,9 @@ class JudgeStampDocument:
 
 @document
 class BudgetDocument:
-    """A run's budget and the costs that count towards it; `over_usd` is above 0 if a server counted more tokens than expected.
+    """JSON of a run's budget and cost; `over_usd` is above 0 if a server counted more tokens than expected.
 
-    `enough_usd` is a budget that is likely to cover the trials for which this one was too small.
+    `enough_usd` is a budget that probably covers the trials that failed for lack of budget.
     """
 
     usd: float
@@ -80,7 +80,7 @@ class BudgetDocument:
 
 @document
 class RunResultDocument:
-    """The document of `run`, `resume` and `extend`."""
+    """JSON of `assay run`, `assay resume` and `assay extend`."""
 
     run_id: str
     suite: str
@@ -98,7 +98,7 @@ class RunResultDocument:
 
 @document
 class BatchJobDocument:
-    """A batch at a provider. `answered` counts the requests whose answers are stored."""
+    """JSON of a batch at a provider. `answered` counts the requests with stored answers."""
 
     id: str = source("token")
     run_id: str = source("run")
@@ -118,7 +118,7 @@ class BatchJobDocument:
 
 @document
 class RunInBatchesDocument:
-    """A run in batch mode with its result so far, its jobs, and the counts of the last check for answers."""
+    """JSON of a run in batch mode: its result so far, its jobs, and the counts of the last check for answers."""
 
     run: RunResultDocument
     jobs: tuple[BatchJobDocument, ...]
@@ -131,7 +131,7 @@ class RunInBatchesDocument:
 
 @document
 class GradeChangesDocument:
-    """The number of scores that a regrade changed or kept, and the number of assessments that kept their review."""
+    """JSON of the number of scores that a regrade changed or kept, and of the assessments that kept their review."""
 
     changed: int
     unchanged: int
@@ -140,7 +140,7 @@ class GradeChangesDocument:
 
 @document
 class GradeChangeDocument:
-    """One candidate's score in one trial before and after a regrade."""
+    """JSON of one candidate's score in one trial, before and after a regrade."""
 
     id: str
     task: str
@@ -156,7 +156,7 @@ class GradeChangeDocument:
 
 @document
 class ConclusionSideDocument:
-    """The comparison of two candidates in one of the two runs."""
+    """JSON of the comparison of two candidates in one run."""
 
     decision: str
     difference: float | None
@@ -168,7 +168,7 @@ class ConclusionSideDocument:
 
 @document
 class ConclusionDocument:
-    """The comparison of two candidates before and after a regrade."""
+    """JSON of the comparison of two candidates, before and after a regrade."""
 
     a: str
     b: str
@@ -179,7 +179,7 @@ class ConclusionDocument:
 
 @document
 class RegradeDocument(RunResultDocument):
-    """The document of `regrade`, which adds the changes to a run's document."""
+    """JSON of `assay regrade`: the run and the changed scores."""
 
     regrade_of: str
     grades: GradeChangesDocument
@@ -191,7 +191,7 @@ class RegradeDocument(RunResultDocument):
 
 @document
 class RunSummaryDocument:
-    """One row of `runs`."""
+    """JSON of one row of `assay runs`."""
 
     run_id: str
     suite: str
@@ -209,7 +209,7 @@ class RunSummaryDocument:
 
 @document
 class PromptDocument:
-    """A request to a model as it would be sent."""
+    """JSON of a request to a model, as the run would send it."""
 
     role: str = source("purpose.role")
     model: str = source("model.ref")
@@ -220,7 +220,7 @@ class PromptDocument:
 
 @document
 class DryRunDocument(CostEstimateDocument):
-    """The document of `run --dry-run`; `reviews` counts the assessments that will, or may, await review."""
+    """JSON of `assay run --dry-run`; `reviews` counts the assessments that will or may await review."""
 
     suite: str
     tasks: int
@@ -234,7 +234,7 @@ class DryRunDocument(CostEstimateDocument):
 
 @document
 class RegradePlanDocument(CostEstimateDocument):
-    """The document of `regrade --dry-run`."""
+    """JSON of `assay regrade --dry-run`."""
 
     regrade_of: str | None
     tasks: int
@@ -245,7 +245,7 @@ class RegradePlanDocument(CostEstimateDocument):
 
 @document
 class CallTotalsDocument:
-    """Total calls of one model in one role; `latency_s` is the mean."""
+    """JSON of the total calls of one model in one role; `latency_s` is the mean."""
 
     role: str
     name: str
@@ -262,7 +262,7 @@ class CallTotalsDocument:
 
 @document
 class CriterionDocument:
-    """A criterion of a rubric, with the lowest and the highest score of its scale."""
+    """JSON of a rubric's criterion, with the lowest and highest score of its scale."""
 
     name: str
     weight: float
@@ -271,30 +271,30 @@ class CriterionDocument:
 
 @document
 class GuidedCriterionDocument(CriterionDocument):
-    """A criterion of a rubric, with its guidance for judges."""
+    """JSON of a rubric's criterion, with its guidance for judges."""
 
     guidance: str
 
 
 def job_document(job: BatchJob) -> BatchJobDocument:
-    """Return the document of a batch at a provider."""
+    """Return the JSON of a batch at a provider."""
     return fill(BatchJobDocument, job)
 
 
 def criteria(rubric: Rubric) -> tuple[GuidedCriterionDocument, ...]:
-    """Return the criteria of a rubric."""
+    """Return the JSON of a rubric's criteria."""
     return tuple(
         fill(GuidedCriterionDocument, criterion, scale=(criterion.low, criterion.high)) for criterion in rubric.criteria
     )
 
 
 def answered(provenance: Provenance) -> tuple[CallTotalsDocument, ...]:
-    """Return the models that answered, with their calls."""
+    """Return the JSON of the models that answered, with their calls."""
     return tuple(fill(CallTotalsDocument, totals, tokens=totals) for totals in provenance.totals)
 
 
 def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocument:
-    """Return the document of `run --dry-run`."""
+    """Return the JSON of `assay run --dry-run`."""
     return fill(
         DryRunDocument,
         ahead.estimate,
@@ -307,7 +307,7 @@ def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocum
 
 
 def planned_regrade(ahead: RegradePlan, *, trials: int) -> RegradePlanDocument:
-    """Return the document of `regrade --dry-run`."""
+    """Return the JSON of `assay regrade --dry-run`."""
     return fill(
         RegradePlanDocument,
         ahead.estimate,
@@ -320,7 +320,7 @@ def planned_regrade(ahead: RegradePlan, *, trials: int) -> RegradePlanDocument:
 
 
 def run_result(result: RunResult) -> RunResultDocument:
-    """Return the document of `run`, `resume` and `extend`."""
+    """Return the JSON of `assay run`, `assay resume` and `assay extend`."""
     return fill(
         RunResultDocument,
         run_summary(result.summary),
@@ -343,7 +343,7 @@ def _budget(result: RunResult) -> BudgetDocument | None:
 
 
 def regrade_result(regraded: Regraded) -> RegradeDocument:
-    """Return the document of `regrade`."""
+    """Return the JSON of `assay regrade`."""
     return fill(
         RegradeDocument,
         run_result(regraded.result),
@@ -357,7 +357,7 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
 
 
 def run_summary(summary: RunSummary) -> RunSummaryDocument:
-    """Return one row of `runs`."""
+    """Return the JSON of one row of `assay runs`."""
     return fill(
         RunSummaryDocument,
         summary,
@@ -369,7 +369,7 @@ def run_summary(summary: RunSummary) -> RunSummaryDocument:
 
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:
-    """Return one row of `failures`."""
+    """Return the JSON of one failed trial."""
     names = ("kind", "fault", "detail", "tries")
     failure = dict.fromkeys(names) if row.failure is None else attributes(row.failure, *names)
     return fill(FailedTrialDocument, row, id=shown_trial(row.key), **failure)

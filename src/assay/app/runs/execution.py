@@ -1,4 +1,4 @@
-"""Run, resume and execute runs."""
+"""Store, execute and resume runs."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of executing a run, as stored. `seconds` is the wall time of this process's part.
+    """Result of an executed run. `seconds` is the wall time in this process.
 
-    `calibrations` holds the current calibration of each judge; None for a judge without one. `enough_usd` is a budget that is
-    likely to cover the trials for which the run's own was too small; None if it was enough.
+    `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a budget that probably covers
+    the trials that failed for lack of budget; None if no trial failed for that reason.
     """
 
     summary: RunSummary
@@ -63,13 +63,13 @@ def run(
     stopper: Stopper | None = None,
     only_structure: bool = False,
 ) -> RunResult:
-    """Plan, store and execute a run. Running the same suite again creates a new run with the same tasks."""
+    """Plan, store and execute a run. Each call creates a new run, even for the same suite."""
     plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
     return carry_out(workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure)
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
-    """Store a run with all its trials pending."""
+    """Store a run with all trials pending."""
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
     return ahead.plan
 
@@ -82,9 +82,9 @@ def resume(
     listener: Listener = nobody,
     stopper: Stopper | None = None,
 ) -> RunResult:
-    """Finish a run by executing its unfinished and failed trials.
+    """Execute a run's unfinished and failed trials.
 
-    `budget_usd` replaces the run's budget and covers the whole run, including its cost so far.
+    `budget_usd` replaces the run's budget, and covers the whole run including its cost so far.
     """
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
@@ -97,7 +97,7 @@ def resume(
 
 
 def resumable(workspace: Workspace, run_id: str) -> RunPlan:
-    """Return a run's plan; raises an error if its models cannot be called now."""
+    """Return the plan of a run that can be resumed; raises an error if its models cannot be called now."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.imported:
         problem = "was imported, so answers that are missing from its file cannot be requested."
@@ -136,8 +136,8 @@ def carry_out(
     """Execute the pending trials of a stored run.
 
     Args:
-        stopper: stops the run from another thread; without one, signals stop it.
-        only_structure: stops before judging; resuming the run continues from there.
+        stopper: stops the run from another thread; without a stopper, signals stop the run.
+        only_structure: stops before judging; `resume` continues from there.
 
     Raises:
         Interrupted: the run was stopped; finished trials are kept.
@@ -176,7 +176,7 @@ def carry_out(
 
 
 def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:
-    """Return the engine that carries out a run in this workspace."""
+    """Return the engine for a run in this workspace."""
     return Engine(
         journal=workspace.journal,
         directory=workspace.directory,
@@ -194,7 +194,7 @@ def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_s
 
 @contextmanager
 def _resume_named(plan: RunPlan) -> Iterator[None]:
-    """Name the command that resumes the run if the store cannot be reached just before or after its execution."""
+    """Add the command that resumes the run to errors of a store that cannot be reached before or after the execution."""
     try:
         yield
     except (ReadOnlyStore, DamagedValue):  # resuming would not help
@@ -204,7 +204,7 @@ def _resume_named(plan: RunPlan) -> Iterator[None]:
 
 
 def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
-    """Return the current state of a run, or its last known state if the store does not respond."""
+    """Return the current state of a run, or the last known state if the store does not respond."""
     try:
         return result_of(workspace, before.id).summary
     except StoreError:
@@ -214,7 +214,7 @@ def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
 async def _until_stopped(
     engine: Engine, workspace: Workspace, plan: RunPlan, *, retry_failed: bool, stopper: Stopper | None
 ) -> None:
-    """Execute the run. SIGTERM, a closed terminal or the stopper stop it as cleanly as Ctrl-C does."""
+    """Execute the run. SIGTERM, a closed terminal or the stopper end it as Ctrl-C does: finished trials are kept."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     cancel = task.cancel if task else _nothing
     if stopper is not None:
@@ -243,14 +243,14 @@ async def _until_stopped(
 
 
 def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
-    """Return the error for a store that failed during a run, with the command that resumes the run."""
+    """Return the error for a store failure during a run, with the command that resumes the run."""
     return Interrupted(
         plan.id, f"was stopped; finished trials are kept. {error}", remedy=f"Then continue with: assay resume {plan.id}"
     )
 
 
 def _nothing() -> None:
-    """Do nothing; replaces the `cancel` of a task that does not exist."""
+    """Do nothing; used as `cancel` if there is no task to cancel."""
 
 
 def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -262,14 +262,14 @@ def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def run_named(workspace: Workspace, run_id: str) -> RunId:
-    """Return the id of a run in use, by its id or a unique prefix."""
+    """Return the id of a run that is in use, from its id or a unique prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     check_in_use(summary.id, summary.state)
     return summary.id
 
 
 def _failures_of(workspace: Workspace, run: RunId | None) -> dict[tuple[str, int], Failure]:
-    """Return the failures of a run's trials by task and k."""
+    """Return the failures of a run's trials, by (task, k)."""
     if run is None:
         return {}
     rows = workspace.archive.trials.matching(Selection(runs=(run,)), failed_only=True)

@@ -39,19 +39,19 @@ def extend(
     listener: Listener = nobody,
     announce: Callable[[CostEstimate], None] | None = None,
 ) -> RunResult:
-    """Add trials or candidates to a run; stored responses are not requested again.
+    """Add trials or candidates to a run. Candidates are not called again for stored responses.
 
     Args:
         more_trials: number of new trials per task.
-        until_approved: add trials per task until this number is approved or awaits review.
+        until_approved: add trials until each task has this number of trials that are approved or await review.
         candidates: models to add.
-        budget_usd: replaces the run's budget; covers the whole run, including its cost so far.
-        review: a larger review sample, such as `sample:0.4`; it includes the current sample.
-        discard_reviews: True accepts that a new candidate discards the reviews of joint grades.
+        budget_usd: new budget for the whole run, including its cost so far.
+        review: larger review sample, such as `sample:0.4`, which includes the current sample.
+        discard_reviews: True to accept that a new candidate discards the reviews of joint grades.
         announce: called with the cost estimate before any model call.
 
     Raises:
-        Refused: reviews would be discarded, and `discard_reviews` is False.
+        Refused: the extension would discard reviews, and `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
@@ -81,7 +81,7 @@ def add_to(
     announce: Callable[[CostEstimate], None] | None = None,
     only_look: bool = False,
 ) -> RunPlan:
-    """Store the trials that `extend` adds, without executing them; with `only_look`, only estimate the cost."""
+    """Store the trials that `extend` adds without executing them. With `only_look`, only estimate the cost."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
         remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"
@@ -125,7 +125,7 @@ def add_to(
 
 
 def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
-    """Return a run's review sample, enlarged to a larger share."""
+    """Return a run's review sample, enlarged to a larger fraction of trials."""
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
         problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
@@ -137,14 +137,14 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
 
 
 def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
-    """Return the assessments that were outside the review sample and now belong to the plan's sample."""
+    """Return the assessments that belong to the enlarged review sample but were outside the old one."""
     lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
     rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
     return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
 
 
 def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec) -> None:
-    """Raise `InputError` if a template of a new candidate names a column that a task of the run does not have."""
+    """Raise `InputError` if a new candidate's template names a column that a task of the run does not have."""
     wanted = all_columns(candidate)
     for planned, _ in workspace.journal.tasks_of(plan.id) if wanted else ():
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
@@ -157,15 +157,12 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
 
 
 def discarding(reviews: int) -> str:
-    """Return the sentence that warns of discarded reviews, without its ending."""
+    """Return the first part of a warning about discarded reviews."""
     return f"would lose {reviews} review{'s' * (reviews != 1)}, because a joint judge must regrade every trial."
 
 
 def decisions_replaced(workspace: Workspace, run_id: str) -> int:
-    """Count the decisions that a new candidate discards, because a joint judge must regrade those trials.
-
-    The events of these decisions are kept.
-    """
+    """Count the decisions that a new candidate discards because a joint judge must regrade the trials; their events stay."""
     run = run_named(workspace, run_id)
     return sum(
         row.current and row.candidate is None and row.state in UNDOABLE
@@ -176,7 +173,7 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
 def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]) -> CostEstimate:
     """Estimate the calls for new trials and new candidates.
 
-    A new candidate also answers the existing trials, which the judge grades again.
+    A new candidate also answers all existing trials, and the judge grades these again.
     """
     tally = Tally(workspace)
     nothing_asked = _NothingAsked(candidate for candidate in plan.candidates if candidate.name in joining)
@@ -193,7 +190,7 @@ def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[Plann
 
 
 def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
-    """Count, for each task, the trials that are approved or still await review."""
+    """Count each task's trials that are approved or await review."""
     hopeful = frozenset({*COUNTS, AssessmentState.PENDING})
     trials: dict[str, set[int]] = {}
     for row in workspace.archive.assessments.matching(Selection(runs=(run,)), states=hopeful):

@@ -1,4 +1,4 @@
-"""Create a run from pasted texts, which people grade without any API key."""
+"""Create a run from pasted texts, which people grade; no API key is needed."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def grade_pasted(
     trials: int = 1,
     rubric: Sequence[Mapping[str, Any]] | None = None,
 ) -> RunResult:
-    """Save pasted texts as a suite with its rubric, and create a run of that suite for people to grade.
+    """Save pasted texts as a suite with a rubric, and create a run of the suite for people to grade.
 
     Raises:
-        InputError: the Thing has no name, fewer than two candidates, one without a name or text, or two with the same name.
-        SuiteErrors: the rubric is wrong; nothing was saved.
+        InputError: the Thing has no name, or candidates are fewer than two, unnamed, without a text, or named twice.
+        SuiteErrors: the rubric is invalid; the suite was not saved.
         SettingsError: the file cannot be written.
     """
     if not thing.strip():
@@ -83,7 +83,7 @@ def grade_pasted(
 
 
 def _kept(folder: Path, thing: str, text: str) -> Path:
-    """Write the text to a new file named after the Thing, and return its path; existing files are never overwritten."""
+    """Write the text to a new file named after the Thing and return its path; existing files are never overwritten."""
     name = slug(thing)[:60] or "pasted"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -98,4 +98,4 @@ def _kept(folder: Path, thing: str, text: str) -> Path:
     except (OSError, UnicodeEncodeError) as error:
         remedy = "Check the permissions of the folder."
         raise SettingsError(str(folder), f"cannot be written: {error}.", remedy=remedy) from error
-    raise SettingsError(str(folder), f"already holds a thousand sets named {name}.", remedy="Give it another name.")
+    raise SettingsError(str(folder), f"already contains a thousand sets named {name}.", remedy="Give it another name.")

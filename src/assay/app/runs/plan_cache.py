@@ -1,4 +1,7 @@
-"""Cache of run plans, because pages read the newest ones repeatedly. A plan is read again when a candidate or judge joins."""
+"""Cache of run plans for pages that read the newest plans repeatedly.
+
+A plan is read again after a candidate or judge was added.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
 
 NEWEST: Final = 20
-"""Number of newest runs whose models and judges are considered in use."""
+"""Number of newest runs whose models and judges count as in use."""
 
 _KEPT: Final = 200
 
 
 class Plans:
-    """Cached run plans. Thread-safe."""
+    """Caches run plans. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""Estimate the calls and cost of a run, and check whether it can start."""
+"""Check whether a run can start, and estimate its calls and cost."""
 
 from __future__ import annotations
 
@@ -38,20 +38,22 @@ if TYPE_CHECKING:
 
 
 Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
-"""Trials with stored responses: the task, the trial number, and each candidate's response."""
+"""Trials with stored responses, as (task, trial number, response by candidate)."""
 
 
 _GRADING: Final = (Role.JUDGE, Role.STRUCTURER)
 _UNKNOWN: Final = "\x7f"
-"""A single byte, so that the estimate counts it as a letter; no text in a suite contains it."""
+"""Filler for an unknown answer: a single byte that no suite text contains, counted as one letter."""
 _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookAhead:
-    """A preview of a run with its plan, cost estimate, notes, and the prompts of its first task.
+    """Preview of a run: its plan, cost estimate, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that await review (`flagged`: at most). `exact` is true if the method `exact` scores any task.
+    `reviews` counts the assessments that await review (with policy `flagged`, at most). `exact` is True if a task uses the
+    method
+    `exact`.
     """
 
     plan: RunPlan
@@ -65,10 +67,10 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; if it names no judge, use `judge` or the judge in the settings.
+    """Load a suite. If it names no judge, use `judge` or the judge in the settings.
 
     Raises:
-        InputError: all problems of the file, each with its place and remedy.
+        InputError: all problems of the file, each with its location and remedy.
     """
     from assay.app.suites import read_suite  # imported here because YAML and validation are only needed to read a file
 
@@ -76,7 +78,7 @@ def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite
 
 
 def options_for(workspace: Workspace, suite: Suite, options: RunOptions, *, candidates: tuple[str, ...] = ()) -> RunOptions:
-    """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini` adds that model."""
+    """Return the options with candidates looked up by name; a name such as `openai/gpt-4o-mini` adds that model as a candidate."""
     if not candidates:
         return options
     from assay.app.suites import model_candidate
@@ -88,11 +90,11 @@ def options_for(workspace: Workspace, suite: Suite, options: RunOptions, *, cand
 
 
 def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookAhead:
-    """Return the plan, cost and notes of a run before any model call.
+    """Return a run's plan, cost estimate and notes, without any model call.
 
     Raises:
         InputError: a missing key, a refused provider, a prompt that is too long, a candidate model without a prompt, an
-            unknown price under a budget, a suite without tasks, or more trials than a run may have.
+            unknown price under a budget, a suite without tasks, or too many trials.
     """
     from assay.app.suites import notes_on
 
@@ -144,7 +146,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
 
 
 def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
-    """Count the assessments of a trial that may await review."""
+    """Return the number of a trial's assessments that may await review."""
     if plan.policy is Policy.NONE or not planned.task.judged:
         return 0
     names = tuple(
@@ -157,7 +159,7 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
 
 
 def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
-    """Return a note for a suite whose latest run still gave partial credit under `exact`; otherwise an empty text."""
+    """Return a note if the suite's latest run still used the old `exact` method with partial credit; otherwise an empty text."""
     # The new run becomes the latest and gives no partial credit, so the author sees the note only once.
     if not ahead.exact:
         return ""
@@ -173,7 +175,7 @@ def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
 
 
 class _NothingAsked:
-    """The candidate models that cannot answer because a task has no prompt, as in a set."""
+    """Collects the candidate models that cannot be called because a task has no prompt."""
 
     def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
         # A candidate with its own prompt was checked against the columns of each task when the suite was read.
@@ -186,7 +188,7 @@ class _NothingAsked:
         self._found: dict[str, None] = {}
 
     def note(self, task: Task) -> None:
-        """Add a task."""
+        """Check one task."""
         self._tasks += 1
         if any(message.role != "system" for message in task.prompt):
             return
@@ -195,7 +197,7 @@ class _NothingAsked:
         self._found.update(dict.fromkeys(unasked))
 
     def check(self) -> None:
-        """Raise `InputError` if a candidate model has a task without a prompt."""
+        """Raise `InputError` if a candidate model would get a task without a prompt."""
         if not self._found:
             return
         names = ", ".join(map(repr, self._found))
@@ -211,11 +213,7 @@ class _NothingAsked:
 def estimate_of_judging(
     workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging stored responses. Unknown responses count at their maximum length.
-
-    Args:
-        held: the stored responses: task, trial number, and answers by candidate. Their actual lengths count.
-    """
+    """Estimate the cost of judging stored responses. `held` are the stored trials; other responses count at maximum length."""
     tally = Tally(workspace)
     groups: Iterable[tuple[PlannedTask, int, Mapping[str, Response] | None, int]] = (
         ((task, k, responses, 1) for task, k, responses in held)
@@ -231,7 +229,7 @@ def estimate_of_judging(
 
 
 def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
-    """Return the trial numbers, grouped by the judges that grade them; a single group if judges do not take turns."""
+    """Return trial numbers grouped by the judges that grade them; a single group unless judges take turns."""
     if not any(judge.turn for judge in plan.judges):
         return [trials] if trials else []
     groups: dict[tuple[bool, ...], list[int]] = {}
@@ -241,7 +239,7 @@ def _trials_alike(plan: RunPlan, trials: range) -> list[Sequence[int]]:
 
 
 def check_providers(workspace: Workspace, plan: RunPlan) -> None:
-    """Raise an error if a model of a run cannot be called; candidates of a regrade are not checked."""
+    """Raise an error if a model of the run cannot be called. In a regrade, candidates are not checked."""
     check_webhook(workspace.settings)
     asked = plan.candidates if plan.regrade_of is None else ()
     candidates = [c.model for c in asked if c.model is not None]
@@ -255,7 +253,7 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
 def _requests(
     plan: RunPlan, planned: PlannedTask, *, k: int = 1, held: Mapping[str, Response] | None = None
 ) -> Iterable[ModelRequest]:
-    """Yield the calls of a task's k-th trial that are known in advance; `held` are stored answers."""
+    """Yield the calls in a task's k-th trial that are known in advance; `held` contains stored answers."""
     responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
     responses.update(held or {})
     claimed = planned.trial(plan.id, k, responses=responses)
@@ -282,7 +280,7 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Replace the estimate's filler for unknown answers in a request with a readable note."""
+    """Replace the filler for an unknown answer in a request with a readable note."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages

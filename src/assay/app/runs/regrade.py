@@ -1,6 +1,6 @@
-"""Regrades, which grade another run's stored responses in a new run and list the changed scores.
+"""Regrades: grade the stored responses of a run again in a new run, and list the changed scores.
 
-No candidate is called. Unchanged grades keep their review; changed grades await review again.
+Candidates are not called. Unchanged grades keep their review; changed grades await review again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PORTION: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeChange:
-    """One candidate's score in one trial, in the old run and in the new one; None if there is no score."""
+    """One candidate's score in one trial, in the old and the new run; None if the run has no such score."""
 
     assessment: AssessmentKey
     task: str
@@ -69,33 +69,33 @@ class GradeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """The comparison of two candidates in the old and in the new run, each over the trials that count in that run."""
+    """Comparison of two candidates in the old and the new run, each over the counted trials of that run."""
 
     before: Comparison
     after: Comparison
 
     @property
     def changed(self) -> bool:
-        """True if the decision or the leading candidate differs."""
+        """True if the decision or the leading candidate changed."""
         return (self.before.decision, _ahead(self.before)) != (self.after.decision, _ahead(self.after))
 
     @property
     def verdicts(self) -> tuple[str, str]:
-        """The verdicts before and after, as sentences."""
+        """Verdict sentences for the old and the new run."""
         return wording.verdict(self.before), wording.verdict(self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regraded:
-    """The result of a regrade.
+    """Result of a regrade.
 
     Attributes:
-        changed: scores that differ, in the order of the new run's assessments.
+        changed: changed scores, in the order of the new run's assessments.
         unchanged: number of scores that stayed the same.
         kept_reviews: number of assessments that kept their review.
-        conclusions: the comparison of every pair of candidates.
-        agreement: each judge's agreement with imported human grades, which are not in `changed`.
-        notes: one sentence about each kind of task that was left out.
+        conclusions: comparison of each pair of candidates.
+        agreement: each judge's agreement with imported human grades, which `changed` does not include.
+        notes: one sentence for each reason for which tasks were left out.
     """
 
     result: execution.RunResult
@@ -110,7 +110,7 @@ class Regraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegradePlan:
-    """A planned regrade with the new run, its tasks and the estimated cost of judging."""
+    """A planned regrade: the new run, its tasks, and the estimated cost of judging."""
 
     plan: RunPlan
     tasks: tuple[PlannedTask, ...]
@@ -127,19 +127,19 @@ def planned(
     rubric: Rubric | None = None,
     budget_usd: float | None = None,
 ) -> RegradePlan:
-    """Plan a regrade without calling a model or storing anything.
+    """Plan a regrade, without calling a model or storing anything.
 
     Args:
-        run: id of the run to regrade, or a unique prefix.
-        judge: model that replaces the run's judges.
-        suite: suite file whose scoring, rubric and judges replace the run's; tasks are matched by id.
-        rubric: rubric that replaces the run's.
-        budget_usd: hard limit of the judging cost.
+        run: id or unique prefix of the run to regrade.
+        judge: model that replaces the judges of the run.
+        suite: suite file whose scoring, rubric and judges replace those of the run; tasks are matched by id.
+        rubric: rubric that replaces the run's rubric.
+        budget_usd: maximum cost of judging, in US dollars.
 
     Raises:
-        UnknownName: no such run.
+        UnknownName: unknown run.
         Refused: the run has trials that were not executed yet.
-        InputError: a judge was given although rules score all tasks, a task's prompt has changed, or there is nothing to grade.
+        InputError: a judge for tasks that rules score, a task whose prompt changed, or no responses to grade.
     """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
@@ -190,9 +190,9 @@ def regrade(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
-    """Grade the stored responses of a run again in a new run; see `planned` for arguments and errors.
+    """Grade a run's stored responses again in a new run; see `planned` for arguments and errors.
 
-    With `only_structure`, the run stops before it judges, and `execution.resume` continues it.
+    With `only_structure`, the new run stops before judging, and `execution.resume` continues it.
     """
     ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
@@ -201,7 +201,7 @@ def regrade(
 
 
 def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
-    """Carry over the reviews of unchanged grades, and list all other changes."""
+    """Copy reviews to unchanged grades, and return all changes."""
     origin = plan.regrade_of
     if origin is None:
         raise InputError(plan.id, "does not regrade the responses of another run.")
@@ -250,7 +250,7 @@ def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *,
 
 
 def _ahead(comparison: Comparison) -> int | None:
-    """Return 1 if A's mean is higher, -1 if B's is, 0 for a tie; None if there is no comparison."""
+    """Return 1 if A's mean is higher, -1 if B's mean is higher, 0 for a tie, and None without a comparison."""
     difference = comparison.difference
     return None if difference is None else (difference > 0) - (difference < 0)
 
@@ -273,7 +273,7 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
     if judge is None:
         return old.judges
     if not any(task.task.judged for task in tasks):
-        problem = f"nothing in run {old.id} is graded by a judge."
+        problem = f"rules score every task of run {old.id}, so a judge has no task to grade."
         raise InputError("--judge", problem, remedy="Use --suite FILE to set how its tasks are scored.")
     from assay.app.suites import model_candidate
 
@@ -285,7 +285,7 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
-    """Return the plan for a first grading of answers, with the default rubric if they have none and with plain review."""
+    """Return the plan for the first grading of answers: plain review, and the default rubric if the run has no rubric."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
         which = f"{blank:,} of {len(tasks):,} tasks came without a prompt, so only their answers can be graded"
@@ -297,7 +297,7 @@ def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str],
 def _held(
     workspace: Workspace, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
 ) -> Iterator[tuple[PlannedTask, int, Mapping[str, Response]]]:
-    """Yield the trials with their stored responses, read in chunks."""
+    """Yield trials with their stored responses."""
     by_id = {task.task.id: task for task in tasks}
     names = [candidate.name for candidate in plan.candidates]
     for k in range(1, max((task.trials.stop for task in tasks), default=1)):
@@ -320,7 +320,7 @@ def _held(
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
-    """Return a plan with the old run's candidates and prompts, and the suite's grading."""
+    """Return a plan with the candidates and prompts of the old run, and the grading of the suite."""
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
         asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
@@ -336,7 +336,7 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
 
 
 def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
-    """Yield the old run's tasks with the suite's current scoring, in the old order."""
+    """Yield the tasks of the old run in the old order, with the scoring that the suite has now."""
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []

@@ -1,4 +1,4 @@
-"""The ready-made rubrics that a form offers, and the proposal of one for given texts."""
+"""Offer ready-made rubrics in forms, and propose a rubric for given texts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TITLES: Final = {
     "faithfulness": "Faithful to the sources",
     "style": "Style",
 }
-"""Ready-made rubrics by name, in the order of the form; the first three fit any text."""
+"""Names of ready-made rubrics in the order of the form; the first three fit any text."""
 
 _TASKS_READ: Final = 20
 
 
 class CriterionRow(TypedDict):
-    """A criterion as forms show it."""
+    """A criterion, as forms show it."""
 
     name: str
     weight: float
@@ -44,7 +44,7 @@ class RubricChoice(TypedDict):
 
 
 def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
-    """Return the criteria of a rubric as forms show them; empty without a rubric."""
+    """Return the criteria of a rubric for forms; empty without a rubric."""
     return [
         CriterionRow(
             name=c.name, weight=c.weight, scale=[c.low, c.high], guidance=c.guidance, labels=[word for word, _ in c.labels]
@@ -59,14 +59,14 @@ def rubric_choices() -> list[RubricChoice]:
 
 
 def rubric_for_texts(texts: Iterable[str]) -> str:
-    """Return the name of the ready-made rubric that fits some answers."""
+    """Return the name of the ready-made rubric that fits some answers best."""
     return proposed_rubric(texts)
 
 
 def rubrics_for_suite(suite: Suite) -> tuple[str, str]:
-    """Return the default rubric of a suite without one, and the ready-made rubric that fits it; empty if none is needed.
+    """Return the default rubric and the ready-made rubric that fits a suite without a rubric; empty if the suite needs none.
 
-    Tasks with code in a known language keep the rubric for code, regardless of their texts.
+    Tasks with code in a known language keep the rubric for code, whatever their texts are.
     """
     tasks = tuple(islice((task for task in suite.tasks if task.scoring.method == "judge"), _TASKS_READ))
     defaults = {default_rubric(task) is READY_MADE["code"] for task in tasks}

@@ -1,9 +1,9 @@
-"""Start of a run from the web form, with the same checks as on the command line.
+"""Start a run from the web form, with the same checks as on the command line.
 
-Theory. A form states only differences from the file. Choices that are also command-line options (trials, candidates,
-judges, budget) become options, and the file is run unchanged. Choices that only a suite can make (rubric, parameters, policy) are
-merged into the file's document. The resulting text is read in place of the file, with the same checks and messages, and is stored
-with the run. Paths are relative to the working folder and cannot leave it.
+A form contains only differences from the suite file. Trials, candidates, judges and budget become command-line options, and
+the file is run unchanged. The rubric, parameters and policy are merged into the file's document, because only a suite can set
+them. The resulting text is checked like a file and stored with the run. Paths are relative to the working folder and stay
+inside.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _RUNS_LOOKED_AT: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A request to start a run. None and empty values keep the file's settings.
+    """A request to start a run. None and empty values keep the settings of the file.
 
     Attributes:
-        path: the suite or set file, relative to the working folder.
-        candidates: names of the suite's candidates, or models as provider/name.
-        judges: judge models; with `rotate`, they take turns, one trial each.
-        mode: judging mode (`joint`, `each`, `pairwise`).
-        changes: keys of the suite file whose values are replaced: `review`, `protocol`, `parameters`, `rubric`.
+        path: suite or set file, relative to the working folder.
+        candidates: names of candidates in the suite, or models as provider/name.
+        judges: judge models; with `rotate`, judges take turns, one trial each.
+        mode: judging mode: `joint`, `each` or `pairwise`.
+        changes: new values for keys of the suite file: `review`, `protocol`, `parameters`, `rubric`.
     """
 
     path: str
@@ -64,14 +64,14 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModel:
-    """A model that may be chosen, and where it was named."""
+    """A model that the form offers, and where its name comes from."""
 
     ref: str
     origin: str
 
 
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
-    """Return the models that the form offers, from the settings and the newest runs, and `echo`."""
+    """Return the models that the form offers: those in the settings and the newest runs, and `echo`."""
     models: dict[str, str] = {}
     for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
         models.setdefault(ref, "assay.yaml")
@@ -90,7 +90,7 @@ def model_names(workspace: Workspace) -> tuple[str, ...]:
 
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
-    """Read a suite, or return its problems. If only the judge is missing, `echo` takes its place."""
+    """Read a suite, or return its problems. If only the judge is missing, the judge is `echo`."""
     where = suite_place(workspace, path)
     wrong = problems(workspace, where)
     if wrong:
@@ -125,18 +125,18 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
 
 
 def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """Yield the tasks of a previewed run, each with its trials."""
+    """Yield each task of a previewed run with its trials."""
     return planned_tasks(suite, options)
 
 
 def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
-    """Store the requested run with all its trials pending."""
+    """Store the requested run with all trials pending."""
     suite, options, ahead = look(workspace, wish)
     return execution.write_down(workspace, suite, options, ahead)
 
 
 def _judges(wish: Wish) -> Any:
-    """Return the judges as a suite file would list them; None keeps the file's judges."""
+    """Return the judges in the format of a suite file; None keeps the judges of the file."""
     if not wish.judges:
         return None
     named: list[Any] = [{"model": ref, "mode": wish.mode} if wish.mode else ref for ref in wish.judges]
@@ -146,12 +146,12 @@ def _judges(wish: Wish) -> Any:
 
 
 def _narrows(suite: Suite, names: Sequence[str]) -> bool:
-    """True if these candidates differ from the suite's candidates."""
+    """True if the chosen candidates differ from the candidates of the suite."""
     return bool(names) and {folded(name) for name in names} != {folded(c.name) for c in suite.candidates}
 
 
 def _changed(path: Path, changes: Mapping[str, Any]) -> str:
-    """Return the file's document with some keys replaced; a set becomes a suite."""
+    """Return the document of a suite file with some keys replaced; a set is first converted to a suite."""
     try:
         content = whole_text(path)
         document = read_json(content) if path.suffix.lower() == ".json" else read_yaml(content)
@@ -176,7 +176,7 @@ def _as_suite(stem: str, value: Any) -> dict[str, Any]:
 
 
 def _as_task(thing: Any) -> Any:
-    """Convert a set's Thing to a task of a suite."""
+    """Convert a Thing in a set to a task."""
     if not isinstance(thing, dict):
         return thing
     task = {"id": slug(str(thing.get("thingName", ""))), "thing": thing.get("thingName")}

@@ -1,4 +1,4 @@
-"""Suite files in the folder: list, check and save them."""
+"""List, check and save suite files in the working folder."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl")
 
 
 MOST_FILES: Final = 200
-"""Maximum number of listed suites and sets."""
+"""Maximum number of suites and sets in a list."""
 
 
 LARGEST_TEXT: Final = 8 * 2**20
-"""Maximum bytes of a set sent by a browser."""
+"""Maximum bytes of a set that a browser sends."""
 
 
 # The start page waits for this search, and the server may be running in a home folder.
@@ -57,11 +57,11 @@ SAVED_IN: Final = "suites"
 
 
 _FIELDS: Final = {"candidate": "candidates"}
-"""Form fields whose name differs from the command-line option."""
+"""Form fields with a different name than the command-line option."""
 
 
 def suite_files(workspace: Workspace) -> tuple[str, ...]:
-    """Return files below the working folder that look like suites or sets, shallow folders first."""
+    """Return the files below the working folder that look like suites or sets, files in upper folders first."""
     root = workspace.folder.resolve()
     kept = root / str(workspace.settings.values["results"] or "results")  # files that Assay wrote are not suites
     suites = [path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)]
@@ -70,9 +70,9 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
-    """Return the path where a text with this name would be saved, and the errors it has as a suite or set.
+    """Return the path at which a text would be saved, and the text's errors as a suite or set.
 
-    Files that the text names are read from beside `at` if they are not in the folder yet.
+    Files that the text refers to, and that are not in the working folder yet, are read from the folder of `at`.
     """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError("text", f"is larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
@@ -88,7 +88,7 @@ def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None)
 
 
 def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
-    """Return the suite or set in a text without errors; if only its judge is missing, the suite has no judge."""
+    """Return the suite or set in a text without errors. If only a judge is missing, the suite has none."""
     place = _relative_to_here(workspace, where)
     try:
         return read_suite(workspace, place, text=text)
@@ -117,12 +117,12 @@ def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[Su
 def save(workspace: Workspace, name: str, text: str, *, title: str | None = None, as_version: bool = False) -> str:
     """Save a set or suite in the working folder and return its path there.
 
-    A `title` that differs from the file name is written into the set. If another file already has the name, `as_version` saves
-    the text beside it under the next free number, such as `people-2.json`.
+    A `title` that differs from the file name is written into the set. If a different file has this name, `as_version` saves
+    the text under the next free number, such as `people-2.json`.
 
     Raises:
-        SuiteErrors: the text is invalid; nothing was saved.
-        Refused: another file of that name exists.
+        SuiteErrors: an invalid text, which is not saved.
+        Refused: a different file with this name exists.
     """
     where, wrong = check(workspace, name, text)
     if not wrong and title is not None and title != where.stem:
@@ -152,7 +152,7 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
 
 
 def text_of_set(workspace: Workspace, path: str) -> str:
-    """Return the text of a set that the browser can edit; raises `InputError` for another file."""
+    """Return the text of a set that the browser can edit; raises `InputError` for any other file."""
     where = suite_place(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
@@ -161,7 +161,7 @@ def text_of_set(workspace: Workspace, path: str) -> str:
 
 
 def is_editable(suite: Suite) -> bool:
-    """True if the file is a JSON set that contains all of its texts, as the browser writes it."""
+    """True if the file is a JSON set that contains all its texts, as the browser writes them."""
     named = any(file.path for task in suite.tasks for snippet in task.snippets for file in snippet.files)
     try:
         return not named and is_set(read_json(suite.copy.text).value)
@@ -170,7 +170,7 @@ def is_editable(suite: Suite) -> bool:
 
 
 def save_table(workspace: Workspace, table: Path) -> None:
-    """Copy a table to the folder of suites; raises `Refused` if a different file has its name."""
+    """Copy a table to the folder of suites; raises `Refused` if a different file has this name."""
     target = workspace.folder.resolve() / SAVED_IN / table.name
     target.parent.mkdir(exist_ok=True)
     if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
@@ -183,7 +183,7 @@ def _unnumbered(stem: str) -> str:
 
 
 def _next_version(file: Path) -> int | None:
-    """Return the first free version number of a file name, from 2; None if none below 1,000 is free."""
+    """Return the first free version number for a file name, from 2; None if all numbers below 1,000 are used."""
     stem = _unnumbered(file.stem)
     free = (n for n in range(2, 1_000) if not file.with_name(f"{stem}-{n}{file.suffix}").exists())
     return next(free, None)
@@ -203,7 +203,7 @@ def field_of(error: InputError, path: str) -> str:
 
 
 def _titled(text: str, title: str) -> str:
-    """Return a JSON set with a name added; other text is unchanged."""
+    """Return a JSON set with this name; any other text stays unchanged."""
     try:
         document = read_json(text)
     except UnreadableText:
@@ -214,7 +214,7 @@ def _titled(text: str, title: str) -> str:
 
 
 def suite_place(workspace: Workspace, path: str) -> Path:
-    """Return the path of a suite or set file named by a browser; raises `UnknownName` for one outside the folder."""
+    """Return the path of a suite or set file named by a browser; raises `UnknownName` for a path outside the folder."""
     whole = visible_file(workspace, path, SUFFIXES)
     if whole is None:
         remedy = "Suites must be in the folder where `assay serve` was started."
@@ -223,7 +223,7 @@ def suite_place(workspace: Workspace, path: str) -> Path:
 
 
 def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> Path | None:
-    """Return the absolute path of a file named by a browser; None if it is outside the folder, hidden, or of another type."""
+    """Return the absolute path of a file named by a browser; None if it is hidden, outside the folder or of another type."""
     root = workspace.folder.resolve()
     try:
         whole = (root / path).resolve()
@@ -235,13 +235,13 @@ def visible_file(workspace: Workspace, path: str, suffixes: tuple[str, ...]) -> 
 
 
 def _relative_to_here(workspace: Workspace, path: Path) -> Path:
-    """Return the path relative to the current directory, which may differ from the server's folder."""
+    """Return the path relative to the current directory, which may differ from the folder of the server."""
     root = workspace.folder.resolve()
     return path if root == Path.cwd() else root / path
 
 
 def _walked(root: Path) -> Iterator[Path]:
-    """Yield files with a suite's suffix, up to a depth limit, without following links to folders."""
+    """Yield files with the suffix of a suite, up to a depth limit; links to folders are skipped."""
     looked_at = 0
     for folder, folders, files in os.walk(root):
         here = Path(folder)
