@@ -26,7 +26,7 @@ TRIALS: Final = 20
 
 
 class Across(StrEnum):
-    """What the columns of a batch's matrix show."""
+    """Column types of a batch matrix."""
 
     TRIALS = "trials"
     CANDIDATES = "candidates"

@@ -1,4 +1,4 @@
-"""The command `gate --baseline`, which compares a candidate's new runs with its earlier ones, paired by task."""
+"""`assay gate --baseline`: compare a candidate's new runs with its earlier runs, paired by task."""
 
 from __future__ import annotations
 
@@ -32,25 +32,28 @@ if TYPE_CHECKING:
 
 _LATEST: Final = "latest:"
 _BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"})
-"""Warnings that concern both sides together; others, such as `same_name`, only arise from comparing a candidate with itself."""
+"""Warnings about both sides together.
+
+Other warnings, such as `same_name`, arise only because a candidate is compared with itself.
+"""
 
 
 def gate_baseline(
     workspace: Workspace, selection: Selection, candidate: str, *, baseline: str, margin: float | None = None
 ) -> GateResult:
-    """Test that a candidate is not worse than in earlier runs by more than the margin; lack of data does not pass.
+    """Test that a candidate is not worse than in earlier runs by more than the margin; too little data fails the test.
 
-    The two sides may differ in model, prompt or judge. Only tasks with the same content on both sides are compared, and
-    their trials count as independent.
+    Model, prompt and judge may differ between the two sides. Only tasks with the same content on both sides are compared, and
+    trials count as independent.
 
     Args:
-        selection: the new runs; without `runs`, the newest run that matches. Its other filters apply to both sides.
-        baseline: a run, a batch, or `latest:BATCH` for the newest finished run of a batch, of the same suite.
-        margin: between 0 and 1; None for the margin of the runs.
+        selection: the new runs; without `runs`, the newest run that matches. Other filters apply to both sides.
+        baseline: a run, a batch, or `latest:BATCH` for the batch's newest finished run of the same suite.
+        margin: 0 to 1; None for the margin that the runs set.
 
     Raises:
-        UnknownName: no such run, batch or candidate.
-        InputError: there is no run to compare, both sides share a run, or no margin is known.
+        UnknownName: unknown run, batch or candidate.
+        InputError: no run to compare, a run on both sides, or no margin.
     """
     new = _new_runs(workspace, selection, candidate, baseline)
     old = _baseline_runs(workspace, baseline, new, candidate)
@@ -64,7 +67,7 @@ def gate_baseline(
     basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after))
     margin = basis.margin if margin is None else margin
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs do not set one.", remedy="Use --margin 3pts.")
+        raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
     comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(DRAWS_SEED))
     contrast = ComparisonResult(
         comparison=comparison,
@@ -80,7 +83,7 @@ def gate_baseline(
 
 
 def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:
-    """Return the runs under test: the named ones, otherwise the newest run outside the baseline that has the candidate."""
+    """Return the runs to test: the named runs, otherwise the candidate's newest run outside the baseline."""
     wanted = Selection(runs=selection.runs, suites=selection.suites, batch_ids=selection.batch_ids)
     runs = workspace.archive.runs.matching(wanted)
     if selection.runs:
@@ -107,7 +110,7 @@ def _baseline_runs(workspace: Workspace, baseline: str, new: Sequence[RunSummary
 
 
 def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:
-    """Return the run or the runs of the batch with this name; raises UnknownName if neither exists."""
+    """Return the named run, or all runs of the named batch; raises `UnknownName`."""
     try:
         return workspace.archive.runs.matching(Selection(runs=(baseline,)))
     except UnknownName as error:
@@ -129,7 +132,7 @@ def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str 
 
 
 def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
-    """Return the comparison's basis, with the paired table and the warnings about each side and both."""
+    """Return the basis of the comparison: the paired table, and warnings about each side and about both together."""
     together = basis_of(workspace, both)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]

@@ -1,4 +1,4 @@
-"""The basis of a result: the counted data, its runs' shared settings, and warnings."""
+"""Basis of a result: the counted scores, the settings that the runs share, and warnings."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The data that a result is computed from, with its runs, excluded trials and warnings.
+    """Data from which a result is computed.
 
     Attributes:
-        margin: the smallest difference that matters, if all selected runs set the same one; None with a warning
-            `margins_differ` if they differ.
+        margin: smallest difference that matters, if all selected runs set the same margin; otherwise None, with a warning
+            `margins_differ` if margins differ.
         running: True if a selected run is not finished.
-        looks: the number of planned looks, if all selected runs planned the same number.
+        looks: number of planned looks, if it is the same in all selected runs.
         protocols: distinct review protocols as JSON, each with its `runs`.
-        approved: True if a person approved every score that counts.
+        approved: True if a person approved every counted score.
     """
 
     table: ScoreTable
@@ -53,12 +53,12 @@ class Basis:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials that count."""
+        """Number of counted trials."""
         return len(np.unique(self.table.trial_codes))
 
     @property
     def unfinished(self) -> bool:
-        """True if more trials may come, so that fixed-size tests are not valid yet."""
+        """True if more trials may come, so that tests for a fixed sample size are not valid yet."""
         return self.still_open.any
 
     @property
@@ -69,7 +69,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StillOpen:
-    """Runs and reviews that may still change a result: `running` runs, and the number of trials `waiting` for review."""
+    """Work that may still change a result: the number of `running` runs, and the number of trials `waiting` for review."""
 
     running: bool
     waiting: int
@@ -80,7 +80,7 @@ class StillOpen:
 
 
 def parsed_margin(text: str, *, option: str = "--margin") -> float:
-    """Parse `0.03` or `3pts`; raises InputError outside (0, 1)."""
+    """Parse a margin such as `0.03` or `3pts`; raises `InputError` outside (0, 1)."""
     stripped = text.strip().lower()
     points = stripped.removesuffix("pts").strip() if stripped.endswith("pts") else None
     try:
@@ -93,12 +93,12 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
 
 
 def basis_of(workspace: Workspace, selection: Selection) -> Basis:
-    """Read the basis of a result from the store."""
+    """Read a selection's basis from the store."""
     return basis_from(workspace, selection, workspace.archive.scores.columns(selection))
 
 
 def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
-    """Build the basis of a result from score columns that were already read."""
+    """Return the basis for score columns that were already read."""
     rules = shared_settings(workspace, columns.runs, selection.criteria)
     warnings = (*cautions(columns), *regraded(workspace, selection))
     return Basis(
@@ -115,17 +115,17 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
 
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
-    """Return a warning for each run whose grades a selected regrade replaces."""
+    """Return a warning for each selected run whose grades are replaced by a selected regrade."""
     runs = workspace.archive.scores.replaced(selection)
     return tuple(Caution(code="regraded", text=wording.regraded(replaced)) for replaced in runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSettings:
-    """Settings that the selected runs share, with warnings where they differ; fields as in `Basis`.
+    """Settings that all selected runs share, with warnings about differences; fields as in `Basis`.
 
-    `same_candidates`: True if all runs have the same candidates. `all_asked`: True if every candidate of a run was called in each
-    of its trials, as Assay does; imported files may lack some answers.
+    `same_candidates` is True if all runs have the same candidates. `all_asked` is True if each trial called every candidate of
+    its run; imported files may lack answers.
     """
 
     margin: float | None
@@ -137,7 +137,7 @@ class SharedSettings:
 
 
 def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequence[str]) -> SharedSettings:
-    """Return the settings that these runs share; `criteria` has the selected criteria, and is empty for overall scores."""
+    """Return the settings that the runs share. `criteria` contains the selected criteria; empty for overall scores."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     margins = {plan.margin for plan in plans}
     looks = {_planned_looks(plan) for plan in plans}
@@ -167,14 +167,14 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
 
 
 def _lower_is_better(plan: RunPlan) -> Iterator[str]:
-    """Yield the metrics for which lower is better; for an imported run, also those without a criterion."""
+    """Yield the metrics for which a lower value is better. For an imported run this includes metrics without a criterion."""
     yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
 
 
 def _mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return imported metrics that count in only some runs of a suite, with these runs, and metrics that count in all."""
+    """Return imported metrics that only some runs of a suite count, with these runs, and metrics that all runs count."""
     by_suite: dict[str, list[RunPlan]] = {}
     for plan in plans:
         if plan.imported and plan.rubric.criteria:
@@ -212,7 +212,7 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
-    """Return the planned look that the share of decided trials has reached; None if no looks were planned."""
+    """Return the planned look that the fraction of decided trials has reached; None without planned looks."""
     if planned is None:
         return None
     decided = n_trials + excluded.rejected + excluded.failed

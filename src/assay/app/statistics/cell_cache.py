@@ -1,14 +1,10 @@
-"""Cache of sums by task and candidate, so that a decision in a large suite updates the statistics page quickly.
+"""Cache of score sums by task and candidate, so that a decision updates the statistics page of a large suite quickly.
 
-Theory. A report needs a few moments per task and candidate (`statistics.cells`), not the rows. They are computed once.
-After that each decision concerns one trial, whose counted scores are read by index: its previous scores are withdrawn
-and its current ones added. This is the same for every kind of decision (approve, correct, reject, undo, a rerun, one
-judge of a panel), so this file does not know the rules of reviewing.
-
-House rules. The counted scores of each trial are kept in arrays, and in a dict for trials that have changed since,
-because withdrawing needs the old score and the store has only the new one. A case that does not fit (a new task or
-candidate, scores that arrived without a decision, a mix of jointly and separately graded trials) is answered by
-computing everything again, never by a guess. Not thread-safe.
+A report needs only a few moments per task and candidate (`statistics.cells`), which are computed once. Each decision concerns
+one trial: its previous scores are subtracted and its current scores added. This works for every decision (approve, correct,
+reject, undo, rerun, one judge of a panel), so the cache contains no review rules. Subtracting needs the old scores, which the
+store no longer has; they are kept in arrays, and in a dict for changed trials. Everything is recomputed if a change does not
+fit: a new task or candidate, scores without a decision, or a mix of jointly and separately graded trials. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -35,21 +31,19 @@ if TYPE_CHECKING:
     from assay.store.queries.archive import Archive
 
 MOST_TRIALS_AT_ONCE: Final = 2000
-"""Number of changed trials above which computing everything again is faster."""
+"""Number of changed trials above which a full recomputation is faster."""
 
 _UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
 
 
 class KeptCells:
-    """The cached cells of one selection; `refresh` updates them and `report` computes results from them.
-
-    A cell has the sums of one candidate on one task.
+    """Cached cells of one selection. A cell contains the sums of one candidate on one task.
 
     Attributes:
-        rebuilt: number of times everything was computed, including the first.
-        tasks: label of each task of the cells. Like runs, cautions, approved and graded_by, it dates from the last full
-            computation, because a single decision changes none of them.
-        n_trials: number of trials that count now.
+        rebuilt: number of full computations, including the first.
+        tasks: label of each task. Labels, runs, cautions, approved and graded_by come from the last full computation, because a
+            decision does not change them.
+        n_trials: current number of counted trials.
         newest: id of the newest review event that the cells include.
     """
 
@@ -78,16 +72,16 @@ class KeptCells:
         return len(trials)
 
     def note(self, events: Iterable[ReviewEvent]) -> int:
-        """Refresh after these events; does not read the store if there are none."""
+        """Refresh the cells if there are events; without events, the store is not read."""
         return self.refresh() if any(True for _ in events) else 0
 
     def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
-        """Compute every candidate and every pair from the current cells."""
+        """Return scores of all candidates and comparisons of all pairs, computed from the current cells."""
         return whole_report(self.cells, scope, margin)
 
     @property
     def cells(self) -> Cells:
-        """Return the current cells; cells that lost precision are recomputed from their trials."""
+        """Return the current cells. Cells that lost precision are recomputed from their trials."""
         for task, candidate in self._cells.stale:
             scores = [by_candidate[candidate] for by_candidate in self._trials_of(task) if candidate in by_candidate]
             self._cells.recompute(task, candidate, scores)
@@ -120,7 +114,7 @@ class KeptCells:
         self._worn_pairs: set[int] = set()
 
     def _remember(self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Store each trial's counted scores, averaged over judge calls and sorted by trial, and each task's rows."""
+        """Store the counted scores of each trial (averaged over judge calls, sorted by trial) and the rows of each task."""
         candidate = np.array([self._candidates[name] for name in columns.candidates], dtype=np.int64)
         key = columns.trial * max(len(candidate), 1) + columns.candidate
         _, first, line, calls = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
@@ -132,9 +126,9 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return counts that change when assessments arrive or leave without a decision.
+        """Return counts that change whenever assessments arrive or leave without a decision.
 
-        A new assessment that awaits review changes no score, but one from a regrade may replace one that counts.
+        A new assessment that awaits review changes no score, but a regrade's assessment may replace a counted one.
         """
         totals = self._archive.runs.totals(self._selection)
         current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
@@ -180,7 +174,7 @@ class KeptCells:
         return dict(zip(self._candidate[low:high].tolist(), self._score[low:high].tolist(), strict=True))
 
     def _trials_of(self, task: int) -> list[Mapping[int, float]]:
-        """Return every counted trial of a task, as scores by candidate."""
+        """Return the counted trials of a task, as scores by candidate."""
         changed = self._changed_in.get(task, set())
         unchanged: dict[int, dict[int, float]] = defaultdict(dict)
         for row in self._by_task[self._starts[task] : self._starts[task + 1]].tolist():
@@ -211,7 +205,7 @@ class KeptCells:
 
 
 def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
-    """Build cells of every planned task and every candidate, filled with the trials that count so far."""
+    """Build cells for all planned tasks and candidates, with the trials that count so far."""
     counted = kept_cells(score_table(columns))
     # In the order of score tables: a report from these cells must equal a report computed from all rows.
     tasks = sorted(names)

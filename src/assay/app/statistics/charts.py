@@ -1,4 +1,4 @@
-"""The command `chart`, which draws results or returns the drawn values as a table."""
+"""`assay chart`: draw results, or return the drawn values as a table."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 
 def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str | None = None) -> Chart:
-    """Draw a chart of a kind in `KINDS` from the trials that count."""
+    """Draw a chart of a type in `KINDS` from counted trials."""
     result = results.rank(workspace, selection, scope=scope)
     return kinds.of_results(kind, result.ranking, result.basis.table)
 
 
 def chart_of_report(report: Report, kind: str) -> Chart:
-    """Draw a chart of a kind in `KINDS`, except for scores, from a report of cached cells."""
+    """Draw a chart from a report of cached cells; every type in `KINDS` except scores."""
     return kinds.OF_RANKING[kind](report.ranking)
 
 
 def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
-    """Draw the standard charts of results for a report in HTML; they need no extra.
+    """Draw the charts of an HTML report, which needs no optional package.
 
-    The order is: forest, then pairs and ranks if there are several candidates, then the scores of single trials.
+    The charts are forest, pairs and ranks (with two or more candidates), and the scores of single trials.
     """
     return tuple(output.drawing(chart) for chart in kinds.standard(result.ranking, result.basis.table))
 
 
 def drawn(chart: Chart) -> str:
-    """Return the chart as HTML for a page; an unchanged chart is not drawn again."""
+    """Return a chart as HTML; unchanged charts come from a cache."""
     text = json.dumps([chart.kind, chart.title, chart.about, chart.rows], default=str, sort_keys=True)
     return _drawn(_ByKey(blake2b(text.encode(), digest_size=12).hexdigest(), chart))
 
 
 @dataclass(frozen=True, slots=True)
 class _ByKey:
-    """A chart that compares by the digest of its content."""
+    """Cache key for a chart: two keys are equal if the charts have the same digest."""
 
     key: str
     chart: Chart = field(compare=False)
@@ -64,17 +64,17 @@ def _drawn(keyed: _ByKey) -> str:
 
 
 def endings() -> tuple[str, ...]:
-    """Return the file name endings of the chart formats that this installation can draw."""
+    """Return the file suffixes of the chart formats that this installation can write."""
     return ("csv", "svg", "png") if can_draw() else ("csv", "svg")
 
 
 def write_chart(chart: Chart, path: Path, *, dark: bool = False) -> None:
-    """Write the chart as SVG, PNG, CSV (its rows) or JSON (Vega-Lite), depending on the file's ending."""
+    """Write a chart to a file. The suffix selects SVG, PNG, CSV (the rows) or JSON (Vega-Lite)."""
     path.write_bytes(chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark))
 
 
 def chart_bytes(chart: Chart, ending: str, *, dark: bool = False) -> bytes:
-    """Return the chart as `png`, `csv` (its rows), `json` (Vega-Lite) or `svg`."""
+    """Return a chart as `png`, `csv` (its rows), `json` (Vega-Lite) or `svg`."""
     match ending:
         case "png":
             return output.as_png(chart, dark=dark)

@@ -1,4 +1,4 @@
-"""Write the tables of the statistics page as CSV, for other programs."""
+"""Write the tables of the statistics page as CSV."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _DECISIONS: Final = {"judged": "n_judged", "decided": "n_decided"} | {
     **{name: name for name in ("approved", "corrected", "rejected", "rerun")},
     "graded_by_person": "by_person",
 }
-"""Columns of the table `fairness`, and the fields that they show."""
+"""Columns of the table `fairness`, and the fields shown in them."""
 
 
 def needs_every_row(name: str) -> bool:
-    """True if a table needs every row of the selection, not only cached cells."""
+    """True if a table needs every row of the selection; other tables need only cached cells."""
     return name != "tasks"
 
 
 def tasks_csv(overview: StatisticsOverview) -> str:
-    """Return each task's mean and number of trials by candidate as CSV; without trials, the mean is empty."""
+    """Return a CSV with the mean and number of trials of each task and candidate; the mean is empty without trials."""
     rows: list[Row] = []
     by_name = {
         str(estimate.candidate): {str(task.task): task for task in estimate.by_task} for estimate in overview.report.estimates
@@ -49,7 +49,7 @@ def tasks_csv(overview: StatisticsOverview) -> str:
 
 
 def details_csv(name: str, details: StatisticsDetails) -> str:
-    """Return a table that needs every row as CSV: any name in `TABLES` except `tasks`."""
+    """Return a CSV of any table in `TABLES` except `tasks`; these tables need every row."""
     diagnostics = details.standing.diagnostics
     assert diagnostics is not None  # details are always read with diagnostics
     match name:

@@ -1,4 +1,4 @@
-"""JSON of `diagnostics` in `stats` and `compare`: figures that are shown with a result but are not part of it."""
+"""JSON of `diagnostics` in `assay stats` and `assay compare`: figures that accompany a result but do not change it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReviewRatesDocument:
 
 @document
 class RateTestDocument:
-    """JSON of a test for equal rates of all candidates."""
+    """JSON of a test that all candidates have equal rates."""
 
     p_value: float | None
     method: str | None
@@ -63,7 +63,7 @@ class SelectiveRejectionDocument:
 
 @document
 class FairPlayDocument:
-    """JSON of the rates and tests that show whether the review was fair to all candidates."""
+    """JSON of the rates and tests that show whether review treated all candidates equally."""
 
     rates: tuple[ReviewRatesDocument, ...]
     approval_test: RateTestDocument | None = source("approval")
@@ -73,7 +73,7 @@ class FairPlayDocument:
 
 @document
 class ScoreDocument:
-    """JSON of one candidate's mean under another rule of counting."""
+    """JSON of one candidate's mean under a different rule for counting."""
 
     candidate: str
     mean: float | None
@@ -86,21 +86,21 @@ class ScoreDocument:
 
 @document
 class ScoreListDocument:
-    """JSON of all candidates' means under another rule of counting."""
+    """JSON of all candidates' means under a different rule for counting."""
 
     scores: tuple[ScoreDocument, ...] = source("estimates")
 
 
 @document
 class PutBackDocument(ScoreListDocument):
-    """JSON of the means that result if rejected assessments count with the judge's scores; `put_back` is their number."""
+    """JSON of the means if rejected assessments counted with the judge's scores; `put_back` is their number."""
 
     put_back: int
 
 
 @document
 class BoundsDocument:
-    """JSON of the lowest and highest mean that is possible if rejected assessments count."""
+    """JSON of the lowest and highest possible mean if rejected assessments counted."""
 
     candidate: str
     lowest: float | None
@@ -109,7 +109,7 @@ class BoundsDocument:
 
 @document
 class FirstAttemptDocument:
-    """JSON of one candidate's mean over first attempts and over final attempts."""
+    """JSON of one candidate's means over first attempts and over final attempts."""
 
     candidate: str
     first: float | None
@@ -119,7 +119,7 @@ class FirstAttemptDocument:
 
 @document
 class FirstAttemptsDocument:
-    """JSON of all candidates' means over first attempts, for trials that were rerun."""
+    """JSON of all candidates' means if first attempts counted; `rerun` is the number of assessments that were rerun."""
 
     rerun: int
     scores: tuple[FirstAttemptDocument, ...]
@@ -127,7 +127,7 @@ class FirstAttemptsDocument:
 
 @document
 class CoverageDocument:
-    """JSON of the share of a candidate's planned trials that count."""
+    """JSON of the fraction of a candidate's planned trials that count."""
 
     candidate: str
     n_counted: int
@@ -141,28 +141,28 @@ class CoverageDocument:
 
 @document
 class CriterionScoresDocument(ScoreListDocument):
-    """JSON of the candidates' means on one criterion."""
+    """JSON of all candidates' means on one criterion."""
 
     criterion: str = source("name")
 
 
 @document
 class JudgeScoresDocument(ScoreListDocument):
-    """JSON of the candidates' means by the grades of one judge."""
+    """JSON of all candidates' means according to one judge."""
 
     judge: str = source("name")
 
 
 @document
 class TrialScoresDocument(ScoreListDocument):
-    """JSON of the candidates' means over the trials with one number, such as the first trial of each task."""
+    """JSON of all candidates' means over trials with one trial number, such as the first trial of each task."""
 
     trial: int
 
 
 @document
 class PositionEffectDocument:
-    """JSON of the effect of one position (from 1) in a joint prompt, compared with the mean of all positions."""
+    """JSON of the effect of one position (from 1) in a joint prompt, relative to the mean over all positions."""
 
     position: int
     effect: float | None
@@ -174,7 +174,7 @@ class PositionEffectDocument:
 
 @document
 class JudgePositionsDocument:
-    """JSON of the effects of positions on the scores of one judge."""
+    """JSON of the effect of position on one judge's scores."""
 
     judge: str
     effects: tuple[PositionEffectDocument, ...]
@@ -204,7 +204,7 @@ class JudgeAccuracyDocument:
 
 @document
 class ReferenceAgreementDocument:
-    """JSON of a judge's agreement with imported human grades; `confusion` counts grades by the human verdict."""
+    """JSON of a judge's agreement with imported human grades; `confusion` counts the judge's grades for each human verdict."""
 
     judge: str
     agreement: float | None
@@ -222,7 +222,7 @@ class ReferenceAgreementDocument:
 
 @document
 class JudgeAgreementDocument:
-    """JSON of the agreement among judges of the same trials."""
+    """JSON of the agreement between judges that graded the same trials."""
 
     judges: tuple[str, ...]
     alpha: float | None = source("alpha.alpha")
@@ -238,7 +238,7 @@ class JudgeAgreementDocument:
 
 @document
 class VarianceDocument:
-    """JSON of the variance of a candidate's scores by source."""
+    """JSON of the variance of a candidate's scores, by source."""
 
     candidate: str
     var_task: float | None
@@ -254,7 +254,7 @@ class VarianceDocument:
 
 @document
 class PartialMeanDocument:
-    """JSON of a mean while some assessments are pending, and of the assumption about them."""
+    """JSON of a candidate's mean under one assumption about the pending assessments."""
 
     mean: float | None
     ci95: Range | None
@@ -267,7 +267,7 @@ class PartialMeanDocument:
 
 @document
 class CalibratedMeanDocument(PartialMeanDocument):
-    """JSON of a mean from a review sample, with its method, the judge's weight and the number of reviewed trials."""
+    """JSON of a mean estimated from a review sample: method, weight of the judge, and number of reviewed trials."""
 
     method: str | None
     lam: float | None
@@ -276,7 +276,7 @@ class CalibratedMeanDocument(PartialMeanDocument):
 
 @document
 class PartialReviewDocument:
-    """JSON of a candidate's mean while some of its assessments are pending, under three assumptions."""
+    """JSON of a candidate's mean while assessments are pending, under three assumptions."""
 
     candidate: str
     n_waiting: int
@@ -288,10 +288,11 @@ class PartialReviewDocument:
 
 @document
 class CalibratedPairDocument:
-    """JSON of a difference from a review sample; it is never the result.
+    """JSON of a difference estimated from a review sample. It is never the result.
 
-    `more_reviews` further reviews would decide it with a power of 80% if the difference stays as it is; null if it is decided, or
-    if reviewing every trial would not decide it.
+    `more_reviews` is the number of further reviews that decide the difference with 80% power if it stays unchanged; null if it
+    is
+    decided, or if a review of every trial would not decide it.
     """
 
     a: str
@@ -314,7 +315,7 @@ class CalibratedPairDocument:
 
 @document
 class CalibratedRankDocument:
-    """JSON of a candidate's rank from a review sample."""
+    """JSON of a candidate's rank, estimated from a review sample."""
 
     candidate: str
     mean: float | None
@@ -325,7 +326,7 @@ class CalibratedRankDocument:
 
 @document
 class CalibratedRankingDocument:
-    """JSON of the ranks and pairs from a review sample; they are never the result."""
+    """JSON of ranks and pairs, estimated from a review sample. They are never the result."""
 
     candidates: tuple[CalibratedRankDocument, ...]
     pairs: tuple[CalibratedPairDocument, ...]
@@ -334,7 +335,7 @@ class CalibratedRankingDocument:
 
 @document
 class ScoreDiagnosticsDocument:
-    """JSON of `diagnostics` in `stats`; a page omits what would show a reviewer the judge's grades."""
+    """JSON of `diagnostics` in `assay stats`. A page omits fields that would show a reviewer the judge's grades."""
 
     fair_play: FairPlayDocument
     with_rejected: PutBackDocument
@@ -356,7 +357,7 @@ class ScoreDiagnosticsDocument:
 
 @document
 class OtherResultDocument:
-    """JSON of a comparison under another rule of counting."""
+    """JSON of a comparison under a different rule for counting."""
 
     a_minus_b: float | None = source("difference")
     ci95: Range | None
@@ -367,7 +368,7 @@ class OtherResultDocument:
 
 @document
 class OtherResultWithRejectedDocument(OtherResultDocument):
-    """JSON of the comparison if rejected assessments counted; `changes` is True if the decision would be different."""
+    """JSON of a comparison if rejected assessments counted; `changes` is True if this changes the decision."""
 
     put_back: int
     changes: bool
@@ -375,7 +376,7 @@ class OtherResultWithRejectedDocument(OtherResultDocument):
 
 @document
 class FirstAttemptsComparedDocument:
-    """JSON of the difference over first attempts and over final attempts."""
+    """JSON of the difference between two candidates over first attempts and over final attempts."""
 
     rerun: int
     a_minus_b_first: float | None
@@ -385,7 +386,7 @@ class FirstAttemptsComparedDocument:
 
 @document
 class DesignVarianceDocument:
-    """JSON of the variance of a paired design by source."""
+    """JSON of the variance of a paired comparison, by source."""
 
     interaction: float | None
     trial: float | None
@@ -397,7 +398,7 @@ class DesignVarianceDocument:
 
 @document
 class ComparisonDiagnosticsDocument:
-    """JSON of `diagnostics` in `compare`; a page omits what would show a reviewer the judge's grades."""
+    """JSON of `diagnostics` in `assay compare`. A page omits fields that would show a reviewer the judge's grades."""
 
     fair_play: FairPlayDocument
     with_rejected: OtherResultWithRejectedDocument
@@ -410,7 +411,7 @@ class ComparisonDiagnosticsDocument:
 
 
 def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument:
-    """Return the JSON of `diagnostics` in `stats`."""
+    """Return the JSON of `diagnostics` in `assay stats`."""
     bounds = zip(diagnostics.rejected_worst, diagnostics.rejected_best, strict=True)
     attempts = zip(diagnostics.first_attempts, diagnostics.final_attempts, strict=True)
     return fill(
@@ -436,7 +437,7 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
 
 
 def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiagnosticsDocument:
-    """Return the JSON of `diagnostics` in `compare`."""
+    """Return the JSON of `diagnostics` in `assay compare`."""
     first, final = diagnostics.first_attempts, diagnostics.final_attempts
     return fill(
         ComparisonDiagnosticsDocument,
@@ -461,7 +462,7 @@ def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiag
 
 
 def calibrated_ranking(ranking: CalibratedRanking) -> CalibratedRankingDocument:
-    """Return the JSON of the ranks from a review sample."""
+    """Return the JSON of ranks estimated from a review sample."""
     return fill(CalibratedRankingDocument, ranking, pairs=tuple(_calibrated_pair(pair) for pair in ranking.pairs))
 
 

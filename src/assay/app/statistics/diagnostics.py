@@ -1,4 +1,4 @@
-"""Diagnostics as lines of text; they are shown with a result but do not affect it."""
+"""Diagnostics as lines of text. They accompany a result but do not change it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 _MOST_PAIRS: Final = 10
-"""Maximum number of pairs from a review sample that a text lists; JSON has all of them."""
+"""Maximum number of pairs from a review sample in a text; the JSON contains all pairs."""
 
 
 def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
-    """Summarise the diagnostics of `stats` in a few lines; empty lines are left out."""
+    """Return the diagnostics of `assay stats` as a few lines of text; empty lines are left out."""
     lines = [wording.coverage_line(coverage) for coverage in diagnostics.coverage]
     if len(diagnostics.by_criterion) > 1:
         lines += [f"{split.name}: {_means(split.estimates)}" for split in diagnostics.by_criterion]
@@ -42,7 +42,7 @@ def standing_lines(diagnostics: ScoreDiagnostics) -> list[str]:
 
 
 def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
-    """Return the ranks and at most `_MOST_PAIRS` pairs from the review sample; empty until a candidate has a rank."""
+    """Return the ranks and up to `_MOST_PAIRS` pairs from the review sample; empty until a candidate has a rank."""
     ranking = diagnostics.calibrated
     if ranking is None or not ranking.candidates or len(ranking.candidates) < 2:
         return []
@@ -50,7 +50,7 @@ def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
 
 
 def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[str]:
-    """Summarise the diagnostics of `compare` in a few lines."""
+    """Return the diagnostics of `assay compare` as a few lines of text."""
     lines = []
     if diagnostics.n_put_back:
         n, then = diagnostics.n_put_back, diagnostics.with_rejected.difference

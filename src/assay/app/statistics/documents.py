@@ -1,4 +1,4 @@
-"""JSON of `stats`, `compare`, `rank`, `gate` and `plan`."""
+"""JSON of `assay stats`, `compare`, `rank`, `gate` and `plan`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Range: TypeAlias = tuple[float, float]
 
 @document
 class WarningDocument:
-    """JSON of a warning, as a code for programs and a sentence for people."""
+    """JSON of a warning: a code for programs and a sentence for people."""
 
     code: str
     text: str
@@ -36,9 +36,9 @@ class WarningDocument:
 
 @document
 class ExcludedDocument:
-    """JSON of the trials that do not count, by reason.
+    """JSON of the number of trials that do not count, by reason.
 
-    `superseded` counts attempts; `partly` counts trials that count although some of their assessments are pending.
+    `superseded` counts attempts. `partly` counts trials that count although some of their assessments are pending.
     """
 
     pending: int
@@ -64,7 +64,7 @@ class TaskMeanDocument:
 
 @document
 class OtherMeanDocument:
-    """JSON of the mean for the other scope, `these_tasks` or `tasks_like_these`."""
+    """JSON of the mean in the alternative scope, `these_tasks` or `tasks_like_these`."""
 
     scope: str
     ci95: Range | None
@@ -73,9 +73,9 @@ class OtherMeanDocument:
 
 @document
 class MeanDocument:
-    """JSON of one candidate's mean over all that counts; `reason` says why a number is missing.
+    """JSON of one candidate's mean over all counted trials; `reason` explains a missing number.
 
-    `n_families` is null if tasks share no families; `n_eff` is the effective number of tasks, or of families.
+    `n_families` is null if tasks have no families. `n_eff` is the effective number of tasks or, with families, of families.
     """
 
     candidate: str
@@ -97,7 +97,7 @@ class MeanDocument:
 
 @document
 class AnytimeDocument:
-    """JSON of evidence that stays valid at any look while more trials may come."""
+    """JSON of anytime-valid evidence: it stays valid while more trials may come."""
 
     e_value: float | None
     p: float | None
@@ -109,14 +109,14 @@ class AnytimeDocument:
 
 @document
 class CandidateAnytimeDocument(AnytimeDocument):
-    """JSON of evidence about one candidate that stays valid at any look."""
+    """JSON of anytime-valid evidence about one candidate."""
 
     candidate: str
 
 
 @document
 class LooksDocument:
-    """JSON of the planned looks: how many are planned, and how many have been reached."""
+    """JSON of the number of planned looks, and the number of looks reached."""
 
     planned: int
     reached: int
@@ -125,14 +125,14 @@ class LooksDocument:
 
 @document
 class ComparisonAnytimeDocument(AnytimeDocument):
-    """JSON of evidence about two candidates that stays valid at any look; `looks` is null if none were planned."""
+    """JSON of anytime-valid evidence about two candidates; `looks` is null without planned looks."""
 
     looks: LooksDocument | None
 
 
 @document
 class ScoresDocument:
-    """JSON of `stats`."""
+    """JSON of `assay stats`."""
 
     runs: tuple[str, ...]
     protocol: tuple[Mapping[str, Json], ...]
@@ -146,7 +146,7 @@ class ScoresDocument:
 
 @document
 class EquivalenceDocument:
-    """JSON of an equivalence test: two one-sided tests against a margin."""
+    """JSON of an equivalence test: two one-sided tests against the margin."""
 
     margin: float
     p_value: float
@@ -155,14 +155,14 @@ class EquivalenceDocument:
 
 @document
 class NonInferiorityDocument(EquivalenceDocument):
-    """JSON of a non-inferiority test: a one-sided test against a margin."""
+    """JSON of a non-inferiority test: a one-sided test against the margin."""
 
     lower95: float
 
 
 @document
 class OtherDifferenceDocument:
-    """JSON of the difference for the other scope, `these_tasks` or `tasks_like_these`."""
+    """JSON of the difference in the alternative scope, `these_tasks` or `tasks_like_these`."""
 
     scope: str
     ci95: Range | None
@@ -194,7 +194,7 @@ class TaskDifferenceDocument:
 
 @document
 class ComparisonDocument:
-    """JSON of `compare`."""
+    """JSON of `assay compare`."""
 
     a: str
     b: str
@@ -239,7 +239,7 @@ class ComparisonDocument:
 
 @document
 class GateDocument(ComparisonDocument):
-    """JSON of `gate`: the comparison, and whether it passed the margin; `baseline` has the earlier runs of `--baseline`."""
+    """JSON of `assay gate`: the comparison and whether it passed. `baseline` lists the earlier runs of `--baseline`."""
 
     passed: bool
     margin: float
@@ -248,7 +248,7 @@ class GateDocument(ComparisonDocument):
 
 @document
 class RankDocument:
-    """JSON of one candidate in a ranking, with the ranks that the data support."""
+    """JSON of one candidate in a ranking, with the range of ranks that the data support."""
 
     candidate: str
     mean: float | None
@@ -287,7 +287,7 @@ class StrengthDocument:
 
 @document
 class StrengthsDocument:
-    """JSON of the strengths, computed from the winner of each trial, strongest first."""
+    """JSON of all strengths, strongest first, computed from the winner of each trial."""
 
     method: str | None
     comparisons: float
@@ -298,7 +298,7 @@ class StrengthsDocument:
 
 @document
 class RankingDocument:
-    """JSON of `rank`."""
+    """JSON of `assay rank`."""
 
     protocol: tuple[Mapping[str, Json], ...]
     runs: tuple[str, ...]
@@ -315,7 +315,7 @@ class RankingDocument:
 
 @document
 class SampleSizeDocument:
-    """JSON of a sample size for the wanted precision, with the total tasks or trials and the cost of the new ones."""
+    """JSON of the sample size for a precision: the total number of tasks or trials, and the cost of the new ones."""
 
     needed: int
     new_trials: int = source("trials")
@@ -325,7 +325,7 @@ class SampleSizeDocument:
 
 @document
 class PairPlanDocument:
-    """JSON of a plan to show the wanted difference between two candidates."""
+    """JSON of a plan to show a difference between two candidates."""
 
     a: str
     b: str
@@ -349,7 +349,7 @@ class PairPlanDocument:
 
 @document
 class NamedPairDocument:
-    """JSON of a pair of candidates by name."""
+    """JSON of the names of two candidates."""
 
     a: str
     b: str
@@ -357,7 +357,7 @@ class NamedPairDocument:
 
 @document
 class PlanSummaryDocument:
-    """JSON of a plan's summary, with the pair that needs the most, the undecided pair that needs the least, and a sentence."""
+    """JSON of a plan's summary: the pair that needs the most trials, the undecided pair that needs the fewest, and a sentence."""
 
     hardest: NamedPairDocument | None
     closest_undecided: NamedPairDocument | None
@@ -366,7 +366,7 @@ class PlanSummaryDocument:
 
 @document
 class PowerPlanDocument:
-    """JSON of `plan`."""
+    """JSON of `assay plan`."""
 
     runs: tuple[str, ...]
     detect: float
@@ -383,7 +383,7 @@ class PowerPlanDocument:
 
 
 def scores_document(scores: CandidateScores) -> ScoresDocument:
-    """Return the JSON of `stats`."""
+    """Return the JSON of `assay stats`."""
     diagnostics = scores.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
     return fill(
@@ -403,7 +403,7 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
 
 
 def comparison_document(result: ComparisonResult) -> ComparisonDocument:
-    """Return the JSON of `compare`."""
+    """Return the JSON of `assay compare`."""
     diagnostics = result.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
     return fill(
@@ -418,14 +418,14 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
 
 
 def gate_document(gate: GateResult) -> GateDocument:
-    """Return the JSON of `gate`."""
+    """Return the JSON of `assay gate`."""
     return fill(
         GateDocument, comparison_document(gate.contrast), passed=gate.passed, margin=gate.margin, baseline=gate.baseline
     )
 
 
 def ranking_document(result: RankingResult) -> RankingDocument:
-    """Return the JSON of `rank`."""
+    """Return the JSON of `assay rank`."""
     return fill(
         RankingDocument,
         result.ranking,
@@ -437,7 +437,7 @@ def ranking_document(result: RankingResult) -> RankingDocument:
 
 
 def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
-    """Return the JSON of `plan`."""
+    """Return the JSON of `assay plan`."""
     return fill(
         PowerPlanDocument,
         plan,
@@ -459,7 +459,7 @@ def _of_basis(basis: Basis) -> dict[str, object]:
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:
-    """Return each distinct warning, those of the basis first."""
+    """Return each distinct warning as JSON; warnings of the basis come first."""
     # Estimates of several candidates can carry the same warning.
     distinct = {(caution.code, caution.text): caution for group in (basis.cautions, *groups) for caution in group}
     return tuple(fill(WarningDocument, caution) for caution in distinct.values())

@@ -1,10 +1,9 @@
-"""The statistics page's figures: an overview that follows every decision, details, and single trials.
+"""Figures of the statistics page: an overview that follows every decision, details, and single trials.
 
-Theory. The page has two speeds. Scores, comparison, ranks and the matrix of tasks come from cached cells (`cell_cache`),
-so that they follow each decision at a cost that does not depend on the number of scores. Diagnostics and single
-trials need every row; if reading them takes long they are cached, with the number of decisions since.
-
-House rules. One thread at a time uses the cells of a selection. Every record names the last event that it includes.
+Scores, comparisons, ranks and the task matrix come from cached cells (`cell_cache`), so that an update after a decision costs
+the same in any store. Diagnostics and single trials need every row. If reading all rows takes long, the result is cached and
+shown with the number of decisions made since. Only one thread at a time uses the cells of a selection. Every record names the
+last event that it includes.
 """
 
 from __future__ import annotations
@@ -42,16 +41,16 @@ if TYPE_CHECKING:
     from assay.statistics.warnings import Caution
 
 SELECTIONS_KEPT: Final = 6
-"""Maximum number of selections whose cells stay in memory; a million scores take about 40 MB."""
+"""Maximum number of selections with cells in memory; a million scores take about 40 MB."""
 
 AT_ONCE_S: Final = 0.25
-"""Details are read again after every decision if the last reading took at most this many seconds."""
+"""Reading time in seconds up to which details are read again after every decision."""
 
 PAIRS_KEPT: Final = 3
-"""Maximum number of a selection's pairs whose own cells stay in memory, which pairs need if they did not take part in all runs."""
+"""Maximum number of cached pairs in a selection; a pair needs its cells if the two candidates are in different runs."""
 
 PATIENCE: Final = 20
-"""Otherwise, details may be as old as this many times their reading time."""
+"""Slower details are reused for up to this many times their reading time."""
 
 _SEED: Final = 20240607
 
@@ -61,14 +60,16 @@ class StatisticsOverview:
     """First part of the statistics page, computed from cached cells.
 
     Attributes:
-        contrast: the requested comparison, otherwise that of the two highest in rank; None with fewer than two candidates.
-        anytime: evidence that is valid while more trials may come, for tasks like these only; the details have the rest.
+        contrast: the requested comparison, otherwise of the two highest-ranked candidates; None with fewer than two candidates.
+        anytime: evidence that stays valid while more trials may come, for the scope tasks like these; details have the other
+            scope.
         margin: the requested margin, otherwise the margin of the runs.
         tasks: label of each task by name, in the order of the matrix.
-        approved: True if a person approved every score that counts.
-        incomplete: by candidate, the number of trials it took part in without getting a counted score (rejected, failed or
-            pending). Empty if there are none, or if the runs have different candidates.
-        newest: the last review event that is included.
+        approved: True if a person approved every counted score.
+        incomplete: number of trials without a counted score (rejected, failed or pending), by candidate. Empty if every trial
+            has
+            a score or the runs have different candidates.
+        newest: last review event that the figures include.
     """
 
     selection: Selection
@@ -93,9 +94,9 @@ class StatisticsOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsDetails:
-    """Second part of the statistics page, computed from every row: full `stats`, `compare` and `rank`, and single trials.
+    """Second part of the statistics page, computed from every row: complete `stats`, `compare` and `rank`, and single trials.
 
-    `since` counts the decisions made after the rows were read.
+    `since` is the number of decisions made after the rows were read.
     """
 
     standing: results.CandidateScores
@@ -109,14 +110,14 @@ class StatisticsDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedTrial:
-    """A trial with its counted scores by candidate; without scores if it does not count."""
+    """A trial with its counted scores by candidate; without scores if the trial does not count."""
 
     row: TrialRow
     scores: Mapping[str, float]
 
 
 class LiveReports:
-    """Cached statistics pages by selection. Thread-safe."""
+    """Caches statistics pages by selection. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -134,9 +135,8 @@ class LiveReports:
     ) -> StatisticsOverview:
         """Return the overview of a selection; arguments as in `results.compare`.
 
-        Raises:
-            UnknownName: an unknown run or candidate.
-            InputError: a candidate against itself, or a margin out of range.
+        Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate against itself or an invalid
+        margin.
         """
         kept = self._at(selection)
         with kept.lock:
@@ -151,7 +151,7 @@ class LiveReports:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsDetails:
-        """Return the details of a selection; they are read again if that is quick or the last reading is old."""
+        """Return the details of a selection. They are read again if that is quick or if the cached details are old."""
         return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
@@ -164,7 +164,7 @@ class LiveReports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Details with the state of cells and calibrations at the time, the seconds that reading took, and when it ended."""
+    """Cached details, with the state of cells and calibrations at that time, the reading time, and the end of reading."""
 
     details: StatisticsDetails
     state: tuple[int, int]
@@ -262,7 +262,7 @@ class _Kept:
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:
-        """Return True if two candidates share a suite, and their own page if they took part in only some of the runs."""
+        """Return True if two candidates share a suite, and a separate page for the pair if they share only some of the runs."""
         known = self._of_pair.get((a, b))
         if known is None or known[0] != cells.rebuilt:
             of_both = replace(self._selection, compared=(a, b))
@@ -272,7 +272,7 @@ class _Kept:
         return known[1:]
 
     def _incomplete(self, report: Report, n_trials: int, rules: basis_.SharedSettings) -> dict[str, int]:
-        """Count, for each candidate, its trials without a counted score; empty if there are none."""
+        """Count each candidate's trials without a counted score; empty if every trial has one."""
         counted = {str(candidate.candidate): candidate.estimate.n_trials for candidate in report.ranking.candidates}
         if all(n == n_trials for n in counted.values()):
             return {}
@@ -283,7 +283,7 @@ class _Kept:
         return lacking if any(lacking.values()) else {}
 
     def behind(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> StatisticsDetails:
-        """Return the details; if another thread is reading them, return the last ones."""
+        """Return the details, or the cached ones while another thread reads new details."""
         with self.lock:
             cells, rules, _ = self._now()
             a, b = self._pair(cells.report(scope=scope), a, b)
@@ -305,7 +305,7 @@ class _Kept:
             return details
 
     def _is_good(self, known: _Read, newest: int, state: tuple[int, int]) -> bool:
-        """True if nothing has changed since, or if reading again so soon would take too long."""
+        """True if the cached details are up to date, or if reading them again now would take too long."""
         if newest <= known.details.newest and state == known.state:
             return True
         return known.took > AT_ONCE_S and self._workspace.clock.monotonic() - known.at < PATIENCE * known.took
@@ -339,7 +339,7 @@ class _Kept:
         )
 
     def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...]]:
-        """Return up-to-date cells, with the shared settings and warnings of their runs."""
+        """Return up-to-date cells, with the settings and warnings of their runs."""
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:
@@ -354,11 +354,14 @@ class _Kept:
         return cells, self._rules[1], self._rules[2]
 
     def _measured(self) -> int:
-        """Return the number of the newest calibration, because a new one may remove a warning."""
+        """Return the number of the newest calibration, because a new calibration may remove a warning."""
         return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
-        """Return the two candidates to compare, as their runs spell them; the next in rank replaces a missing name."""
+        """Return the names of the two candidates to compare, as spelled in their runs.
+
+        The next in rank replaces a missing name.
+        """
         ranked = [str(candidate.candidate) for candidate in report.ranking.candidates]
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
@@ -382,9 +385,9 @@ def trials_behind(
     start: int = 0,
     limit: int = 100,
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """Return a page of the selection's trials with their counted scores, and True if more follow.
+    """Return a page of trials with their counted scores, and True if more trials follow.
 
-    With `candidate`, only its trials are returned; with `number`, only the trial of each task that has this number.
+    `candidate` keeps only trials of this candidate, and `number` only the trial with this number in each task.
     """
     trials = workspace.archive.trials.matching(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))

@@ -1,4 +1,4 @@
-"""The command `plan`, which computes the tasks or trials needed to show a difference, and their cost in money and reviews."""
+"""`assay plan`: compute the number of tasks or trials needed to show a difference, and their cost in money and reviews."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSize:
-    """A sample size with its cost, reached by more tasks or by more trials of the same tasks.
+    """A sample size and its cost, reached by more tasks or by more trials of the same tasks.
 
     Attributes:
-        needed: total number of tasks, or of trials of each task.
-        trials: number of trials still to run, over all candidates and including future rejections.
-        reviews: number of assessments that a person will look at; None if unknown.
-        usd: cost of the calls; None if unknown.
+        needed: total number of tasks, or of trials per task.
+        trials: number of new trials over all candidates, including those that will probably be rejected.
+        reviews: number of assessments that people will review; None if unknown.
+        usd: cost of the calls in US dollars; None if unknown.
     """
 
     needed: int
@@ -41,10 +41,11 @@ class SampleSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairPlan:
-    """Sample sizes to show the wanted difference between two candidates; `plan` is None if they share no counted tasks.
+    """Sample sizes to show a difference between two candidates; `plan` is None if they share no counted task.
 
-    `more_reviews`: further reviews with which the review sample shows the difference; 0 if it already does, None without a sample
-    or if reviewing every trial is not enough.
+    `more_reviews` is the number of further reviews with which the review sample shows the difference: 0 if it already does,
+    None
+    without a sample or if a review of every trial is not enough.
     """
 
     pair: RankedPair
@@ -61,17 +62,17 @@ class PairPlan:
 
     @property
     def already(self) -> bool:
-        """True if the present size is enough for the wanted difference."""
+        """True if the present sample size is enough to show the difference."""
         return self.plan is not None and self.plan.mde is not None and self.plan.mde <= self.plan.detect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PowerPlan:
-    """Plans of all pairs, in rank order, with the two that usually matter most.
+    """Plans of all pairs in rank order, with the two most important pairs.
 
     Attributes:
-        hardest: the pair that needs the most; its size is enough for all pairs. None if the need of any pair is unknown.
-        closest: the undecided pair highest in the ranking.
+        hardest: pair that needs the most trials, so that its size is enough for all pairs; None if any size is unknown.
+        closest: undecided pair that ranks highest.
     """
 
     detect: float
@@ -89,7 +90,7 @@ class PowerPlan:
 
 
 def parsed_power(text: str) -> float:
-    """Parse `0.8`; raises InputError outside (0, 1)."""
+    """Parse a power such as `0.8`; raises `InputError` outside (0, 1)."""
     try:
         value = float(text)
     except ValueError:
@@ -102,10 +103,9 @@ def parsed_power(text: str) -> float:
 def plan(
     workspace: Workspace, selection: Selection, *, detect: float, power: float = 0.8, scope: str | None = None
 ) -> PowerPlan:
-    """Plan how each pair can show a difference of `detect`, from the variation of the counted scores.
+    """Plan how many tasks or trials each pair needs to show a difference of `detect`, given the variance of counted scores.
 
-    Raises:
-        InputError: `detect` or `power` is outside (0, 1), or there are fewer than two candidates.
+    Raises `InputError` for fewer than two candidates, or for `detect` or `power` outside (0, 1).
     """
     if not 0 < detect < 1:
         raise InputError("--detect", f"{detect} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
@@ -176,7 +176,7 @@ def _pair(
 
 
 def _way(needed: int, counted: float, cost: TrialCost) -> SampleSize:
-    """Compute the size and cost of `counted` more counted trials, including trials that will be rejected."""
+    """Compute the size and cost of a number of additional counted trials, including trials that will probably be rejected."""
     # The margin keeps 3.0000000001, which is a whole number except for rounding, from becoming 4.
     trials = ceil(counted / cost.kept - 1e-9)
     return SampleSize(

@@ -1,6 +1,6 @@
-"""The commands `stats`, `compare`, `rank` and `gate` over counted trials; `power` has the command `plan`.
+"""`assay stats`, `compare`, `rank` and `gate` over counted trials.
 
-Results under other assumptions about the review belong only in `diagnostics`.
+Results under other assumptions about the review are only in `diagnostics`.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "
 
 GOING_ON: Final = frozenset({RunState.PLANNED, RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED})
 _MOST_SHOWN: Final = 8
-"""Maximum number of candidates that the text of a result lists."""
+"""Maximum number of candidates listed in the text of a result."""
 DRAWS_SEED: Final = 20240607
-"""Seed for tests with too many arrangements to enumerate, so that the same store gives the same diagnostics."""
+"""Seed for tests with too many arrangements to enumerate, so that repeated calls return the same diagnostics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CandidateScores:
     """Scores of every candidate.
 
-    `anytime` has ranges that stay valid at any look, one for each candidate, while more trials may come.
-
-    `looks` is the planned look that is reached, while more trials may come and the protocol plans looks.
+    `anytime` contains a range per candidate that stays valid while more trials may come. `looks` is the planned look that has
+    been
+    reached; None without planned looks or when no more trials can come.
     """
 
     estimates: tuple[Estimate, ...]
@@ -72,7 +72,7 @@ class CandidateScores:
         )
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each candidate, as a data frame of pandas or polars."""
+        """Return a data frame (pandas or polars) with a row for each candidate."""
         return shown.frame_of(shown.estimate_rows(self.estimates), library)
 
 
@@ -80,7 +80,8 @@ class CandidateScores:
 class ComparisonResult:
     """Comparison of two candidates, with the verdict as a sentence.
 
-    `still_open` has the open runs and reviews of both candidates. `anytime` is evidence that is valid while more trials may come.
+    `still_open` lists open runs and reviews of both candidates. `anytime` is evidence that stays valid while more trials may
+    come.
     """
 
     comparison: Comparison
@@ -99,15 +100,16 @@ class ComparisonResult:
         return shown.html_of([self.verdict], picture=shown.difference_drawing(self.comparison), notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each task that both candidates have, as a data frame of pandas or polars."""
+        """Return a data frame (pandas or polars) with a row for each task of both candidates."""
         return shown.frame_of(shown.comparison_rows(self.comparison), library)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RankingResult:
-    """The ranking of all candidates and pairs; `preferences` has strengths from pairwise judging.
+    """Ranking of all candidates and comparisons of all pairs; `preferences` contains strengths from pairwise judging.
 
-    `calibrated` has the ranks and pairs from the review sample while trials are unreviewed; they are never the result.
+    `calibrated` contains ranks and pairs estimated from the review sample while trials are unreviewed. They are never the
+    result.
     """
 
     ranking: Ranking
@@ -127,7 +129,7 @@ class RankingResult:
         )
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each candidate, as a data frame of pandas or polars."""
+        """Return a data frame (pandas or polars) with a row for each candidate."""
         return shown.frame_of(shown.ranking_rows(self.ranking), library)
 
 
@@ -135,7 +137,7 @@ class RankingResult:
 class GateResult:
     """Non-inferiority of A against B; `passed` is True if A is shown not to be worse by more than the margin.
 
-    `baseline` has the earlier runs if A and B are one candidate in two groups of runs.
+    `baseline` lists the earlier runs if A and B are the same candidate in two groups of runs.
     """
 
     passed: bool
@@ -145,7 +147,7 @@ class GateResult:
 
     @property
     def verdict(self) -> str:
-        """The answer as a sentence."""
+        """Verdict of the gate as a sentence."""
         comparison = self.contrast.comparison
         answer = wording.not_worse(str(comparison.a), str(comparison.b), self.margin, shown=self.passed)
         return f"Gate {'passed' if self.passed else 'failed'}: {answer}"
@@ -159,7 +161,7 @@ class GateResult:
         return shown.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a row for each task that both candidates have, as a data frame of pandas or polars."""
+        """Return a data frame (pandas or polars) with a row for each task of both candidates."""
         return self.contrast.to_frame(library)
 
 
@@ -171,11 +173,11 @@ def stats(
     basis: Basis | None = None,
     reviews: ReviewColumns | None = None,
 ) -> CandidateScores:
-    """Compute each candidate's mean over tasks and trials that count, with its range.
+    """Compute each candidate's mean over counted tasks and trials, with its confidence interval.
 
     Args:
         diagnose: also read the trials that do not count, which diagnostics need; this doubles the cost.
-        basis, reviews: data that the caller has already read; likewise in the other commands.
+        basis, reviews: data that the caller has already read.
     """
     basis = basis or basis_of(workspace, selection)
     candidates = estimates(basis.table)
@@ -211,16 +213,14 @@ def compare(
     basis: Basis | None = None,
     reviews: ReviewColumns | None = None,
 ) -> ComparisonResult:
-    """Compare A with B over the tasks on which both have counted trials; without `margin`, the margin of the runs applies.
+    """Compare A with B over the tasks on which both have counted trials. Without `margin`, the margin of the runs applies.
 
-    It uses only the runs of A or B in suites that both have run; nothing else is read or counted.
-
-    Args:
-        basis, reviews: data that the caller has already read, only of these runs.
+    Only runs of A or B in suites that both have run are read. `basis` and `reviews` are data of these runs that the caller has
+    already read.
 
     Raises:
         UnknownName: no selected run has the candidate.
-        InputError: the two are the same, or the margin lies outside (0, 1).
+        InputError: A and B are the same, or the margin is outside (0, 1).
     """
     known = workspace.archive.scores.candidates(selection)
     a, b = candidate_named(a, known), candidate_named(b, known)
@@ -253,7 +253,7 @@ def compare(
 def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]) -> str:
     """Return the verdict on a comparison as a sentence.
 
-    If no task has a second trial, the sentence names the command that adds one, unless the run was imported.
+    If no task has a second trial and the run was not imported, the sentence names the command that adds one.
     """
     sentence = wording.verdict(comparison)
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
@@ -274,7 +274,7 @@ def rank(
     basis: Basis | None = None,
     reviews: ReviewColumns | None = None,
 ) -> RankingResult:
-    """Rank all candidates with the ranks that the data support, and compare all pairs."""
+    """Rank all candidates, with the range of ranks that the data support, and compare all pairs."""
     basis = basis or basis_of(workspace, selection)
     ranking = ranked(basis.table, scope, _margin(basis, margin))
     calibrated = None
@@ -295,9 +295,9 @@ def rank(
 
 
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
-    """Return the verdict on the two highest candidates, or a sentence on the only one; empty if nothing counts.
+    """Return a sentence on the two highest candidates, or on the only candidate; empty if no trial counts.
 
-    The user did not choose these two, so with three or more candidates the correction for all pairs applies to their verdict.
+    With three or more candidates, the verdict uses the correction for all pairs, because the data chose these two.
     """
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
@@ -312,7 +312,7 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
 
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
-    """True if every judge of the runs compared pairs, so that its scores only show which candidate was better."""
+    """True if every judge of the runs compared pairs, so that scores only show which candidate was better."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     return bool(plans) and all(
         all(judge.mode is JudgeMode.PAIRWISE for judge in plan.judges)
@@ -323,20 +323,20 @@ def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
 
 
 def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float | None = None) -> GateResult:
-    """Test non-inferiority of A against B; lack of data does not pass. Without `margin`, the margin of the runs applies.
+    """Test that A is not worse than B by more than the margin; too little data fails. Default: the margin of the runs.
 
-    The test is one-sided against -margin (`non_inferiority`). If scores do not vary, this test is impossible; the gate then passes
-    if every task ended in a tie, or if the exact test finds A better.
+    The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not vary; the gate then passes if
+    every task is a tie or the exact test shows that A is better.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
     margin = _margin(contrast.basis, margin)
     if margin is None:
-        raise InputError("--margin", "is missing, and the runs do not set one.", remedy="Use --margin 3pts.")
+        raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
     return GateResult(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
 
 
 def shown_not_worse(comparison: Comparison, margin: float) -> bool:
-    """Apply the rule of `gate` to a comparison made with this margin."""
+    """True if a comparison made with this margin passes the gate."""
     if comparison.non_inferiority is not None:
         return comparison.non_inferiority.holds
     # Scores that do not vary still show non-inferiority if there are only ties, or if the exact test is significant.
@@ -346,7 +346,7 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
 
 
 def _short(estimates: Sequence[Estimate]) -> str:
-    """Return the first candidates with their means."""
+    """Return the first candidates with their means as text."""
     means = [f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates[:_MOST_SHOWN]]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")
@@ -361,7 +361,7 @@ def _looks(basis: Basis) -> Looks | None:
 
 
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
-    """Return a candidate's name in results; `known` maps names in results to names in runs.
+    """Return a candidate's name as used in results; `known` maps these names to names in runs.
 
     Raises:
         UnknownName: no selected run has the candidate.

@@ -1,4 +1,4 @@
-"""The choice of the reviewed trials, on which estimates from a partial review depend."""
+"""Determine how the reviewed trials were chosen, which estimates from a partial review depend on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
-    """Return these runs' review draw, which is random only if each run has a review sample or a random review order."""
+    """Return the review draw of these runs. It is random only if each run has a review sample or a random review order."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")

@@ -1,6 +1,6 @@
-"""Results for notebooks, as HTML with sentences and a picture, or as a data frame.
+"""Show results in notebooks as HTML with sentences and a picture, or convert them to data frames.
 
-The HTML has no script, address or style sheet. Every name in it may come from a model or a file, so it is escaped.
+The HTML contains no script, address or style sheet. All names are escaped, because they may come from a model or a file.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _VALUES: Final = 150
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that change the direction of text, or that no document may contain."""
+"""Characters that change the direction of text or are not allowed in documents."""
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One line of a picture, with a dot at `value` and its range if it is known."""
+    """One line of a picture: a dot at `value`, and its interval if known."""
 
     label: str
     value: float | None
@@ -54,7 +54,7 @@ def safe(text: object) -> str:
 
 
 def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str] = ()) -> str:
-    """Return an HTML fragment with sentences (the first one bold), a picture, and notes in small letters."""
+    """Return HTML with sentences (the first is bold), a picture, and notes in small letters."""
     parts = [
         f"<p>{'<b>' if place == 0 else ''}{safe(text)}{'</b>' if place == 0 else ''}</p>"
         for place, text in enumerate(sentences)
@@ -65,7 +65,7 @@ def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str]
 
 
 def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> str:
-    """Return the marks as SVG on a scale from `low` to `high`; needs no other package."""
+    """Return the marks as SVG on a scale from `low` to `high`; needs no optional package."""
     shown = marks[:_MOST_ROWS]
     if not shown:
         return ""
@@ -100,7 +100,7 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
 
 
 def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
-    """Return a mark for each candidate's mean with its range."""
+    """Return a mark with the mean and interval of each candidate."""
     return [
         Mark(
             label=str(estimate.candidate),
@@ -113,7 +113,7 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
 
 
 def difference_drawing(comparison: Comparison) -> str:
-    """Return a drawing of the difference with its range, on a scale as wide as necessary."""
+    """Return a drawing of a difference and its interval, on a scale that is as wide as needed."""
     if comparison.difference is None:
         return ""
     ends = (comparison.difference, *(comparison.ci95 or ()))
@@ -133,13 +133,13 @@ def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return a row for each task that both candidates share."""
+    """Return a row for each task of both candidates."""
     plain = ("mean_a", "mean_b", "difference", "n_trials_a", "n_trials_b", "weight")
     return [{"task": str(task.task), **attributes(task, *plain)} for task in comparison.by_task]
 
 
 def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
-    """Return a row for each candidate, the best first."""
+    """Return a row for each candidate, highest rank first."""
     return [
         {
             "candidate": str(place.candidate),
@@ -153,12 +153,9 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
 
 
 def frame_of(rows: Sequence[Row], library: str | None = None) -> Any:
-    """Return rows as a data frame of pandas or polars.
+    """Return rows as a data frame of pandas or polars; raises `InputError` if the wanted library is not installed.
 
-    Without `library`, the function uses one that the program has already imported, otherwise an installed one, pandas first.
-
-    Raises:
-        InputError: neither is installed, or `library` names a different one.
+    Without `library`, it uses a library that the program has already imported, otherwise an installed one (pandas first).
     """
     if library is not None and library not in FRAMES:
         raise InputError("library", f"is {library!r}, expected pandas or polars.")
