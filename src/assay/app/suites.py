@@ -21,7 +21,7 @@ from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
 from assay.suites.rubrics import described_rubric, load_rubric
 from assay.suites.scenarios import SCENARIO_FILE, scenario_problems
-from assay.suites.schema import set_json_schema, suite_json_schema
+from assay.suites.schema import scenario_json_schema, set_json_schema, suite_json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,8 +97,8 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
 
 
 def json_schema(kind: str) -> dict[str, JsonValue]:
-    """Return the JSON Schema of suite files (`suite`) or set files (`set`), for editors."""
-    return set_json_schema() if kind == "set" else suite_json_schema()
+    """Return the JSON Schema of suite files (`suite`), set files (`set`) or scenarios (`scenario`), for editors."""
+    return {"suite": suite_json_schema, "set": set_json_schema, "scenario": scenario_json_schema}[kind]()
 
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:

@@ -105,10 +105,10 @@ def _problem(error: AssayError) -> dict[str, str]:
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--schema", type=click.Choice(["suite", "set"]), help="Print the JSON Schema of suite or set files instead.")
+@click.option("--schema", type=click.Choice(["suite", "set", "scenario"]), help="Print the JSON Schema of such files instead.")
 @common
 def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:
-    """Check suite and set files without running them; exit 2 if one is wrong."""
+    """Check suite and set files and scenarios without running them; exit 2 if one is wrong."""
     from assay.app.suites import json_schema, problems
 
     if schema:

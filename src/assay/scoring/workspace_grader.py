@@ -170,9 +170,9 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
 
 
 def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the required dependencies whose declared version allows, or is, the target."""
+    """Share of the required dependencies that are declared in their version, and of the forbidden ones that are not."""
     declared = dependencies_in(report.files)
-    wrong = []
+    wrong = [f"{name} is forbidden" for name in options.get("forbidden", ()) if name.lower() in declared]
     for target in options["required"]:
         name, wanted = str(target["name"]), str(target["to"])
         version = declared.get(name.lower())
@@ -180,7 +180,7 @@ def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: 
             wrong.append(f"{name} is missing, wanted {wanted}")
         elif not _allows(version, wanted):
             wrong.append(f"{name} is {version or 'any version'}, wanted {wanted}")
-    total = len(options["required"])
+    total = len(options["required"]) + len(options.get("forbidden", ()))
     return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All targets are declared.")
 
 

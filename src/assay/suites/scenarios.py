@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -27,27 +27,25 @@ from assay.scoring.workspace_grader import (
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
+from assay.suites.harness_keys import HarnessKeys
 from assay.suites.located_yaml import UnreadableText, Value, plain, read_json, read_yaml, shown
 from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, dotted
 
 SCENARIO_FILE: Final = "scenario.yaml"
+_ORACLE: Final = "oracle-answers.json"
 _FIXTURES: Final = ("repo-fixture", "repo")
 _TIER: Final = re.compile(r"(L\d+|Lx)(?:-.*)?\.md")
 KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_FILES: Final = 20_000
 _LONGEST_MINUTES: Final = 24 * 60
 HEURISTIC_SECONDS: Final = 300.0
+_DEPENDENCY_FILES: Final = ("requirements.txt", "package.json", "pyproject.toml")
 _PROTECTED: Final = ("test*", "*/test*", "*_test.*", "*.test.*", "*.spec.*")
 _KIND_WORDS: Final[Mapping[str, CommandKind]] = {
     "install": CommandKind.INSTALL,
-    "build": CommandKind.BUILD,
-    "compile": CommandKind.BUILD,
-    "tsc": CommandKind.TYPECHECK,
-    "mypy": CommandKind.TYPECHECK,
-    "typecheck": CommandKind.TYPECHECK,
-    "type-check": CommandKind.TYPECHECK,
-    "lint": CommandKind.LINT,
-    "ruff": CommandKind.LINT,
+    **dict.fromkeys(("build", "compile"), CommandKind.BUILD),
+    **dict.fromkeys(("tsc", "mypy", "typecheck", "type-check"), CommandKind.TYPECHECK),
+    **dict.fromkeys(("lint", "ruff"), CommandKind.LINT),
     "test": CommandKind.TEST,
 }
 
@@ -118,7 +116,7 @@ class EvaluatorKeys(Keys):
     options = key(FREE_MAPPING, "Options of the evaluator.")
 
 
-class ScenarioKeys(Keys):
+class ScenarioKeys(HarnessKeys):
     """The keys of `scenario.yaml`."""
 
     id = key(NAME)
@@ -138,7 +136,6 @@ class ScenarioKeys(Keys):
     threshold = key(number(0, 1), f"Weighted score from which a trial is a success; {THRESHOLD:g} by default.")
     tags = key(TEXTS)
     family = key(NAME)
-    oracle = key(FREE_MAPPING)
     hints = key(FREE)
     success_criteria = key(FREE)
 
@@ -251,29 +248,38 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         return None
     commands = _checks(keys, context)
     kinds = {check.kind for check in commands}
+    answers, expected = _oracle(folder, keys, context)
+    implied = keys.options()
+    listed = keys.evaluators
+    if not listed:
+        names = dict.fromkeys((*(check.kind for check in commands), *implied, "integrity_guard"))
+        listed = [(("evaluators",), EvaluatorSpec(name=name)) for name in names]
     evaluators = []
-    for path, spec in keys.evaluators or ():
-        problem = evaluator_problem(spec.name, spec.options, kinds)
-        if problem:
+    for path, spec in listed:
+        spec = replace(spec, options=spec.options or implied.get(spec.name) or expected.get(spec.name) or {})
+        if problem := evaluator_problem(spec.name, spec.options, kinds):
             context.report((*path, "name"), f"{spec.name!r} {problem}")
         evaluators.append(spec)
-    if not keys.evaluators:
-        evaluators = [EvaluatorSpec(name=kind) for kind in dict.fromkeys(check.kind for check in commands)]
-        evaluators.append(EvaluatorSpec(name="integrity_guard"))
     evaluators += _named_apart(HEURISTIC, keys.heuristic_checks, kinds, context)
     evaluators += _named_apart(JUDGE, keys.llm_judge, kinds, context)
-    names = [criterion.name for criterion in _criteria(evaluators, context)]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    weights = (keys.rubric_overrides or {}).get("weights", {})
+    if unknown := [name for name, weight in weights.items() if weight and name not in {spec.name for spec in evaluators}]:
+        context.report(("rubric_overrides", "weights"), f"names {', '.join(unknown)}, which no evaluator of this scenario has.")
+    evaluators = [replace(spec, weight=weights.get(spec.name, spec.weight)) for spec in evaluators]
+    criteria = [criterion.name for criterion in _criteria(evaluators, context)]
+    if repeated := sorted({name for name in criteria if criteria.count(name) > 1}):
         context.report(("evaluators",), f"have {', '.join(repeated)} twice, counting the categories of `{JUDGE}`.")
     if not any(spec.weight for spec in evaluators):
         context.report(("evaluators",), "have no weight above 0, expected at least one.")
+    files = _digests(folder / fixture, context)
+    declared = next((name for name in _DEPENDENCY_FILES if name in files), "requirements.txt")
     search: list[str] = []
     keep: list[str] = []
     for spec in evaluators:
         options: Any = spec.options
         search += options.get("from", ()) if spec.name == "namespace_migration" else ()
         keep += options.get("files", ()) if spec.name == "config_accuracy" else ()
-        keep += [options.get("file", "requirements.txt")] if spec.name in DECLARED else ()
+        keep += [options.get("file", declared)] if spec.name in DECLARED else ()
         if spec.name == HEURISTIC and not context.errors():
             keep += [check["file"] for check in heuristics(options, "structured")]
             scripts = [each["command"] for group in ("commands", "scripts") for each in heuristics(options, group)]
@@ -281,11 +287,11 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
     return Scenario(
         folder=str(folder.relative_to(base)) if folder.is_relative_to(base) else str(folder),
         fixture=fixture,
-        files=_digests(folder / fixture, context),
-        baseline=tuple(text for _, text in (keys.baseline.run if keys.baseline else None) or ()),
+        files=files,
+        baseline=(*keys.warm_up(), *(text for _, text in (keys.baseline.run if keys.baseline else None) or ())),
         commands=commands,
         evaluators=tuple(evaluators),
-        answers=_answers(folder, context),
+        answers=answers,
         keep=tuple(dict.fromkeys(keep)),
         search=tuple(dict.fromkeys(map(str, search))),
         protected=_PROTECTED if keys.protected is None else tuple(text for _, text in keys.protected),
@@ -348,18 +354,20 @@ def _digests(fixture: FilePath, context: ReadContext) -> dict[str, str]:
     return digests
 
 
-def _answers(folder: FilePath, context: ReadContext) -> dict[str, str]:
-    """Return the answers to the agent's questions in `oracle-answers.json`: under `answers`, or the whole flat mapping."""
-    file = folder / "oracle-answers.json"
-    if not file.is_file():
-        return {}
+def _oracle(folder: FilePath, keys: ScenarioKeys, context: ReadContext) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    """Return the oracle's answers (`answers`, or a whole flat mapping), and the options in its `expected`, by evaluator."""
+    named = (keys.oracle or {}).get("answers_file") or _ORACLE
+    text = context.files.text(named, ("oracle",), context) if named != _ORACLE or (folder / named).is_file() else "{}"
     try:
-        value = read_json(whole_text(file)).value
+        value: Any = plain(read_json(text or "{}").value)
     except UnreadableText as error:
-        context.report(("oracle",), f"names {file.name}, which {error.problem}", error.remedy)
-        return {}
+        context.report(("oracle",), f"names {named}, which {error.problem}", error.remedy)
+        return {}, {}
     answers = value.get("answers", value) if isinstance(value, dict) else None
-    if not isinstance(answers, dict):
-        context.report(("oracle",), f"names {file.name}, expected a mapping from questions to answers.")
-        return {}
-    return {question: answer for question, answer in answers.items() if isinstance(answer, str)}
+    expected = value.get("expected", {}) if isinstance(value, dict) else None
+    if not isinstance(answers, dict) or not isinstance(expected, dict):
+        context.report(("oracle",), f"names {named}, expected a mapping from questions to answers.")
+        return {}, {}
+    options = {"dependency_proximity": {"expected": expected.get("dependencies")}}
+    options["file_structure"] = {"required": expected.get("files")}
+    return {question: answer for question, answer in answers.items() if isinstance(answer, str)}, options
