@@ -68,7 +68,7 @@ _PLACES = {
     "Task": f"{_DRAFTS}:TaskDraft",
     "scorer": _DRAFTS,
 }  # fmt: skip
-"""The module of each public name, and the name inside that module if it is different."""
+"""Module of each public name, and the name inside that module if it differs."""
 
 __all__ = [
     "AssayError",

@@ -1,4 +1,4 @@
-"""Entry point of `assay` and `python -m assay`: handles signals before anything else is imported, then runs the command."""
+"""Entry point of `assay` and `python -m assay`. Signals are handled before any other import."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command; Ctrl-C, SIGTERM or closing the terminal ends it with exit code 130, even while it starts or ends."""
+    """Run a command. Ctrl-C, SIGTERM or closing the terminal ends it with exit code 130, even during start or exit."""
     try:
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)  # Windows has no SIGHUP

@@ -1,13 +1,13 @@
-"""Registries of providers, scorers, importers and other parts, from Assay and from installed packages.
+"""Registries of providers, scorers, importers and other plug-ins, from Assay and from installed packages.
 
-A package offers a part through an entry point:
+A package offers a plug-in through an entry point:
 
     [project.entry-points."assay.importers"]
     my_format = "my_package.my_format"
 
-Assay's own parts are listed in a table of the same shape, because reading entry points costs 12 ms and imports
-`importlib.metadata` (25 ms): the command line reads them only if a name is not in the table, or if it needs all parts.
-A plug-in cannot replace one of Assay's own parts.
+Assay's own plug-ins are listed in tables, because reading entry points takes 12 ms and imports `importlib.metadata` (25 ms).
+The command line reads entry points only for a name that is not in the table, or if it needs all plug-ins. A plug-in from a
+package cannot replace one of Assay's own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry(Generic[Part]):
-    """Parts of one kind, such as importers, by name. Each is imported at its first use.
+    """Plug-ins of one type, such as importers, by name. Each plug-in is imported on first use.
 
     Attributes:
-        kind: the word for such a part in messages, for example "importer".
-        group: the entry-point group under which packages offer such parts.
-        own: Assay's own parts, each as `module` or `module:attribute`, in the order they are tried.
-        members: attributes that a part must have.
+        kind: word for such a plug-in in messages, for example "importer".
+        group: entry-point group in which packages offer such plug-ins.
+        own: Assay's own plug-ins as `module` or `module:attribute`, in the order in which they are tried.
+        members: attributes that a plug-in must have.
     """
 
     kind: str
@@ -46,19 +46,19 @@ class Registry(Generic[Part]):
     members: tuple[str, ...]
 
     def plugin_names(self) -> tuple[str, ...]:
-        """Return the sorted names of the parts that installed packages add."""
+        """Return the sorted names of plug-ins from installed packages."""
         return tuple(sorted(_entry_points(self.group).keys() - self.own.keys()))
 
     def names(self) -> tuple[str, ...]:
-        """Return all names: first Assay's own, in the order of the table, then those of packages."""
+        """Return all names: Assay's own in the order of the table, then those of packages."""
         return (*self.own, *self.plugin_names())
 
     def load(self, name: str) -> Part:
-        """Return the part with this name.
+        """Return the plug-in with this name.
 
         Raises:
-            UnknownName: neither Assay nor an installed package has this part.
-            SettingsError: an installed package offers the part, but it cannot be imported or lacks a required member.
+            UnknownName: neither Assay nor an installed package has this plug-in.
+            SettingsError: an installed package's plug-in cannot be imported or lacks a required member.
         """
         if name in self.own:
             return cast("Part", _imported(self.own[name]))
@@ -70,14 +70,14 @@ class Registry(Generic[Part]):
         return self._plugin(entry)
 
     def target(self, name: str) -> str:
-        """Return an installed part as `module:attribute`, so that another process can import it; raises `UnknownName`."""
+        """Return the location of a plug-in as `module:attribute`, so that another process can import it; raises `UnknownName`."""
         entry = _entry_points(self.group).get(name)
         if entry is None:
             raise UnknownName(self.kind, name, self.names(), remedy="Install the package that offers it.")
         return entry.value
 
     def load_all(self) -> Iterator[Part]:
-        """Load and yield every part, in the order of `names`."""
+        """Load and yield every plug-in, in the order of `names`."""
         for name in self.names():
             yield self.load(name)
 
@@ -97,9 +97,9 @@ class Registry(Generic[Part]):
 
 
 def source_of(module: str, folder: str) -> str:
-    """Return a module's distributions with their versions, and the digest of its file; empty if there is no such module.
+    """Return the distributions of a module with their versions, and a digest of the module's file; empty for an unknown module.
 
-    The folder is searched before `sys.path`. Nothing is imported.
+    The folder is searched before `sys.path`. The module is not imported.
     """
     from importlib.machinery import PathFinder
     from importlib.metadata import packages_distributions, version
@@ -128,7 +128,7 @@ def _entry_points(group: str) -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=16)
 def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return a group's entry points by name; `path` is a cache key because tests and notebooks extend `sys.path`."""
+    """Return a group's entry points by name. `path` is only a cache key, because tests and notebooks extend `sys.path`."""
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}

@@ -1,4 +1,4 @@
-"""Protocols that the engine calls and other packages implement. Code above the store uses the store's classes directly."""
+"""Protocols that the engine calls and that other packages implement. Code above the store uses the store's classes directly."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class Provider(Protocol):
-    """Sends requests to models, with a single attempt per call; the engine handles retries.
+    """Sends requests to models. Each call makes a single attempt, because the engine handles retries.
 
-    A provider with an attribute `calls_tools = True` gets requests with `tools`; for any other, they fail as `no_tools`.
+    Requests with `tools` go only to providers with the attribute `calls_tools = True`; for others they fail as `no_tools`.
     """
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the model's answer; raise `CallFailed` for any other outcome, including an empty answer."""
+        """Return the model's answer; raises `CallFailed` for any other outcome, including an empty answer."""
         ...
 
     async def close(self) -> None:
-        """Release connections; safe to call twice."""
+        """Release connections. Calling it twice is safe."""
         ...
 
 
@@ -43,26 +43,27 @@ class ModelDirectory(Protocol):
     def provider(self, model: ModelSpec, /) -> Provider: ...
 
     def batches(self, model: ModelSpec, /) -> BatchApi | None:
-        """Return the model's batch API, or None if it has none."""
+        """Return the model's batch API; None if it has none."""
         ...
 
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the price of a call, or None if it is unknown."""
+        """Return the price of a call in US dollars; None if unknown."""
         ...
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
-        """Return the size of the model's context in tokens, or None if it is unknown."""
+        """Return the size of the model's context in tokens; None if unknown."""
         ...
 
 
 class NeverAnswered(Exception):
-    """Raised for a batch request that the provider neither executed nor charged; it may be sent again."""
+    """Raised for a batch request that the provider neither executed nor charged, so that it can be sent again."""
 
 
 class BatchApi(Protocol):
     """A provider's batch API, which answers files of requests within a day. Each method makes a single attempt.
 
-    `most_requests` and `most_bytes` are the limits of one batch; `share` is the price of a request relative to a call.
+    `most_requests` and `most_bytes` are the limits of one batch. `share` is the price of a batch request divided by that of a
+    call.
     """
 
     place: str
@@ -71,27 +72,27 @@ class BatchApi(Protocol):
     share: float
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Encode a request as a line of a batch file."""
+        """Encode a request as one line of a batch file."""
         ...
 
     def reply(self, request: ModelRequest, line: Mapping[str, object], habits: str, /) -> Reply:
-        """Decode a line of results; raises `CallFailed` for a failed request, `NeverAnswered` for one that was not executed."""
+        """Decode one line of results; raises `CallFailed` for a failed request, `NeverAnswered` for one that was not executed."""
         ...
 
     def habits(self, model: ModelSpec, /) -> str:
-        """Return the format of requests to a model, which is stored with their job."""
+        """Return the format of requests to a model, which is stored with each batch job."""
         ...
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload a batch file, if it was not uploaded before, and return a mark that identifies its batch to `find`."""
+        """Upload a batch file unless it was uploaded before, and return a mark by which `find` identifies the batch."""
         ...
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch with this mark, or None; raises `CallFailed` if this is not certain yet."""
+        """Return the id of the batch with this mark, or None; raises `CallFailed` if the provider cannot tell yet."""
         ...
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch and return its id; after a failure with `charged`, it may exist nevertheless."""
+        """Create a batch and return its id. After a failure with `charged`, the batch may exist nevertheless."""
         ...
 
     async def look(self, remote_id: str, /) -> BatchStatus:
@@ -99,11 +100,11 @@ class BatchApi(Protocol):
         ...
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the answers and errors of a batch that has ended, as files of lines named after `beside`."""
+        """Download the answers and errors of an ended batch to files of lines named after `beside`."""
         ...
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Ask the provider to cancel a batch; does nothing if it has ended."""
+        """Ask the provider to cancel a batch. Has no effect on a batch that has ended."""
         ...
 
 
@@ -111,21 +112,21 @@ class Workers(Protocol):
     """Calls named pure functions in child processes, with limits on time, memory and output length."""
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Call the function and return its value or the reason for its failure; it cannot harm the caller."""
+        """Call a function and return its value, or the reason for a failure. The function cannot harm this process."""
         ...
 
     async def close(self) -> None:
-        """End the child processes; safe to call twice."""
+        """End the child processes. Calling it twice is safe."""
         ...
 
 
 class Shell(Protocol):
-    """Runs commands in one sandbox, one at a time. Files and background processes remain after a command; variables do not."""
+    """Runs commands in one sandbox, one at a time. Files and background processes outlive a command; variables do not."""
 
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None
     ) -> CommandResult:
-        """Run a command with `sh -c` in a folder below the workspace, and return how it ended."""
+        """Run a command with `sh -c` in a folder below the workspace; return its exit code, output or other outcome."""
         ...
 
 
@@ -136,30 +137,30 @@ class Sandbox(Protocol):
     def name(self) -> str: ...
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[Shell]:
-        """Yield a shell in a workspace; all of its processes are ended afterwards. Raises SandboxError."""
+        """Yield a shell in a workspace and end all of its processes afterwards; raises `SandboxError`."""
         ...
 
 
 class CommandRunner(Protocol):
-    """Runs single commands, each in its own workspace."""
+    """Runs single commands, each in a separate workspace."""
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run a command in a workspace with its files; the result reports every outcome, including failures."""
+        """Run a command in a workspace with these files. The result describes every outcome, including failures."""
         ...
 
 
 class AgentWorkspace(Protocol):
-    """A sandboxed copy of a scenario's repository in which a model works by calling tools."""
+    """Sandboxed copy of a scenario's repository, in which a model works by calling tools."""
 
     @property
     def tools(self) -> tuple[Tool, ...]: ...
 
     async def use(self, call: ToolCall, /) -> ToolResult:
-        """Carry out a call; one that cannot be carried out returns an error for the model."""
+        """Execute a tool call; an invalid call returns an error message for the model."""
         ...
 
     async def report(self, *, answer: str, end: str) -> str:
-        """End all processes, run the validation commands, and return the report (`domain.scenarios`) as text."""
+        """End all processes, run the validation commands, and return the report (see `domain.scenarios`) as text."""
         ...
 
 
@@ -175,40 +176,39 @@ class Pages(Protocol):
     """Renders web pages that models wrote, without any network access."""
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Render a page and return a picture of each view, or the reason for its failure; the page cannot harm the caller."""
+        """Render a page and return a picture of each view, or the reason for a failure. The page cannot harm this process."""
         ...
 
     async def close(self) -> None:
-        """Stop the browser; safe to call twice."""
+        """Stop the browser. Calling it twice is safe."""
         ...
 
 
 class Clock(Protocol):
-    """The time, which tests can control."""
+    """Clock that tests can control."""
 
     def now(self) -> str:
         """Return the time as ISO 8601 in UTC with milliseconds and `Z`."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds from a clock that never goes backwards."""
+        """Return the seconds of a clock that never goes backwards."""
         ...
 
     async def sleep(self, seconds: float, /) -> None: ...
 
 
 class Ledger(Protocol):
-    """Records calls to models and their costs. When an `await` returns, the record is on disk."""
+    """Records model calls and their costs. Each method returns only after its record is on disk."""
 
     async def record(self, entry: Entry, /) -> None:
-        """Commit an entry; entries that wait at the same time share one commit."""
+        """Commit an entry. Entries that wait at the same time are committed together."""
         ...
 
     async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
-        """Reserve the cost of a call if the run's budget allows it under the rule in `domain.budget`.
+        """Reserve the cost of a call if the run's budget allows the call under the rule in `domain.budget`.
 
-        The reservation is atomic across processes and outlives them: if a process is killed, its reservations are booked as
-        spent.
+        Reservations are atomic across processes. Those of a killed process are booked as spent.
         """
         ...
 
@@ -218,7 +218,7 @@ class Ledger(Protocol):
 
 
 class Jobs(Protocol):
-    """Batch jobs at providers, and the trials that wait for them. The store documents each method."""
+    """Batch jobs at providers and the trials that wait for them; the store documents each method."""
 
     def digest(self, request: ModelRequest, /) -> str: ...
     def plan(
@@ -243,38 +243,37 @@ class Jobs(Protocol):
 
 
 class TrialJournal(Ledger, Protocol):
-    """Records the progress of trials, and finds what may be used again."""
+    """Records the progress of trials, and finds earlier results that can be reused."""
 
     def structured(self, request: ModelRequest, /) -> str | None:
-        """Return the structuring model's stored reply to the same request in any run; None if there is none."""
+        """Return the structuring model's stored reply to the same request in any run; None if the store has no such reply."""
         ...
 
 
 class Journal(TrialJournal, Protocol):
     """Hands out the trials of a run and records their results.
 
-    Claims belong to the process that opened the journal. They become void as soon as that process ends; they have no time
-    limit.
+    A claim is valid until the process that opened the journal ends; it has no time limit.
     """
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running and free trials whose process has ended; with `retry_failed`, also free failed trials."""
+        """Mark the run as running and release trials of ended processes; with `retry_failed`, also release failed trials."""
         ...
 
     def state_of(self, run: RunId, /) -> RunState:
-        """Return the run's state; the engine obeys `PAUSED` and `CANCELLED`."""
+        """Return the run's state. The engine stops starting trials when it is `PAUSED` or `CANCELLED`."""
         ...
 
     def set_state(self, run: RunId, state: RunState, /) -> None:
-        """Set the run's state; `FINISHED` takes effect only if none of the run's trials is pending or claimed."""
+        """Set the run's state. `FINISHED` takes effect only if no trial of the run is pending or claimed."""
         ...
 
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
-        """Claim up to `limit` pending trials of the run in plan order; empty if none is left."""
+        """Claim up to `limit` pending trials of the run in the order of the plan; empty if no trial is pending."""
         ...
 
     async def record_together(self, entries: Sequence[Entry], /) -> None:
-        """Commit entries in one transaction, in their order; if that fails, none is stored."""
+        """Commit entries in one transaction, in this order; after an error, no entry is stored."""
         ...
 
     def release(self, trials: Iterable[TrialKey], /) -> None:

@@ -1,6 +1,6 @@
-"""The pytest plugin, whose fixture `assay_run` runs a suite in a test and adds the verdict to pytest's report.
+"""Pytest plugin: the fixture `assay_run` runs a suite in a test, and the verdict appears in pytest's report.
 
-pytest imports this module at every start, so it imports no other part of Assay until a test uses the fixture.
+pytest imports this module at every start, so the module imports Assay only when a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> Callable[..., Any]:
-    """Return a function that runs a suite and fails the test if its candidates do not meet the given conditions.
-
-    The conditions are those of `Demands`.
-    """
+    """Return a function that runs a suite and fails the test if a requirement of `Demands` is not met."""
 
     def run(
         suite: SuiteLike,
@@ -82,7 +79,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    """Return one line for each run of a test, with its verdict."""
+    """Return a line with the verdict for each run of a test."""
     values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
     runs = zip(values[::2], values[1::2], strict=True)
     mark = "passed" if report.passed else "failed"

@@ -127,4 +127,4 @@ def test_without_the_program_or_its_settings_there_is_one_message(
     monkeypatch.setenv("PATH", "/nowhere")
     result = assay("bench", "basics", "fix-slug", "--agent", "claude-code")
     assert result.code == 2
-    assert "which is not installed here" in result.err
+    assert "which is not installed on this machine" in result.err

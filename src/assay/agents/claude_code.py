@@ -1,7 +1,7 @@
-"""Claude Code as an agent: its command line runs without a terminal, and the JSON that it prints becomes the trajectory.
+"""Claude Code as an agent: it runs without a terminal, and its JSON output becomes the trajectory.
 
-It prints one JSON document per line: messages with text, calls of tools and their results, and finally a `result` with turns,
-tokens and cost. A `result` may have the subtype `success` although `is_error` is true, so both are read.
+Each line of output is a JSON document: messages with text, tool calls and tool results, and finally a `result` with turns,
+tokens and cost. A `result` may have the subtype `success` although `is_error` is true, so both fields are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.domain.scenarios import Scenario, Step
 
 PROGRAM: Final = "claude"
 LARGEST_OUTPUT: Final = 8 << 20
-"""Maximum bytes of output to keep; the middle of a longer one is left out, and the result stands at its end."""
+"""Maximum bytes of output to keep; of longer output, the beginning and the end (with the result) are kept."""
 
 _FLAGS: Final = "-p --output-format stream-json --verbose --dangerously-skip-permissions --strict-mcp-config"
 _QUIET: Final = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
@@ -32,12 +32,10 @@ _ENDS: Final = {"success": "done", "error_max_turns": "turn limit", "error_max_b
 
 
 class ClaudeCode:
-    """Runs `claude` in the workspace; words after the agent's name are further options, such as `--model haiku`.
+    """Runs `claude` in the workspace. Words after the agent's name are further options, such as `--model haiku`.
 
-    A file of `--settings` is read from the working folder, and the sandbox shows it read-only.
-
-    Raises:
-        SettingsError: `claude` is not installed, or the file of settings does not exist.
+    A `--settings` file is read from the working folder and is read-only in the sandbox. Raises `SettingsError` if `claude` is
+    not installed or the settings file does not exist.
     """
 
     def __init__(self, words: str, folder: Path) -> None:
@@ -58,20 +56,14 @@ class ClaudeCode:
         self.needs = AgentNeeds(provider="anthropic", readable=tuple(readable), environment=_QUIET)
 
     async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        """Run the program.
-
-        Raises:
-            CallFailed: it did not start, or its calls of the model failed.
-        """
+        """Run the program; raises `CallFailed` if it does not start or its model calls fail."""
         result = await workspace.shell.run(self._command, seconds=60 * scenario.minutes, output_bytes=LARGEST_OUTPUT)
         outcome = read_output(result.output, workspace.work)
         if result.end is not CommandEnd.EXITED:
             return "", str(result.end)
         if outcome is None:
             if not workspace.work.steps:
-                detail = (
-                    f"claude gave no output that can be read (exit code {result.exit_code}): {result.output[-400:].strip()}"
-                )
+                detail = f"claude printed no readable result (exit code {result.exit_code}): {result.output[-400:].strip()}"
                 raise CallFailed("agent_not_started", detail, transient=False, fault=Fault.HARNESS)
             return "", f"no result (exit code {result.exit_code})"
         answer = str(outcome.get("result") or "")
@@ -88,9 +80,9 @@ class ClaudeCode:
 
 
 def read_output(output: str, work: Work) -> dict[str, Any] | None:
-    """Add the steps, tokens, cost and turns in the output of `claude` to the record; return the last `result`, None without one.
+    """Add steps, tokens, cost and turns from the output of `claude` to the record; return the last `result` or None.
 
-    Lines that are not JSON, or have another form, are passed over.
+    Lines that are not JSON or have an unexpected form are skipped.
     """
     places: dict[str, int] = {}
     outcome: dict[str, Any] | None = None
@@ -127,7 +119,7 @@ def _events(output: str) -> Iterator[dict[str, Any]]:
 
 
 def _note(block: object, steps: list[Step], places: dict[str, int]) -> None:
-    """Add a block of a message as a step; a result belongs to the step of its call."""
+    """Add one block of a message as a step; a tool result is added to the step of its call."""
     match block:
         case {"type": "text", "text": str(text)}:
             steps.append(Step(kind="message", text=text))
@@ -145,12 +137,12 @@ def _count(value: object) -> int | None:
 
 
 def _installed() -> tuple[list[str], list[str]]:
-    """Return the words that start `claude`, and the files of the host that it needs."""
+    """Return the words of the command that starts `claude`, and the host files that it needs."""
     place = shutil.which(PROGRAM)
     if place is None:
         raise SettingsError(
             "agent 'claude-code'",
-            f"needs the program `{PROGRAM}`, which is not installed here.",
+            f"needs the program `{PROGRAM}`, which is not installed on this machine.",
             remedy="Install Claude Code, so that `claude --version` works, or name another agent.",
         )
     program = Path(os.path.realpath(place))

@@ -1,4 +1,4 @@
-"""Agents that need no program of their own: `echo`, and any command line as `cmd: …`."""
+"""Agents that need no other program: `echo`, and any command line as `cmd: …`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assay.domain.scenarios import Scenario, Step
 
 
 class EchoAgent:
-    """Repeats the prompt and changes nothing, so that a scenario can be tried without an agent."""
+    """Repeats the prompt and changes no file, to try a scenario without an agent."""
 
     needs = AgentNeeds()
 
@@ -22,7 +22,7 @@ class EchoAgent:
 
 
 class CommandAgent:
-    """A command line that works in the workspace; `$ASSAY_PROMPT` holds the prompt."""
+    """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`."""
 
     needs = AgentNeeds()
 

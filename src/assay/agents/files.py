@@ -1,4 +1,4 @@
-"""Copies of a fixture and the differences between two folders, read without following links that an agent may have made."""
+"""Copy a fixture and compare two folders, without following links that an agent may have created."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Final
 IGNORED: Final = frozenset(
     {"node_modules", ".git", ".turbo", "dist", ".nx", ".pnpm-store", "__pycache__", ".venv", ".pytest_cache"}
 )
-"""Folders that are neither copied nor compared: they can be rebuilt."""
+"""Folders that are neither copied nor compared, because they can be rebuilt."""
 
 LARGEST_FILE: Final = 256 << 10
-"""Maximum bytes of a file whose content is compared line by line or kept; only the size of a larger one is compared."""
+"""Maximum bytes of a file whose content is stored and compared; of larger files, only sizes are compared."""
 
 LARGEST_DIFF: Final = 400_000
 MOST_PATHS: Final = 5_000
 
 
 def copy_fixture(source: Path, target: Path) -> None:
-    """Copy a fixture; links are copied as links, and `IGNORED` folders are left out."""
+    """Copy a fixture without the `IGNORED` folders; links are copied as links."""
     shutil.copytree(source, target, symlinks=True, ignore=lambda _, names: IGNORED.intersection(names))
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield each file and link below a folder, sorted by its path relative to it, without following links."""
+    """Yield each file and link below a folder, sorted by relative path; links are not followed."""
     pending = [""]
     while pending:
         inner = pending.pop()
@@ -48,7 +48,7 @@ def walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def content_of(folder: Path, path: str) -> str | None:
-    """Return the text of a file or `link to …`; None if it is absent, special, too large or not text."""
+    """Return the content of a text file, or `link to …` for a link; None if it is absent, special, too large or not text."""
     place = folder / path
     try:
         facts = place.lstat()
@@ -66,7 +66,7 @@ def content_of(folder: Path, path: str) -> str | None:
 
 
 class Snapshot:
-    """The files of a folder at one moment: their sizes, and the content of those that are text."""
+    """Files of a folder at one time: the size of each file, and the content of text files."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes: dict[str, int] = {}
@@ -77,12 +77,12 @@ class Snapshot:
                 self.texts[path] = text
 
     def kept(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the contents of some paths; None for a file that is absent or not text."""
+        """Return the content of each path; None for a file that is absent or not text."""
         return {path: self.texts.get(path) for path in paths}
 
 
 def difference(base: Snapshot, now: Snapshot) -> str:
-    """Return a unified diff of two snapshots; files that are not text are only named."""
+    """Return a unified diff of two snapshots. For files that are not text, it states only that they differ."""
     parts = []
     for path in sorted(base.sizes.keys() | now.sizes.keys()):
         before, after = base.texts.get(path), now.texts.get(path)
@@ -103,7 +103,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def restore(paths: Collection[str], source: Path, target: Path) -> None:
-    """Put files back as they were, replacing what an agent left in their place, links and files in place of folders too."""
+    """Restore files to their earlier content, replacing changed files, links and folders at the same paths."""
     for path in paths:
         place = target
         for step in Path(path).parent.parts:

@@ -1,4 +1,4 @@
-"""Opens agents that work in workspaces: Assay's own and those that installed packages offer."""
+"""Open agents that work in workspaces, from Assay and from installed packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKSPACE_AGENTS: Final[Registry[Callable[[str, Path], WorkingAgent]]] = Registr
     },
     members=("__call__",),
 )
-"""Classes or functions that return an agent. They get the text after the agent's name, and the working folder."""
+"""Classes or functions that create an agent from the text after the agent's name and the working folder."""
 
 _TARGET: Final = re.compile(r"(?P<name>[\w.-]+)(?::\s*|\s+|$)(?P<words>.*)", re.DOTALL)
 
@@ -35,11 +35,7 @@ def is_workspace_agent(target: str) -> bool:
 
 
 def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider | None:
-    """Return the provider of an agent that works in workspaces; None if the program names another agent.
-
-    Raises:
-        SettingsError: the agent cannot be used here.
-    """
+    """Return the provider for an agent that works in workspaces, or None for any other agent; raises `SettingsError`."""
     match = _TARGET.fullmatch(program.target)
     if match is None or not is_workspace_agent(program.target):
         return None

@@ -1,4 +1,4 @@
-"""Agent that applies a scenario's recorded solution, which proves that the scenario can be solved."""
+"""Agent that applies a scenario's recorded solution, to prove that the scenario can be solved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from assay.domain.scenarios import Scenario
 from assay.domain.tools import ToolCall
 
 SOLUTION: Final = "solution"
-"""Name of the agent, and of the folder beside the fixture; other agents do not see it."""
+"""Name of the agent, and of the solution folder next to the fixture; other agents cannot see this folder."""
 
 
 class SolutionAgent:
-    """Copies the files in the scenario's folder `solution` into the workspace; an empty one removes the file with its name."""
+    """Copies the files of the scenario's folder `solution` to the workspace; an empty file deletes the file with its path."""
 
     needs = AgentNeeds()
 
@@ -25,7 +25,7 @@ class SolutionAgent:
         self._folder = folder
 
     async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        """Apply the solution; raises `CallFailed` if the scenario has none."""
+        """Apply the solution; raises `CallFailed` if the scenario has no solution."""
         solution = self._folder / scenario.folder / SOLUTION
         paths = sorted(path for path in solution.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
         try:
@@ -33,7 +33,7 @@ class SolutionAgent:
         except (OSError, UnicodeDecodeError) as error:
             raise CallFailed(ENVIRONMENT, f"{solution}: {error}", transient=False, fault=Fault.HARNESS) from error
         if not texts:
-            detail = f"There is no recorded solution: {solution} has no files."
+            detail = f"This scenario has no recorded solution: {solution} has no files."
             raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
         for path, text in texts.items():
             write = ToolCall(id=path, name="write_file", arguments={"path": path, "content": text})

@@ -1,4 +1,4 @@
-"""Tools with which a model works in a workspace; every one runs as a command inside the sandbox."""
+"""Tools that a model can call in a workspace. Each tool runs as a command inside the sandbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.ports import Shell
 
 COMMAND_S: Final = 60.0
 LONGEST_RESULT: Final = 30_000
-"""Maximum bytes of a result; the middle of a longer one is left out."""
+"""Maximum bytes of a tool result; the middle of a longer result is left out."""
 
 _CHUNK: Final = 60_000  # bytes of base64 in one command; Linux allows 128 KiB in one argument
 _LARGEST: Final = 4 << 20
@@ -23,7 +23,7 @@ _NO_ANSWER: Final = "Nobody can answer that. Use your best judgement."
 
 
 def _tool(name: str, description: str, **parameters: str) -> Tool:
-    """Return a tool whose parameters are texts, given as `name=description`; one that ends with `?` is optional."""
+    """Return a tool with text parameters, given as `name=description`; a final `?` makes a parameter optional."""
     properties: dict[str, Any] = {key: {"type": "string", "description": text} for key, text in parameters.items()}
     required: list[Any] = [key for key, text in parameters.items() if not text.endswith("?")]
     return Tool(
@@ -56,7 +56,7 @@ TOOLS: Final = (
 
 
 async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResult:
-    """Carry out a model's call; a call that cannot be carried out gets an error that tells the model why."""
+    """Execute a model's tool call; an invalid call returns an error message for the model."""
     tool = next((tool for tool in TOOLS if tool.name == call.name), None)
     if tool is None:
         return _failed(call, f"There is no tool {call.name!r}. The tools are: {', '.join(t.name for t in TOOLS)}.")
@@ -68,7 +68,7 @@ async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResu
     wrong = [name for name in required if name not in given]
     wrong += [name for name, value in given.items() if name not in properties or not isinstance(value, str)]
     if wrong:
-        return _failed(call, f"These arguments are missing, unknown or no texts: {', '.join(wrong)}.")
+        return _failed(call, f"These arguments are missing, unknown or not text: {', '.join(wrong)}.")
     texts: dict[str, str] = {name: str(value).replace("\0", "") for name, value in given.items()}
     path = shlex.quote(f"./{texts.get('path') or '.'}".replace(".//", "/"))
     match call.name:
@@ -92,7 +92,7 @@ async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResu
 
 
 def answer_to(question: str, answers: Mapping[str, str]) -> str:
-    """Return the oracle's answer: for the same question, else for a key whose words the question contains."""
+    """Return the oracle's answer to the same question, otherwise to a key whose words the question contains."""
     wanted = _plain(question)
     for known, answer in answers.items():
         if _plain(known) == wanted:

@@ -1,1 +1,1 @@
-"""The command line: each command parses its options, calls one function of `app`, and prints the result."""
+"""The command line. Each command parses its options, calls one function of `app`, and prints the result."""

@@ -1,4 +1,4 @@
-"""`assay batch`: ask the models of a run through batch APIs."""
+"""`assay batch`: execute runs through providers' batch APIs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TO_FILE = click.option(
 
 
 _PLAIN = {**dict.fromkeys(("trials", "judge", "review", "batch_id", "limit", "rubric")), "candidates": (), "benchmark": False}
-"""Values of the run options that `assay batch exec` lacks, so that the suite decides."""
+"""Values for run options that `assay batch exec` does not have, so that the suite's settings apply."""
 
 
 @click.group()
@@ -68,7 +68,7 @@ def submit(
 
 
 def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
-    """Yield the plan of a suite's run, or of each run that grades a file of answers by a rubric."""
+    """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a rubric."""
     from assay.app.runs.start import tasks_of
     from assay.cli.run import looked_ahead
 
@@ -95,7 +95,7 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
 
 
 def _collect_garbage_rarely() -> None:
-    """Spare the objects that live as long as the process: going through them took a third of the time of a large batch."""
+    """Exempt long-lived objects from garbage collection, which took a third of the time of a large batch."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 

@@ -1,4 +1,4 @@
-"""`assay calibrate`: measure a judge, and list the stored measurements."""
+"""`assay calibrate`: measure a judge, and list stored calibrations."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _share(figure: Figure) -> str:
 
 
 def _points(figure: Figure, *, signed: bool = False) -> str:
-    """Return a figure in points out of 100."""
+    """Format a figure in points out of 100."""
     if figure.value is None:
         return _why_not(figure)
     sign = "+" if signed else ""

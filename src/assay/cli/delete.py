@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _taking_out(command: Command) -> Command:
-    """Add the options that `delete` and `archive` share."""
+    """Add the options shared by `assay delete` and `assay archive`."""
     for name, target, about in (
         ("--list", "listed", "List the runs that were taken out of use and brought back."),
         ("--undo", "undo", "Bring runs back as they were."),

@@ -1,4 +1,4 @@
-"""`assay demo`: the main workflow on recorded answers."""
+"""`assay demo`: try the main workflow on recorded answers."""
 
 from __future__ import annotations
 

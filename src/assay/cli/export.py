@@ -65,7 +65,7 @@ def export(
 
 
 def _tell(exported: Exported) -> None:
-    """Print the written files to stderr, because stdout may be the export itself."""
+    """Print the names of the written files to stderr, because stdout may contain the export."""
     if exported.rows is None:
         if exported.output is not None:
             tell(f"{exported.output}: written")
@@ -82,6 +82,6 @@ def _tell(exported: Exported) -> None:
 
 
 def _to_stdout(text: str) -> None:
-    """Print text unchanged to a pipe, and without control characters to a terminal."""
+    """Print text to stdout; a terminal gets it without control characters."""
     # A pipe receives the exact bytes, otherwise a checksum of the export would differ from the checksum of the file.
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

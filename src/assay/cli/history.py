@@ -122,7 +122,7 @@ def _say_diff(difference: RunDiff) -> None:
 
 
 def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each value that differs, including nested values."""
+    """Yield a row for each setting that differs, including nested settings."""
     name = f"{entry.kind} {entry.name}"
     if entry.lines:
         return  # long texts follow the table line by line
@@ -136,7 +136,7 @@ def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
 
 
 def _values(value: Mapping[str, Any]) -> dict[str, str]:
-    """Flatten nested mappings, and return each value as text by its joined keys."""
+    """Return nested settings as one mapping, with joined keys and values as text."""
     values: dict[str, str] = {}
     for key, inner in value.items():
         if isinstance(inner, dict) and inner:
@@ -147,7 +147,7 @@ def _values(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _in_words(value: Any) -> str:
-    """Return a setting's value as text, and a missing value as a dash."""
+    """Return the value of a setting as text; a missing value is a dash."""
     match value:
         case None:
             return "–"

@@ -94,7 +94,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    """Describe how a later version of an evaluation replaced a stored run."""
+    """Return a message about the replacement of a stored run by a later version."""
     counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"
@@ -136,7 +136,7 @@ def _say(result: ImportResult) -> None:
 
 
 class _Progress:
-    """Progress of an import on stderr, at most one line every two seconds."""
+    """Shows the progress of an import on stderr, at most one line every two seconds."""
 
     def __init__(self) -> None:
         self._printed_at = self._began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The `assay` command, which imports a subcommand's module when it is called, and maps errors to exit codes."""
+"""The `assay` command: imports the module of a subcommand when it is called, and maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ COMMANDS = {
 _READING: Final = frozenset(
     {"stats", "compare", "rank", "plan", "gate", "runs", "show", "diff", "trend", "review list", "candidates list"}
 )
-"""Commands that can be repeated, because they change nothing and print only at the end."""
+"""Commands that can be repeated after an error, because they only read and print at the end."""
 
 EXIT_OUR_ERROR = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 _OUTPUT_TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-"""Error numbers of failed writes, such as on a full disk."""
+"""Error numbers of failed writes, for example on a full disk."""
 
 
 _UNREACHABLE: Final = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR}
 )
-"""Error numbers of files and folders that this user cannot use."""
+"""Error numbers of files and folders that this user may not access."""
 
 
 class Verbs(click.Group):
-    """A group of commands that are imported when they are called."""
+    """Group of commands whose modules are imported only when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """Report that the output could not be written; the command's own work is done and stored."""
+    """Report that output could not be written. The command itself is complete, and its results are stored."""
     with suppress(OSError, ValueError):
         sys.stdout.close()  # otherwise the interpreter flushes once more at exit and prints a traceback
     with suppress(OSError, ValueError):
@@ -147,7 +147,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _invoke(arguments: list[str]) -> Any:
-    """Run a command; if it only reads and lost its database connection, run it again."""
+    """Run a command. A command that only reads runs again if it lost its database connection."""
     try:
         # Not click's standalone mode: it would map errors to its own exit codes.
         return cli.main(arguments, prog_name="assay", standalone_mode=False)
@@ -193,7 +193,7 @@ def exit_code(arguments: list[str]) -> int:
 
 
 def _sentence(error: OSError) -> str | None:
-    """Return a sentence for a system error that the operator can fix; None for any other error."""
+    """Return a message for a system error that the operator can fix; None for any other error."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"too many files are open. {MORE_FILES}"
     if error.filename is not None and error.errno in _UNREACHABLE:
@@ -202,7 +202,7 @@ def _sentence(error: OSError) -> str | None:
 
 
 def _our_error(error: Exception, arguments: list[str], *, as_json: bool) -> int:
-    """Report an unexpected exception in one line; ASSAY_DEBUG=1 shows the traceback."""
+    """Report an unexpected exception in one line. With ASSAY_DEBUG=1, show the traceback."""
     if os.environ.get("ASSAY_DEBUG"):
         raise error
     # A damaged store can cause any exception, because its values may be ones that no code expects.

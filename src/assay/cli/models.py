@@ -1,4 +1,4 @@
-"""`assay models`, and the choice of an agent's model at a terminal."""
+"""`assay models`, and a prompt for choosing an agent's model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.app.runs.model_list import ModelDocument
 
 _OFFERED: Final = 12
-"""Maximum number of models in one list at the prompt."""
+"""Maximum number of models listed at the prompt."""
 
 
 @click.command()
@@ -44,9 +44,9 @@ def models(search: str | None, store: str | None, as_json: bool) -> int:
 
 
 def choose_model(listed: Sequence[ModelDocument], vendor: str, default: str) -> str:
-    """Ask at the terminal which of a vendor's models to use, and return its name.
+    """Ask at the terminal for one of a vendor's models, and return its name.
 
-    A number takes that line, Enter takes the default, and any other text narrows the list or, if it matches none, is the name.
+    A number selects a line and Enter the default. Any other text narrows the list; if no model matches, the text is the name.
     """
     names = [model.ref.removeprefix(f"{vendor}/") for model in listed if model.ref.startswith(f"{vendor}/")]
     shown = names

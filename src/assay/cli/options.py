@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STAGE = click.option(
 
 
 def common(command: Command) -> Command:
-    """Add `--json`, `--store` and `--read-only`, which every command takes; `workspace` reads `--read-only`."""
+    """Add the options of every command: `--json`, `--store` and `--read-only`, which `workspace` reads."""
     about = "Change neither the store nor the results folder."
     command = _flag_for_workspace(command, "--read-only", _READ_ONLY, about)
     about = "Print exactly one JSON document to stdout."
@@ -39,12 +39,12 @@ def common(command: Command) -> Command:
 
 
 def file_option(*names: str, about: str, multiple: bool = False) -> Callable[[Command], Command]:
-    """Return the decorator that adds an option for a file."""
+    """Return a decorator that adds an option for a file."""
     return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about)
 
 
 def margin_option(name: str, *, about: str, required: bool = False) -> Callable[[Command], Command]:
-    """Return the decorator that adds an option for a difference in scores, such as 0.03 or 3pts."""
+    """Return a decorator that adds an option for a score difference, such as 0.03 or 3pts."""
     return click.option(name, metavar="D", required=required, callback=_parsed_margin, help=about)
 
 
@@ -76,7 +76,7 @@ def chart_file(output: str) -> Path:
 
 
 def keys_over_http(command: Command) -> Command:
-    """Add `--allow-http-keys`, for commands that call models; `workspace` reads it."""
+    """Add `--allow-http-keys` to a command that calls models; `workspace` reads the option."""
     about = "Allow keys to be sent unencrypted beyond this network."
     return _flag_for_workspace(command, "--allow-http-keys", _OVER_HTTP, about)
 
@@ -114,13 +114,13 @@ def of_a_run(command: Command) -> Command:
 
 
 def without_sandbox(command: Command) -> Command:
-    """Add `--no-sandbox`, for commands that run the tests of tasks; `workspace` reads it."""
+    """Add `--no-sandbox` to a command that runs the tests of tasks; `workspace` reads the option."""
     about = "Run the tests of tasks with your full user permissions; only for code that you trust."
     return _flag_for_workspace(command, "--no-sandbox", _NO_SANDBOX, about)
 
 
 def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Command:
-    """Add a flag that is not passed to the command; the context stores it under a key, which `workspace` reads."""
+    """Add a flag that is stored in the context for `workspace` and not passed to the command."""
 
     def note(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
@@ -130,7 +130,7 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
 
 
 def filters(command: Command) -> Command:
-    """Add the filters by run, task, judge and so on; without a filter, a command covers every run in the store."""
+    """Add filters by run, task, judge and so on. Without a filter, a command uses every run in the store."""
     for name, target, metavar, about in reversed(
         [
             ("--run", "runs", "RUN", "Only this run; a unique prefix is enough. Filters may be repeated."),
@@ -149,7 +149,7 @@ def filters(command: Command) -> Command:
 
 
 def selection(chosen: dict[str, Any]) -> Selection:
-    """Remove the filters from a command's keyword arguments, and return them as a selection."""
+    """Remove the filters from a command's keyword arguments and return them as a `Selection`."""
     names = ("runs", "suites", "batch_ids", "tasks", "tags", "languages", "criteria", "judges")
     family_by = chosen.pop("family_by", "")
     return Selection(family_by=family_by, **{name: tuple(chosen.pop(name)) for name in names})
@@ -157,7 +157,7 @@ def selection(chosen: dict[str, Any]) -> Selection:
 
 @contextmanager
 def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
-    """Open the workspace of the current folder, and close it at the end."""
+    """Open the workspace of the current folder, and close it after the block."""
     from assay.app.workspace import Workspace
 
     flags = click.get_current_context().meta
@@ -170,7 +170,7 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
 
 
 def damage_of(arguments: Sequence[str]) -> str:
-    """Describe the first damage in the store that a command was called with; return an empty text if there is none."""
+    """Return the first damage in the store of a command; empty if the store is intact."""
     from assay.app.workspace import Workspace
 
     named = [after for before, after in pairwise(arguments) if before == "--store"]
@@ -181,5 +181,5 @@ def damage_of(arguments: Sequence[str]) -> str:
 
 
 def store_url(store: str | None) -> str | None:
-    """Return the URL of a store; a plain path names a SQLite file."""
+    """Return the URL of a store; a plain path is a SQLite file."""
     return store if store is None or "://" in store else f"sqlite:///{store}"

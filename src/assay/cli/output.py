@@ -1,10 +1,8 @@
-"""Print data to stdout and messages to stderr; with --json, stdout is exactly one document.
+"""Print data to stdout and messages to stderr; with --json, stdout is exactly one JSON document.
 
-On a terminal, text is wrapped, tables fit the width, and colours mark decisions and states. In a pipe or a file, text is neither
-wrapped nor coloured, and table columns are two spaces apart.
-
-All output is made `visible` first, because it may contain text from models and files, and an escape sequence in a judge's
-report must neither clear the screen nor retitle the window.
+On a terminal, text is wrapped, tables fit the width, and colours mark decisions and states. In a pipe or a file, text is not
+wrapped or coloured. All output passes through `visible`, because texts from models and files may contain escape sequences that
+would clear the screen or change the window title.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Characters that control a terminal or the text direction, or cannot be encoded; line breaks and tabs are allowed."""
+"""Characters that control a terminal or the text direction or cannot be encoded; line breaks and tabs are allowed."""
 
 _UNSEEN_IN_JSON: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -37,10 +35,10 @@ _COLOURS: Final = {
     "better": "green", "worse": "red", "approved": "green", "corrected": "green", "done": "green",
     "failed": "red", "rejected": "red", "interrupted": "red", "pending": "yellow", "running": "yellow",
 }  # fmt: skip
-"""Colours of table cells by their whole text."""
+"""Colour of a table cell, by the cell's text."""
 
 _MOST_DRAWN: Final = 2_000
-"""Maximum number of rows of a table with colours and folded cells, because rich lays out only 1,600 rows per second."""
+"""Maximum number of rows in a formatted table, because rich formats only 1,600 rows per second."""
 
 
 def visible(text: str) -> str:
@@ -60,14 +58,14 @@ def counted(n: int, noun: str) -> str:
 
 
 def print_json(document: object) -> None:
-    """Print a document to stdout; raises ValueError for NaN or Infinity, which would be a bug."""
+    """Print a document to stdout; raises `ValueError` for NaN or Infinity."""
     # json instead of orjson, because it refuses NaN; orjson would write null, which reads as "no score".
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2, default=to_json)
     sys.stdout.write(_UNSEEN_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
 def answer(document: object, text: str | Callable[[], object], *, as_json: bool) -> int:
-    """Print a document with --json, otherwise a text or the output of a function; return the exit code 0."""
+    """Print a document with --json, otherwise a text or a function's output; return exit code 0."""
     if as_json:
         print_json(document)
     elif isinstance(text, str):
@@ -78,7 +76,7 @@ def answer(document: object, text: str | Callable[[], object], *, as_json: bool)
 
 
 def say(text: str = "", *, colour: str | None = None, bold: bool = False) -> None:
-    """Print a line of data to stdout; colour and bold appear only on a terminal."""
+    """Print one line of data to stdout, with colour or bold only on a terminal."""
     lines = visible(text)
     if sys.stdout.isatty():
         lines = "\n".join(map(_wrapped, lines.split("\n")))
@@ -88,7 +86,7 @@ def say(text: str = "", *, colour: str | None = None, bold: bool = False) -> Non
 
 
 def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> None:
-    """Print a table; the columns in `numbers` are right-aligned and never folded."""
+    """Print a table. The columns in `numbers` are right-aligned and never folded."""
     lines = [[visible(" ".join(str(cell).split("\n"))) for cell in row] for row in rows]
     if not sys.stdout.isatty() or len(lines) > _MOST_DRAWN:
         sys.stdout.write(f"{_plain_table(header, lines, numbers)}\n")
@@ -120,7 +118,7 @@ def _width() -> int:
 
 
 def _wrapped(line: str) -> str:
-    """Wrap a line and keep its indentation; words are never split, so that commands can be copied."""
+    """Wrap a line and keep its indentation. Words are never split, so that commands can be copied."""
     if len(line) <= _width():
         return line
     indent = line[: len(line) - len(line.lstrip())]
@@ -133,7 +131,7 @@ def tell(text: str) -> None:
 
 
 def complain(message: str, *, as_json: bool) -> None:
-    """Print an error to stderr; with --json, print it as a document too, so that stdout is never empty."""
+    """Print an error to stderr; with --json, also print it to stdout as a document."""
     if as_json:
         print_json({"error": message})
     tell(f"assay: {message}")
@@ -152,7 +150,7 @@ def _plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
 
 
 def dollars(usd: float | None, *, unpriced: int = 0) -> str:
-    """Return a cost as text, such as `$0.0042`, `$1.23` or `price unknown`; mention `unpriced` calls."""
+    """Format a cost, such as `$0.0042`, `$1.23` or `price unknown`, and mention the number of `unpriced` calls."""
     if usd is None or (unpriced and not usd):
         return "price unknown"
     if unpriced:
@@ -165,7 +163,7 @@ def dollars(usd: float | None, *, unpriced: int = 0) -> str:
 
 
 def asked(estimate: CostEstimate) -> str:
-    """Return an estimate as text, such as `35 calls, about $0.42, at most $1.20 without retries`."""
+    """Format an estimate, such as `35 calls, about $0.42, at most $1.20 without retries`."""
     calls = counted(estimate.calls, "call")
     if estimate.unpriced:
         return f"{calls}; the price of {', '.join(estimate.unpriced)} is unknown"

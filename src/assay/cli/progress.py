@@ -78,7 +78,7 @@ class _Tally:
 
 
 class _Plain:
-    """Progress as plain lines: one every two seconds, one for each failure, and one at the end."""
+    """Shows progress as plain lines: one every two seconds, one per failure, and one at the end."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream

@@ -71,7 +71,7 @@ def init(
 
 
 def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
-    """Show the column mapping of a table and its candidates, and write the suite."""
+    """Show a table's column mapping and the candidates, and write the suite."""
     from assay.app import table_suite
 
     used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}
@@ -177,7 +177,7 @@ def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
 
 
 def _without_password(url: str) -> str:
-    """Return a store's address without its password."""
+    """Return the address of a store without the password."""
     scheme, separator, rest = url.partition("://")
     if "@" not in rest:
         return url

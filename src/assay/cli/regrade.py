@@ -1,4 +1,4 @@
-"""`assay regrade`: grade stored responses again."""
+"""`assay regrade`: grade the stored responses of a run again."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def grade_again(
     suite: Path | None = None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses again by the options `judge`, `stage` and `dry_run`; without --json, print the result."""
+    """Grade a run's responses again and print the result; `judge`, `stage` and `dry_run` are options of the command."""
     from assay.app.runs import documents, regrade as regrading
 
     cap = opened.settings.values["budget"]

@@ -1,4 +1,4 @@
-"""`assay review`: list, show, decide, rerun, undo; without a subcommand, it starts the review in the terminal."""
+"""`assay review`: list, show, decide, rerun and undo. Without a subcommand, it starts a review in the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Format an assessment as text, with all names for the operator, or without names for a review in the terminal."""
+"""Format an assessment as text: with all names for the operator, or without names for a review in the terminal."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ScreenLine(NamedTuple):
 
 
 def item_lines(item: Item, prompt: Sequence[tuple[str, str]], columns: Sequence[tuple[str, str]]) -> list[ScreenLine]:
-    """Return the lines of an item that its reviewer may see now.
+    """Return the lines of an item that the reviewer may see now.
 
     Args:
-        prompt: the messages sent to all candidates; empty if each candidate got different ones.
-        columns: the task's columns, which the candidates' prompts may contain.
+        prompt: messages sent to all candidates; empty if candidates received different messages.
+        columns: the task's columns, which candidates' prompts may contain.
     """
     lines = [ScreenLine(f"{item.stamp} · suite {item.suite}")]
     if prompt:
@@ -85,7 +85,7 @@ def _criterion(item: Item, row: RubricRow) -> Iterator[ScreenLine]:
 
 
 def _texts(nodes: Iterable[object]) -> Iterator[str]:
-    """Yield the text of a report, with a line break after each block."""
+    """Yield the texts of a report, with a line break after each block."""
     for node in nodes:
         if isinstance(node, str):
             yield node
@@ -96,7 +96,7 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
 
 
 def shown(detail: AssessmentDetail) -> str:
-    """Return an assessment as text, with responses, names, grades, flags, report and decisions."""
+    """Return an assessment as text: responses, names, grades, flags, report and decisions."""
     row, lines = detail.row, []
     lines.append(f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}")
     lines.append(f"suite {row.suite} · run {row.run_id} · judge {row.grader}")

@@ -1,6 +1,6 @@
-"""A full-screen view for terminals of any size, with a title, a text that can be scrolled, and a line of keys.
+"""Full-screen view for terminals of any size: a title, a scrollable text, and a line of keys.
 
-Keys are read without waiting for Enter, and keys typed early are never discarded. Lines are edited with readline.
+Keys take effect without Enter, and keys typed early are never lost. Lines are edited with readline.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDS: Final = {"\x1b[H": 0, "\x1b[1~": 0, "\x1b[F": 1, "\x1b[4~": 1, "\x1bOH": 
 
 
 class Screen:
-    """The full-screen view of a review, to be used within `opened`."""
+    """Full-screen view of a review, for use within `opened`."""
 
     def __init__(self) -> None:
         self._typed: list[str] = []
@@ -41,7 +41,7 @@ class Screen:
         self._input = sys.stdin.fileno()
 
     def show(self, title: str, lines: Sequence[ScreenLine], keys: str, *, message: str = "", from_top: bool = True) -> str:
-        """Show a text that keys scroll, and return the first other key, or 'q' at the end of input."""
+        """Show a text that keys can scroll, and return the first other key; 'q' at the end of input."""
         if from_top:
             self._top = 0
         while True:
@@ -131,7 +131,7 @@ def _folded(line: ScreenLine, columns: int) -> list[str]:
 
 @contextmanager
 def _prefilled(text: str) -> Iterator[None]:
-    """Prefill the next line that the user types."""
+    """Prefill the next line that the user edits."""
     with suppress(ImportError):
         import readline
 

@@ -1,7 +1,7 @@
-"""Review in the terminal: each item on its own screen, with one key for each decision.
+"""Review in the terminal: one screen per item, and one key per decision.
 
-The review service decides what a reviewer may see, as it does for the review page. Names are hidden while an item is pending,
-and a blind item shows the judge's grades only after the reviewer has entered their own scores.
+The review service decides what a reviewer may see, as on the review page. Names are hidden while an item is pending. A blind
+item shows the judge's grades only after the reviewer has entered scores.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Ctrl-C goes back to the item without deciding.
 
 
 def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | None) -> None:
-    """Show each pending assessment and store the decision, until none is left or the reviewer stops."""
+    """Show each pending assessment and store the decision, until all are decided or the reviewer stops."""
     session = _Session(workspace, selection, reviewer or workspace.reviewer)
     try:
         with Screen().opened() as screen:
@@ -61,7 +61,7 @@ def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | No
 
 
 class _Session:
-    """One person's review session: the queue, the current item, and the decisions so far."""
+    """One person's review session: queue, current item and decisions."""
 
     def __init__(self, workspace: Workspace, selection: Selection, reviewer: str) -> None:
         from assay.app.random_order import order_seeds
@@ -82,7 +82,7 @@ class _Session:
         self._again: AssessmentKey | None = None
 
     def run(self, screen: Screen) -> str:
-        """Show items until the queue is empty or the reviewer quits; return the closing sentence."""
+        """Show items until the queue is empty or the reviewer quits; return a closing sentence."""
         while (key := self._next()) is not None:
             if self._decide_item(screen, key) == "quit":
                 return f"{counted(len(self._decided), 'item')} decided; {counted(self._waiting(), 'item')} still pending"
@@ -92,7 +92,7 @@ class _Session:
         return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}; see `assay stats`"
 
     def leave(self) -> None:
-        """Put the item on the screen back into the queue."""
+        """Return the current item to the queue."""
         self._queue.leave(self._desk)
 
     def _next(self) -> AssessmentKey | None:
@@ -159,7 +159,7 @@ class _Session:
         return item_lines(item, self._showcase.common_prompt(detail), tuple(detail.task.columns.items()))
 
     def _act(self, screen: Screen, key: AssessmentKey, item: Item, pressed: str, active_ms: int) -> tuple[str, bool]:
-        """Carry out the decision of a key; return a message, and True if the item is finished."""
+        """Apply the decision of a key; return a message, and True if the item is finished."""
         grades = item.person or item.blind
         match pressed:
             case "a" if not grades:
@@ -215,7 +215,7 @@ class _Session:
         )
 
     def _undo(self, key: AssessmentKey) -> str:
-        """Undo the last decision, so that its item comes next; return an error message, or an empty text."""
+        """Undo the last decision, so that its item is shown next; return an error message or an empty text."""
         try:
             self._submit(self._decided[-1], Verb.UNDO)
         except InputError as error:
@@ -250,7 +250,7 @@ class _Session:
 
 
 def _asked_scores(screen: Screen, item: Item) -> Scores | None:
-    """Ask for the score of each criterion and response; return the new or changed scores, or None if the reviewer cancels."""
+    """Ask for a score for each criterion and response; return the new or changed scores, or None if the reviewer cancels."""
     scores: list[tuple[int, str | None, float]] = []
     for row in item.criteria:
         for place, pane in enumerate(item.panes):
@@ -292,7 +292,7 @@ def _share(text: str, row: RubricRow) -> float:
 
 
 def _repeated(screen: Screen, question: str, act: Callable[[str], None], text: str = "") -> bool:
-    """Ask for a text and act on it, and ask again if it is refused; False if the reviewer cancels."""
+    """Ask for a text and apply it, and ask again after an error; False if the reviewer cancels."""
     problem = ""
     while (answer := screen.ask(f"{problem}{question}", text)) is not None:
         try:

@@ -192,7 +192,7 @@ def _ask(run_id: str, loss: str) -> None:
 def _judge_raw(
     opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
 ) -> tuple[tuple[Path, ...], list[Any]]:
-    """Import files of answers and grade each imported run; return the remaining files and the results."""
+    """Import files of answers and grade each imported run; return the other files and the results."""
     from assay.app.imports.raw_answers import import_raw, is_raw
     from assay.cli.regrade import grade_again
 

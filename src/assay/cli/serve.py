@@ -31,7 +31,7 @@ def serve(host: str, port: int, token: str | None, store: str | None, as_json: b
 def serve_workspace(
     opened: Workspace, *, host: str, port: int, path: str = "/", token: str | None = None, as_json: bool = False
 ) -> int:
-    """Serve until stopped, and print the address to stderr."""
+    """Run the server until it is stopped, and print its address to stderr."""
     from assay.web.server import serve as serve_app
 
     serve_app(opened, host=host, port=port, path=path, token=token, announce=tell)

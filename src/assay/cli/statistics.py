@@ -152,7 +152,7 @@ def _say_gate(outcome: GateResult, document: GateDocument) -> None:
 def say_standing(
     candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False
 ) -> None:
-    """Print the result of `stats`: scores, pairs, the verdict, warnings and diagnostics."""
+    """Print the result of `assay stats`: scores, pairs, verdict, warnings and diagnostics."""
     from assay.app.statistics import documents
     from assay.app.statistics.diagnostics import standing_lines
     from assay.app.statistics.results import wording
@@ -207,7 +207,7 @@ def _say_ranks(ranking_result: RankingResult, document: RankingDocument) -> None
 
 
 def _say_scores(ranking_result: RankingResult) -> None:
-    """Print a table of the candidates, best first, and explain the ranges."""
+    """Print a table of candidates, best first, and explain the intervals."""
     from assay.app.statistics.results import wording
 
     rows = []
@@ -273,7 +273,7 @@ def _say_tasks(candidate_scores: CandidateScores) -> None:
 
 
 def _say_preferences(strengths: StrengthsDocument) -> None:
-    """Print the strengths computed from pairs, and the reason if a candidate has none."""
+    """Print the strengths computed from pairwise choices; a candidate without a strength gets a reason."""
     rows = [
         (
             candidate.candidate,

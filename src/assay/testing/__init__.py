@@ -1,4 +1,4 @@
-"""Contract tests for plug-ins. Inherit from one of the classes, set the plug-in to test, and run pytest.
+"""Contract tests for plug-ins. Inherit from a class, set the plug-in to test, and run pytest.
 
     from assay.testing import ScorerContract
 
@@ -7,7 +7,7 @@
         right = ("Paris", "Paris")
         wrong = ("London", "Paris")
 
-Assay tests its own parts with the same classes. This package does not import pytest; the tests only use its `tmp_path`.
+Assay tests its own plug-ins with the same classes. The package does not import pytest; the tests use only `tmp_path`.
 """
 
 from assay.testing.exporters import ExporterContract

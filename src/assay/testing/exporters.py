@@ -21,12 +21,12 @@ _TABLE = "task,candidate,score\nq1,ada,1\nq1,bob,0.5\nq2,ada,0.25\nq2,bob,0.75\n
 
 
 class ExporterContract:
-    """Contract tests for one exporter, Assay's own or from an installed package: inherit, and set `format`.
+    """Contract tests for one exporter: inherit, and set `format`.
 
     Attributes:
         format: name of the exporter.
-        threshold: passed to the exporter; only `junit` needs one.
-        table: scores to export; if a file of the format holds only one candidate, set a table with that candidate.
+        threshold: argument for the exporter; only `junit` needs one.
+        table: scores to export. If a file of the format can contain only one candidate, set a table with that candidate.
     """
 
     format: ClassVar[str]
@@ -74,7 +74,7 @@ class ExporterContract:
 
     @contextmanager
     def _request(self, folder: Path) -> Iterator[ExportRequest]:
-        """Open a store with four scores that count, and return a request for all of them."""
+        """Open a store with four counted scores, and return a request that exports all of them."""
         table = folder / "table.csv"
         table.write_text(self.table, "utf-8")
         with Workspace.open(folder, options={"results": "off"}, environment={}) as workspace:

@@ -16,8 +16,8 @@ class GraderContract:
 
     Attributes:
         grader: the function, as `staticmethod(function)`.
-        task: the keys of a task that the grader reads; all others are empty.
-        good: a response that must score higher than `bad`.
+        task: keys of a task that the grader reads; all other keys are empty.
+        good: response that must score higher than `bad`.
         options: options for grading both responses.
     """
 
@@ -54,7 +54,7 @@ class GraderContract:
         return sum(score * weight for score, weight in zip(scores, weights, strict=True)) / sum(weights)
 
     def _criteria(self, response: str) -> dict[str, dict[str, float]]:
-        """Grade a response, and pass the result through JSON, as Assay does between processes."""
+        """Grade a response and convert the result to JSON and back, as Assay does between processes."""
         plain: dict[str, JsonValue] = dict.fromkeys(("thing", "context", "prompt", "language"), "")
         plain |= {"id": "task", "expected": None, "ideal": None, "final_answer": None, "messages": [], "tags": []}
         result = type(self).grader({**plain, "columns": {}, "metadata": {}, **self.task}, response, self.options)

@@ -40,9 +40,9 @@ class ImporterContract:
     """Contract tests for one importer: inherit, and set `importer` and `write_sample`.
 
     Attributes:
-        importer: the module or object to test.
+        importer: module or object to test.
         options: options for reading the sample.
-        by_content: False for an importer that only `--format` or `--map` selects.
+        by_content: False if users must select the importer by `--format` or `--map`.
     """
 
     importer: ClassVar[Importer]
@@ -50,7 +50,7 @@ class ImporterContract:
     by_content: ClassVar[bool] = True
 
     def write_sample(self, folder: Path, /) -> Path:
-        """Write a valid file (or a folder of files) in this format, and return its path."""
+        """Write a valid sample file or folder in this format, and return its path."""
         raise NotImplementedError
 
     def test_its_sample_is_recognised(self, tmp_path: Path) -> None:

@@ -74,10 +74,7 @@ def mask_of(plan: RunPlan) -> Mask | None:
 
 
 def masked(text: str, mask: Mask | None) -> str:
-    """Replace each name in a text with `HIDDEN_NAME`.
-
-    A quick search for the needed words skips most ASCII texts.
-    """
+    """Replace each name in a text with `HIDDEN_NAME`. A quick search for the needed words skips most ASCII texts."""
     if mask is None:
         return text
     if text.isascii():
