@@ -49,7 +49,7 @@ class AnswerRow:
 
     Attributes:
         place: position of the row; the next page starts after the last row's position.
-        digests: digest of the task's content in each column's run; None if that run lacks the task.
+        digests: digest of the task's content in each column's run; None for a run without the task.
     """
 
     place: tuple[int, int]

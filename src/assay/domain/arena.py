@@ -30,7 +30,7 @@ class Pairing:
     Attributes:
         position: the task's position in its run, counted from 0.
         k: number of the trial, counted from 1.
-        left, right: each candidate's position in the run's order, counted from 0. It stays valid after a candidate is renamed.
+        left, right: each candidate's position in the run's order, counted from 0, which stays valid after a rename.
     """
 
     position: int
@@ -41,12 +41,12 @@ class Pairing:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return both candidates' positions in ascending order, regardless of the sides on which they were shown."""
+        """Return both candidates' positions in ascending order; swapping left and right does not change the pair."""
         return (min(self.left, self.right), max(self.left, self.right))
 
     @property
     def item(self) -> tuple[int, int, int, int]:
-        """Return a key for the task, the trial and the pair, regardless of sides."""
+        """Return a key for the task, the trial and the pair; swapping left and right does not change the key."""
         return (self.position, self.k, *self.pair)
 
 
@@ -58,7 +58,7 @@ class Vote:
         idempotency_key: a second vote with the same key changes nothing.
         active_ms: how long the person looked at the pair with the page in the foreground; None if unknown.
         telling: True if a response contains a name that reveals which model wrote it.
-        again: True if this person voted on the pair before, learned who the authors were, and withdrew that vote.
+        again: True if this person voted on the pair before, learned who the authors were, and withdrew the earlier vote.
         task: the task's id; empty until the vote is stored.
         family: the source that the task shares with other tasks; empty if it shares none.
         id: 0 until the vote is stored.

@@ -71,9 +71,11 @@ class Flag:
 class Grade:
     """One candidate's score on one criterion.
 
-    `score` is between 0 and 1, or None if it is missing or outside its scale. `raw_score` is the score that the grader gave, or
-    None if it is missing. `min_score` is the raw score that is worth 0 and `max_score` the one that is worth 1; if lower is
-    better, `min_score` is the greater of the two. `confidence` is between 0 and 1, or None if the grader gave none.
+    Attributes:
+        score: between 0 and 1; None if it is missing or outside its scale.
+        raw_score: the score as the grader wrote it; None if missing.
+        min_score, max_score: the raw scores that are worth 0 and 1; `min_score` is the greater one if lower is better.
+        confidence: between 0 and 1; None if the grader reported none.
     """
 
     candidate: str
@@ -102,13 +104,14 @@ class Assessment:
     """The grades that one judge or scorer gave together.
 
     Attributes:
-        grades: sorted by candidate in the suite's order, and within each by criterion in the rubric's order.
-        scores: each candidate's weighted score, between 0 and 1; None if the grade of a criterion is missing.
+        grades: in the suite's order of candidates, and for each candidate in the rubric's order of criteria.
+        scores: each candidate's weighted score, between 0 and 1; None if a criterion has no grade.
         weights: weight of each criterion, by name.
         report: the judge's Markdown report, unchanged, which uses `labels` for candidates; empty for scorers.
-        ranking: candidates best first, if the judge gave a ranking.
+        ranking: candidates, best first; empty if the judge gave no ranking.
         labels: for each candidate name, the label that the judge saw instead; empty if names were not hidden.
-        shown: candidates in the random order in which the judge saw them; empty if it saw only one, or if no order was drawn.
+        shown: candidates in the random order in which the judge saw them; empty for a single candidate or without a random
+            order.
         flags: reasons why a person should check the assessment.
         raw: the judge's reply, unchanged.
         rules: the rubric's rules for verdicts; None if it has none.
@@ -166,7 +169,7 @@ def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[s
 def weighted_scores(
     candidates: Iterable[str], grades: Sequence[Grade], weights: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Return each candidate's `weighted_score` over its own grades."""
+    """Return each candidate's `weighted_score`, computed from the candidate's grades."""
     return {
         name: weighted_score({grade.criterion: grade.score for grade in grades if grade.candidate == name}, weights)
         for name in candidates

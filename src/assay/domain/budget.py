@@ -1,13 +1,14 @@
 """Budget rule: decides when a call may start, so that a run stays within its budget even across processes.
 
-A call reserves `usd`, its expected worst case. Until it is settled, it counts as `most_usd`, which is several times as much. It
-may start while other calls are in flight only if spent_usd and the `most_usd` of all calls in flight, its own included, stay
-within the budget. Otherwise it waits until no call is in flight, and is sent alone if spent_usd + usd stay within the budget.
+A call reserves `usd`, its expected worst case. Until its cost is known, it counts as `most_usd`, which is several times as
+much. While other calls are in flight, it may start only if spent_usd plus the `most_usd` of all calls in flight, including this
+one, stay within the budget. Otherwise it waits until no call is in flight; it is then sent if spent_usd + usd stay within the
+budget.
 
 So spent_usd exceeds the budget by less than the cost of one call, unless two calls in flight at once both cost more than their
 `most_usd`. Proof: let S be spent_usd plus the `most_usd` of the calls in flight. S <= budget while calls run in parallel, and a
-call that costs at most its `most_usd` never raises S. So only a call that costs more, or one that was sent alone, can exceed
-the budget, and by less than its own cost.
+call that costs at most its `most_usd` never raises S. So only a call that costs more than its `most_usd`, or a call that was
+sent while no other was in flight, can exceed the budget, and by less than its cost.
 """
 
 from __future__ import annotations

@@ -51,10 +51,9 @@ class JudgeIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRecord:
-    """One stored calibration.
+    """One stored calibration, with all measurements in `document`.
 
-    `version` numbers the calibrations of one identity from 1, and `number` those of the whole store. `document` holds all
-    measurements.
+    `version` counts the calibrations of one identity from 1; `number` counts all calibrations in the store.
     """
 
     identity: JudgeIdentity

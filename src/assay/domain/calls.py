@@ -27,7 +27,7 @@ class Role(StrEnum):
 class Purpose:
     """Purpose of a call. It is stored with the call but never sent; recordings use it to find the matching answer.
 
-    `labels` maps each candidate's name to the label under which the judge sees it.
+    `labels`: the label that the judge sees for each candidate's name.
     """
 
     role: Role
@@ -49,10 +49,12 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """One question to one model. `parameters` are complete: the provider adds only the model's name.
+    """One request to one model.
 
-    `tools` are those that the model may call; they cannot be combined with an `answer_schema`. `task` is set for candidates that
-    are programs, because they may use more of the task than the messages contain.
+    Attributes:
+        parameters: complete; the provider adds only the model's name.
+        tools: tools that the model may call; cannot be combined with `answer_schema`.
+        task: set only for candidates that are programs, because programs may use more of the task than its messages.
     """
 
     model: ModelSpec
@@ -74,13 +76,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer: text, tool calls, or both. Only a request with `tools` gets `tool_calls`.
+    """A model's answer: text, tool calls, or both.
 
-    `finish_reason` is `stop`, `length`, `refusal`, `tool` or the provider's own word; `model_version` is the model that
-    answered, according to the server; `latency_s` runs from sending to the last byte, and is None if it was not measured;
-    `first_token_s` is set only if the reply was streamed; `cost_usd` is None if the price is unknown, never 0; `blind` is
-    True if the request had images and the model does not accept images; `log` is what a program printed in addition to its
-    answer.
+    Attributes:
+        tool_calls: empty unless the request had `tools`.
+        finish_reason: `stop`, `length`, `refusal`, `tool` or another value from the provider.
+        model_version: the model that answered, as reported by the server.
+        latency_s: from sending the request to receiving the last byte; None if not measured.
+        first_token_s: set only if the reply was streamed.
+        cost_usd: None if the price is unknown, never 0 in that case.
+        blind: True if the request had images and the model does not accept images.
+        log: additional output of a program.
     """
 
     text: str

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class ControlKind(StrEnum):
-    """Kinds of control items. `CHECK`: a copy of an assessment that was already decided, altered or not.
+    """Kinds of control items.
 
-    `REPEAT`: one of the reviewer's own earlier decisions, shown again. `ATTEMPT`: another attempt at judging a control item,
-    because the reviewer requested a rerun; it measures nothing.
+    `CHECK`: a copy of a decided assessment, with or without an error. `REPEAT`: one of the reviewer's own earlier decisions,
+    shown again. `ATTEMPT`: another judging of a control item after the reviewer requested a rerun; it measures nothing.
     """
 
     CHECK = "check"
@@ -35,7 +35,8 @@ class CheckOrigin:
     Attributes:
         how: the kind of error (`swapped_scores`, ...), or `known_good` if nothing was altered.
         places: the (candidate, criterion) pairs that were altered.
-        vouched_by: type of decision that confirmed the original: `blind`, `other` or `own`; empty if it was corrected.
+        vouched_by: kind of decision that confirmed the original: `blind`, `other` or `own`; empty if the original was
+            corrected.
     """
 
     how: str
@@ -48,10 +49,10 @@ class RepeatOrigin:
     """Origin of a repeat: the earlier decision to compare with, and the earliest time to show the item again.
 
     Attributes:
-        scores: the candidates' scores after that decision.
-        since: id of that decision's observation.
-        after_items: number of decisions that the same reviewer must make in between.
-        due: the earliest time at which it may be shown, in ISO 8601.
+        scores: the candidates' scores after the earlier decision.
+        since: id of the earlier decision's observation.
+        after_items: number of decisions that the reviewer must make between the earlier decision and the repeat.
+        due: the earliest time at which the repeat may be shown, in ISO 8601.
     """
 
     scores: Mapping[str, float | None]

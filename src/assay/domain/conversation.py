@@ -1,8 +1,8 @@
 """Conversations: the user's turns, and the transcript that graders and reviewers read as the response.
 
-A transcript is plain text with a heading before each message. All code that stores, shows, compares or exports responses
-therefore handles the whole conversation. A line of a message that looks like a heading gets a backslash before it, so that a
-model cannot forge a turn.
+A transcript is plain text with a heading before each message, so that all code that stores, shows, compares or exports
+responses works for conversations too. A line of a message that looks like a heading gets a backslash before it, so that a model
+cannot forge a turn.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SimulatedUser:
 
 
 def transcript(messages: Iterable[tuple[str, str]]) -> str:
-    """Return a conversation as text; `messages` are (role, text) pairs, and the user's message comes first."""
+    """Return a conversation as text; `messages` are (role, text) pairs, starting with the user's message."""
     parts = []
     number = 0
     for role, text in messages:
@@ -70,9 +70,9 @@ def messages_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def replies_of(text: str) -> tuple[str, ...]:
-    """Return the candidate's reply in each turn of a transcript; any other text, such as a snippet, counts as a single reply.
+    """Return the candidate's reply in each turn of a transcript; a text that is not a transcript counts as a single reply.
 
-    A reply is empty if the turn ends with tool calls. Text before a tool call is not the reply.
+    If a turn ends with tool calls, its reply is empty. Text before a tool call is not the reply.
     """
     messages = messages_of(text)
     replies: dict[int, str] = {}

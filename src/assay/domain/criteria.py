@@ -1,4 +1,4 @@
-"""Records for analysing rubrics: their use in runs, and the grades and decisions on their criteria."""
+"""Records for the analysis of rubrics: the runs that use a rubric, and the grades and decisions on its criteria."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class CriterionFacts:
     Attributes:
         counted: the grades that count, grouped by criterion and value.
         decided: judged assessments that a person decided, in the order of the decisions, each with True if it was rejected.
-        corrected: every grade that was changed in those assessments.
+        corrected: every grade that was changed in the decided assessments.
         blind: grades in decided assessments that people gave before they saw the judge's.
-        blind_assessments: the assessments that hold the grades in `blind`.
+        blind_assessments: the assessments that contain the grades in `blind`.
         graded: for each criterion, the number of decided assessments in which the judge graded it.
     """
 

@@ -1,4 +1,4 @@
-"""Decision rules: the decisions that an assessment's state allows, and the effect of corrections on its scores.
+"""Decision rules: which decisions an assessment's state allows, and how corrections change its scores.
 
 All functions are pure. The store calls them in the transaction that writes the decision, so two reviewers cannot both be the
 first to decide.
@@ -26,7 +26,7 @@ Place: TypeAlias = tuple[str, str | None]
 class Grading:
     """One assessment's scores by candidate, grades by (candidate, criterion), and weights by criterion.
 
-    `scores` has an entry for every candidate, which is None if nothing was graded.
+    `scores` has an entry for every candidate; it is None if the candidate has no score.
     """
 
     scores: Mapping[str, float | None]
@@ -40,10 +40,10 @@ class Grading:
 
 
 def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState:
-    """Return an assessment's state after a decision; raises `Refused` if the decision is not allowed.
+    """Return an assessment's state after a decision. Raises `Refused` if the decision is not allowed.
 
     Args:
-        where: the name of the assessment in messages, such as `a17`.
+        where: the assessment's id in messages, such as `a17`.
     """
     if verb is Verb.UNDO:
         if before in UNDOABLE:
@@ -66,7 +66,7 @@ def check_key(assessment: int, *, of: int) -> None:
 
 
 def check_same(decision: Decision, *, stored: Decision) -> None:
-    """Raise `Refused` if the idempotency key was already used with different content."""
+    """Raise `Refused` if the idempotency key was already used for a different decision on this assessment."""
     if replace(decision, via=stored.via, displayed=stored.displayed, purpose=stored.purpose) != stored:
         raise Refused(
             "key",
@@ -85,7 +85,7 @@ def check_approval(grading: Grading, *, where: str) -> None:
 def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading:
     """Return scores and grades with a person's corrections applied.
 
-    Correcting a criterion recomputes the candidate's weighted score. Correcting the candidate's own score overrides the
+    Correcting a criterion recomputes the candidate's weighted score. Correcting the candidate's overall score replaces the
     weighted score and leaves the criteria unchanged.
 
     Raises:
@@ -127,7 +127,7 @@ def corrected(judged: Grading, corrections: Mapping[Place, float], *, where: str
 
 
 def counted(verb: Verb, judged: Grading, corrections: Mapping[Place, float], *, where: str) -> Grading | None:
-    """Return the scores that count after a decision, or None; raises the errors of `check_approval` and `corrected`."""
+    """Return the scores that count after a decision, or None. Raises the errors of `check_approval` and `corrected`."""
     if verb is Verb.APPROVE:
         check_approval(judged, where=where)
         return judged

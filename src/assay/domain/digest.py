@@ -36,7 +36,8 @@ def bytes_digest(content: bytes) -> str:
 def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: str = "call") -> int:
     """Return the seed for one attempt at one trial, 0 <= seed < 2**31.
 
-    A provider that honours seeds gives the same answer for the same seed, so with equal seeds all trials would be copies.
+    Every trial needs its own seed, because a provider that honours seeds would otherwise return the same answer for every
+    trial.
     """
     # The separator distinguishes task "a1" with trial 2 from task "a" with trial 12.
     text = f"{run_seed}\x1f{task}\x1f{trial}\x1f{attempt}\x1f{purpose}"

@@ -1,7 +1,7 @@
 """Errors, grouped by who can fix them: the user, a suite's author, the operator, or the provider.
 
-Every error builds one sentence from facts: where it happened, what was found, what is right and how to fix it.
-Only the command line and the web server print errors; they map the branches below to exit codes and HTTP statuses.
+Every message states where the error happened, what was found, what is right and how to fix it. Only the command line and the
+web server print errors; they map the classes below to exit codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class AssayError(Exception):
 
     Args:
         where: file and line, field, command or identifier; may be empty.
-        problem: one sentence on what was found and what would be right, without the place.
+        problem: one sentence, without the location, on what was found and what would be right.
         remedy: one sentence on how to fix it; may be empty.
     """
 
@@ -48,7 +48,7 @@ class SettingsError(InputError):
 class UnknownName(InputError):
     """A run, task, candidate, assessment or option that does not exist.
 
-    `kind` and `name` say what was requested; `near` holds up to three similar known names, the most similar first.
+    `kind` and `name`: the requested item. `near`: up to three known names that resemble it, the most similar first.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = (), *, remedy: str = "") -> None:

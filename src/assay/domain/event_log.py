@@ -18,7 +18,7 @@ class EventFilter:
     """Filter for review log entries; a field that is None matches every entry.
 
     Attributes:
-        run: a run's id, or the first characters of it if they are unique.
+        run: a run's id, or a unique prefix of it.
         day: `YYYY-MM-DD`, in UTC.
     """
 
@@ -32,11 +32,11 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingRun:
-    """A run with pending assessments; pending control items alone do not count.
+    """A run with pending assessments; a run with only pending control items is not listed.
 
     Attributes:
         has_control_items: True if planted checks or repeats were ever mixed into its items.
-        protocol: the review protocol that it started with.
+        protocol: the review protocol with which the run started.
     """
 
     id: RunId
@@ -64,9 +64,9 @@ class ChainLook:
 
     Attributes:
         checked: number of events that were checked.
-        up_to: number of the last event whose hash matches the event before it; 0 if there is none.
-        broken: number of the first event whose hash does not match; None if all match.
-        ended: True if the check reached the newest event or a broken one.
+        up_to: number of the last event whose hash is correct; 0 if there is none.
+        broken: number of the first event whose hash is wrong; None if all are correct.
+        ended: True if the check reached the newest event or a wrong hash.
     """
 
     checked: int

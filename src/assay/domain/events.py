@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run started with `total` trials, of which `left` are not done yet."""
+    """A run started with `total` trials, of which `left` remain to be done."""
 
     run: RunId
     suite: str
@@ -47,7 +47,7 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """This process stopped working on the run; `finished` is True if no process has trials of it left."""
+    """This process stopped working on the run; `finished` is True if no process still has trials of the run."""
 
     run: RunId
     finished: bool

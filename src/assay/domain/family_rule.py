@@ -12,13 +12,13 @@ _REMEDY = "Write tag:PREFIX (tags such as PREFIX:NAME), tag (the only tag of eac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyRule:
-    """Source of a task's family: the tag with the prefix `key`, the only tag if `key` is empty, or the metadata at `key`."""
+    """Rule that derives a task's family from a tag with the prefix `key`, its only tag (empty `key`), or its metadata at `key`."""
 
     by_tag: bool
     key: str
 
     def family_in(self, tag: str) -> str | None:
-        """Return the family in a tag, or None; with key `source`, it is x in `source:x`, `source=x` and `source/x`."""
+        """Return the family that a tag names, or None: for key `source`, this is x in `source:x`, `source=x` and `source/x`."""
         if not self.key:
             return tag
         rest = tag.removeprefix(self.key)
@@ -28,8 +28,7 @@ class FamilyRule:
 def family_rule(text: str) -> FamilyRule | None:
     """Parse `tag`, `tag:PREFIX` or `metadata:KEY`; None if the text is empty.
 
-    Raises:
-        InputError: the text has none of these forms.
+    Raises InputError if the text has none of these forms.
     """
     if not text:
         return None

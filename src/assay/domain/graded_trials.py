@@ -16,11 +16,11 @@ class GradedRun:
     """Judges, candidates, criteria and tasks by which a run's grades can be filtered.
 
     Attributes:
-        candidates: current names of the candidates; `written` maps each to the name in the run's own records.
+        candidates: current names of the candidates; `written` maps each to its name in the run's own records.
         judges: names of the models that graded.
         criteria: criteria with at least one grade.
-        tasks: ids of the first tasks in its plan; a long list is cut off.
-        attempts: number of the latest replaced attempt, by judge; judges without replaced attempts are left out.
+        tasks: ids of the first tasks in the run's plan; a long list is cut off.
+        attempts: for each judge with replaced attempts, the number of the latest replaced attempt.
     """
 
     run: RunId

@@ -1,16 +1,16 @@
 """Identity of imported results: recognises the same evaluation in two files even if their bytes differ.
 
-Theory. A harness gives an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). If it gives
-neither, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order
-or on the file's format and compression. It leaves out everything that is not part of a result: reasons, tokens, times. Each
-part of a grade (who graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the product
-of these numbers. Two different sums of such products collide as rarely as two digests do, and the numbers can be cached because
-a table of a million grades repeats most parts.
+Theory. A harness may give an evaluation an id (`FoundRun.identity`) and a response an id (`FoundResponse.identity`). Without
+ids, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order or on
+the file's format and compression. Reasons, tokens and times are left out, because they are not results. Each component of a
+grade (who graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the product of these
+numbers. Two different sums of such products collide as rarely as two digests do, and the numbers can be cached because a table
+of a million grades repeats most components.
 
-A harness may write one evaluation in two formats, and the poorer format may have no ids, different task names and only the sum
-of the grades. A second digest, which covers only candidates and answers, shows that the two files hold the same evaluation.
+A harness may write one evaluation in two formats, of which one has fewer details: no ids, different task names and only the sum
+of the grades. A second digest, which covers only candidates and answers, shows that the two files contain the same evaluation.
 
-House rules. This module does not depend on any format or on the store. Only `relation` decides what happens to a run that is
+House rules. This module does not depend on any format or on the store. Only `relation` decides how to treat a run that is
 already partly in the store.
 """
 
@@ -91,7 +91,7 @@ class ContentDigest:
             self._add(graded * _number("\x1d".join((assessment.task, *texts))))
 
     def add_scores(self, scores: FoundScores) -> None:
-        """Add rows, each treated as an assessment with a single grade."""
+        """Add rows; each row is treated as an assessment with a single grade."""
         tasks, candidates, numbers = self._tasks, self._candidates, self._scores
         total = sum([tasks[task] * candidates[name] * numbers[score] for task, name, _, score in scores.rows])
         self._add(_graded(scores, joint=False) * total)
@@ -122,12 +122,12 @@ class Overlap:
     """Comparison of a new run with a stored run; a cell is one candidate's answer to a task, with its grades.
 
     Attributes:
-        same_evaluation: True if the harness gave both runs the same id.
+        same_evaluation: True if both runs have the same evaluation id from the harness.
         same: cells with the same answer and grades.
-        changed: cells that both runs have, but with a different answer or different grades.
+        changed: cells in both runs with a different answer or different grades.
         added: cells that only the new run has.
         lacking: cells that only the stored run has.
-        new_version, stored_version: version of the evaluation; None if the file does not give one.
+        new_version, stored_version: version of the evaluation; None if unknown.
         new_complete, stored_complete: False if the harness left the run unfinished.
     """
 
@@ -155,10 +155,10 @@ class Relation(StrEnum):
 
 
 def relation(overlap: Overlap) -> Relation:
-    """Return how a new run relates to a stored one: the later of two versions counts, whichever was imported first.
+    """Return how a new run relates to a stored one: the later of two versions counts, regardless of which was imported first.
 
     A later version that its harness left unfinished does not replace a run with more results. If two versions differ and it is
-    not known which is later, they conflict, and a person has to decide.
+    unknown which is later, they conflict, and a person has to decide.
     """
     if not (overlap.changed or overlap.added or overlap.lacking):
         return Relation.SAME

@@ -1,9 +1,9 @@
 """Records that every importer yields: runs, each with its tasks, responses and assessments.
 
-An importer is a generator. It yields one `FoundRun`, then the records of that run, then `FoundAtEnd` if needed, and then the
-next `FoundRun`, if any. A task should come before its responses, and a response before its assessments; a record of an unknown
-task creates a task without a text. `Skipped`, `Noted` and `Held` may come anywhere. An importer holds at most one row in memory
-if the format allows that. It never guesses: a value that the file lacks is None.
+An importer is a generator. For each run, it yields one `FoundRun`, then the run's records, then `FoundAtEnd` if needed. A task
+should come before its responses, and a response before its assessments; a record of an unknown task creates a task without a
+text. `Skipped`, `Noted` and `Held` may come anywhere. An importer keeps at most one row in memory if the format allows that. It
+never guesses: a value that the file lacks is None.
 """
 
 from __future__ import annotations
@@ -63,15 +63,17 @@ class FoundCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRun:
-    """A run as its file describes it. `started` and `finished` are ISO 8601 times in UTC with `Z`; None if unknown.
+    """A run as described by its file.
 
-    `complete` is False for a run that its own harness cancelled or left unfinished. `provenance` holds other facts about the
-    run: parameters, versions, command, throughput. Assay keeps the run's own `id` unless another run has the same id.
-
-    `identity` is the harness's id of the evaluation. It is the same in every file that describes the evaluation or a later
-    version of it, whatever the file's format; None if the file has no such id. It also names the kind of id: `inspect task
-    PvfWN…`. `version` orders the versions of one evaluation: the greater text is newer. Give the time of the last change, ISO
-    8601 in UTC with `Z`.
+    Attributes:
+        id: kept as the run's id unless another run already has it.
+        started, finished: ISO 8601 times in UTC with `Z`; None if unknown.
+        complete: False if the harness cancelled the run or left it unfinished.
+        provenance: other facts about the run: parameters, versions, command, throughput.
+        identity: kind and id of the evaluation (`inspect task PvfWN…`), equal in every file about any version of the
+            evaluation, whatever the file's format; None if the file has no such id.
+        version: orders the versions of one evaluation: the greater text is newer. Use the time of the last change, ISO 8601 in
+            UTC with `Z`.
     """
 
     suite: str
@@ -121,9 +123,9 @@ class FoundTask:
 class FoundResponse:
     """One candidate's response in trial k (from 1), or its failure: exactly one of `content` and `failure`.
 
-    `identity` is the id that the harness or provider gave this very response (an Inspect sample uuid, a batch's custom_id
-    with its response id), the same in every file that holds the response; None if the file has none. Assay uses it to recognise
-    rows that were imported before, even from another file.
+    `identity`: the id that the harness or provider gave this response (an Inspect sample uuid, a batch's custom_id with its
+    response id), equal in every file with the response; None if the file has none. It identifies rows that were imported
+    before, even from another file.
     """
 
     task: str
@@ -164,9 +166,8 @@ class FoundGrade:
 class FoundAssessment:
     """Grades by one judge, rule or person in trial k; `joint` is True if one call graded several candidates.
 
-    `state` is the state that a score table records (approved, rejected, …). If it is None, `by` decides: a model's grades await
-    review, while a rule's and a person's need no review. Tokens, cost and seconds are those of the judge's calls; None if
-    unknown.
+    `state`: the state in an imported score table (approved, rejected, …). If it is None, `by` decides: only a model's grades
+    need review. Tokens, cost and seconds are those of the judge's calls; None if unknown.
     """
 
     task: str
@@ -186,9 +187,9 @@ class FoundAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundScores:
-    """Overall scores by one judge or rule; each row (task, candidate, trial, score from 0 to 1) becomes an assessment.
+    """Overall scores by one judge or scorer; each row (task, candidate, trial, score from 0 to 1) becomes an assessment.
 
-    A table of a million rows is read and stored four times as fast this way. `state` and `by` are as in `FoundAssessment`.
+    This reads and stores a table of a million rows four times as fast as `FoundAssessment`, which defines `state` and `by`.
     """
 
     judge: str

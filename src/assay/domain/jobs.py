@@ -35,8 +35,8 @@ STAGE_OF: Final = {
 class JobState(StrEnum):
     """State of a job.
 
-    `PLANNED`: its file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay looks
-    it up at the provider before it creates one. `SENT`: it waits at the provider. `COLLECTED`: every answer is stored.
+    `PLANNED`: its file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay asks
+    the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`: every answer is stored.
     """
 
     PLANNED = "planned"
@@ -63,10 +63,10 @@ class BatchJob:
     """A batch of requests at a provider.
 
     Attributes:
-        token: the name that Assay gave it; part of each `custom_id`, of the file's name and of the batch's metadata.
+        token: the job's name, which Assay chose; part of each `custom_id`, of the file's name and of the batch's metadata.
         place: host of the provider, or `file` if people transfer its files by hand.
         habits: request format options, in the form that the provider's `BatchApi` reads.
-        status: the provider's own name for its state.
+        status: the provider's own name for the state.
         created, sent, ended: ISO 8601 times; `ended` is the time when Assay saw that the provider had finished.
     """
 
@@ -148,7 +148,7 @@ class JobAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParkedTrial:
-    """A claimed trial that now waits for jobs: its new requests, and `open` if earlier ones are unanswered."""
+    """A claimed trial that now waits for jobs, with its new requests; `open` is True if earlier requests are unanswered."""
 
     trial: TrialKey
     requests: tuple[JobRequest, ...] = ()

@@ -10,11 +10,12 @@ from typing import Final
 
 
 class RunState(StrEnum):
-    """State of a run. `PAUSED` and `CANCELLED` are requests that the executing process obeys before its next claim.
+    """State of a run.
 
-    A `SUBMITTED` run waits for jobs at a provider; the process that collects them also submits its pending trials.
-    A run that is `IMPORTING` is only partly written, and its rows are removed if its importer dies. A run that is `DELETED` or
-    `ARCHIVED` by a person, or `REPLACED` by a later version of the same imported log, keeps its rows and can be restored.
+    `PAUSED`, `CANCELLED`: requests that the executing process obeys before its next claim. `SUBMITTED`: waits for jobs at a
+    provider; the process that collects the jobs also submits the run's pending trials. `IMPORTING`: only partly written; its
+    rows are removed if its importer dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
+    imported log: the rows remain and the run can be restored.
     """
 
     PLANNED = "planned"
@@ -129,7 +130,7 @@ def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool 
 
 
 def trial_state(states: frozenset[AssessmentState]) -> TrialState:
-    """Return a complete trial's state, derived from its current assessments' states."""
+    """Return a complete trial's state, derived from the states of its current assessments."""
     if AssessmentState.PENDING in states:
         return TrialState.NEEDS_REVIEW
     if states & COUNTS:

@@ -14,12 +14,12 @@ class CallGroup:
     """Totals of a run's calls to one model, for one role and one outcome.
 
     Attributes:
-        run_key: the run's number in the store; if the number now belongs to another run, the original run was removed.
+        run_key: the run's number in the store; if another run now has this number, the original run was removed.
         role: `candidate` or `judge`.
         kind, fault: kind of failure and party at fault; None if the calls returned a usable answer.
         calls: number of calls; each retry counts as one.
-        input_tokens, output_tokens: sums over the calls whose tokens were counted.
-        cost_usd: cost of the calls whose price is known; `unpriced` counts the others.
+        input_tokens, output_tokens: sums over the calls with known token counts.
+        cost_usd: cost of the calls with a known price. `unpriced`: number of all other calls.
         first_call, last_call: storage numbers of the first and the last of these calls.
     """
 

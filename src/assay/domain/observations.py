@@ -31,7 +31,7 @@ class ObservationKind(StrEnum):
 
 
 class Arm(StrEnum):
-    """Condition of a decision: `BLIND` if the reviewer scored before seeing the judge's grades, else `ASSISTED`."""
+    """Condition of a decision: `BLIND` if the reviewer scored before seeing the judge's grades, otherwise `ASSISTED`."""
 
     BLIND = "blind"
     ASSISTED = "assisted"
@@ -47,8 +47,8 @@ class BlindVerdict:
     """A reviewer's own scores, given before the judge's were shown.
 
     Attributes:
-        scores: keyed by (candidate, criterion), between 0 and 1; the criterion is None for the candidate's overall score.
-        overall: each candidate's overall score, computed from the criteria if it was not given; None if neither was given.
+        scores: keyed by (candidate, criterion), between 0 and 1; criterion None means the candidate's overall score.
+        overall: each candidate's overall score, or the score computed from the criteria; None if neither was given.
     """
 
     scores: Mapping[Place, float]
@@ -66,8 +66,8 @@ class DecisionTaken:
         disclosed: True if the arena had already shown the reviewer who wrote the responses.
         size: length of the responses in characters.
         distance, shift: mean absolute and mean signed difference between the candidates' scores and the judge's.
-        left_won: True if the candidate in the first pane scored higher than the one in the last; None if they scored the same
-            or there is only one.
+        left_won: True if the candidate in the first pane outscored the one in the last pane; None for a tie or a single
+            candidate.
         result: the candidates' scores after the decision; stored only for control items, whose scores never count.
     """
 

@@ -23,10 +23,10 @@ class _Called:
     """Settings that all programs share.
 
     Attributes:
-        folder: the folder in which it runs and to which its relative paths refer.
+        folder: the working folder, to which relative paths refer.
         timeout_s: seconds after which a call is stopped.
         files: for each file that the program names, the file's digest.
-        offline: True if its author declares that it uses no network, so that `local_only` allows it.
+        offline: True if the author declares that the program uses no network, so that `local_only` allows it.
         restored: True if it comes from an imported file of results and not from a suite, so it must not be started.
     """
 
@@ -67,8 +67,8 @@ class Function(_Called):
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
         options: passed to a parameter named `options`, or to the class as keyword arguments.
         source: for a module, its distribution with the version, and the digest of its file.
-        from_python: True if it is a Python object, which no other process can find by its name.
-        given: that object; it is not stored.
+        from_python: True if it is a Python object that other processes cannot import by name.
+        given: the Python object; not stored.
     """
 
     kind: str = field(default="python", init=False)

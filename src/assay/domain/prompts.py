@@ -87,10 +87,10 @@ def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[M
 def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec) -> tuple[Message, ...]:
     """Return the messages for a candidate: one system message, then the turns.
 
-    The system message holds the candidate's system prompt (or else the task's, or else the suite's `system_prompt`), then the
-    task's context unless a template names it, then the system messages of the prompt. A candidate's `prompt` replaces the
-    task's last user message, and its `messages` replace all of the task's messages; the task's images stay with the last user
-    message.
+    The system message contains, in this order: the candidate's system prompt (or else the task's, or else the suite's
+    `system_prompt`), the task's context unless a template names it, and the system messages of the prompt. A candidate's
+    `prompt` replaces the task's last user message, and its `messages` replace all of the task's messages. The task's images
+    stay with the last user message.
     """
     columns = columns_of(task, system_prompt)
     first = columns["system_prompt"] if candidate.system_prompt is None else candidate.system_prompt

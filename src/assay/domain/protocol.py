@@ -1,8 +1,8 @@
 """Review protocol: a run's shares of blind items, planted checks, repeats and second opinions.
 
-By default every share is 0. A protocol belongs to its run. Switching to another protocol creates a new version, which is
-reported with every result of the run. A random draw depends only on the run's seed and the item's key, so it is the same after
-a reload and on a second server.
+By default every share is 0. Each run has its own protocol. Switching to another protocol creates a new version, and every
+result of the run reports the switch. A random draw depends only on the run's seed and the item's key, so it is the same after a
+reload and on a second server.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Protocol:
     """Shares of special items in a review, between 0 and 1, and the minimum distance between a decision and its repeat.
 
     Attributes:
-        blind: share of items whose grades are hidden until the person has given their own verdict.
-        plants: number of planted checks for each decided item; half contain an error and half are known to be good.
-        rereview: number of repeats of the reviewer's own earlier decisions for each decided item; repeats are blind if the
-            protocol has blind items.
+        blind: share of items whose grades stay hidden until the reviewer has given their own verdict.
+        plants: planted checks per decided item; half contain an error and half are known to be good.
+        rereview: repeats of the reviewer's own earlier decisions per decided item. Repeats are blind if the protocol has blind
+            items.
         second: share of items that two people decide independently.
         gap_items: minimum number of the reviewer's own decisions between a decision and its repeat.
         gap_hours: minimum number of hours between a decision and its repeat.

@@ -1,16 +1,16 @@
 """Review sample: a run's trials that are randomly selected for review under the policy `sample`.
 
 Theory. Tasks are shuffled with the run's seed, and then sorted by their first tag if the sample is drawn by tag. Trial k of the
-task at place r is in the sample if the fractional part of start + (r + k) · share is below the share. Each trial's chance of
-being in the sample is exactly the share. Of any set of neighbouring trials (those of one task, one round or one tag) the sample
-contains the same share, to within one trial. Systematic sampling from a shuffled list is sampling without replacement (Cochran,
-1977, 8.1).
+task at position r is in the sample if the fractional part of start + (r + k) · share is below the share. Each trial's
+probability of being in the sample is exactly the share. In any group of neighbouring trials (of one task, round or tag), the
+sampled fraction equals the share to within one trial. Systematic sampling from a shuffled list is sampling without replacement
+(Cochran, 1977, 8.1).
 
-A sample can grow from share p to q: the trials that were left out are numbered in order, and drawn from with the share (q - p)
-/ (1 - p). The new sample includes the earlier one, and each trial is in it with a chance of q.
+A sample can grow from share p to q: the trials that were left out are numbered in order, and each is drawn with probability (q
+- p) / (1 - p). The new sample includes the earlier one, and each trial is in it with probability q.
 
 House rules. The draw depends on the seed, the tasks and the number of the trial, but never on a score. Adding trials later does
-not change it for the others, a rerun keeps its place, and a rejected trial is not replaced by another.
+not change the draw for the others, a rerun trial stays in or out of the sample, and a rejected trial is not replaced.
 """
 
 from __future__ import annotations
@@ -94,8 +94,7 @@ EVERY_GRADE: Final = ReviewRule()
 def parsed_rule(text: str, *, where: str) -> ReviewRule:
     """Parse `every`, `flagged`, `none`, `sample:0.2` or `sample:0.2:tag`.
 
-    Raises:
-        InputError: the text has none of these forms, or the share is not above 0 and below 1.
+    Raises InputError if the text has none of these forms, or the share is not above 0 and below 1.
     """
     word, _, rest = text.strip().partition(":")
     share, _, by = rest.partition(":")

@@ -109,7 +109,7 @@ class ClaimedTrial:
         graded: candidates graded by the current assessment of each slot in `done`.
         tries: number of earlier tries of this trial.
         rounds: number of answers so far by candidate, which varies the seed of the next request.
-        spoken: keyed by candidate: the replies so far of an unfinished conversation, including those of a simulated user.
+        spoken: replies so far of unfinished conversations, by candidate, including those of a simulated user.
     """
 
     key: TrialKey
@@ -131,8 +131,8 @@ class ClaimedTrial:
 class CallRecord:
     """One stored call: the request and its outcome.
 
-    Exactly one of `reply` and `failure` is set, except that both are set for a reply that could not be read. `log` is what a
-    program printed in addition to its answer, and its traceback. `job` is the request in a job that the call answers.
+    Exactly one of `reply` and `failure` is set; both are set if a reply could not be parsed. `log`: additional output of a
+    program, and its traceback. `job`: the batch request that this call answers.
     """
 
     request: ModelRequest
@@ -165,10 +165,10 @@ class Entry:
         calls: calls made, in order.
         responses: new responses, each with the index in `calls` of the call that returned it (None: no call).
         assessments: new assessments, each with the index in `calls` of the call that returned it (None: no call).
-        finished: True if the process releases the trial; the store then sets the trial's state from `failure` if given, else
-            from the states of its current assessments.
+        finished: True if the process releases the trial. The store then sets the trial's state from `failure`, or from its
+            current assessments if `failure` is None.
         failure: why the trial failed; only with `finished`.
-        rerun: the decision that requested these assessments; it is stored for each assessment that they replace.
+        rerun: the decision that requested these assessments; stored for each assessment that they replace.
         spare: assessment numbers to leave free after these, so that planted checks later get inconspicuous numbers.
     """
 

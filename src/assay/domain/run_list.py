@@ -53,7 +53,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """A task as used by one run: its content digest, display name, weight and number of trials."""
+    """One run's version of a task: its content digest, display name, weight and number of trials."""
 
     run: RunId
     started: str

@@ -34,7 +34,7 @@ class CommandKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCommand:
-    """A validation command; without the success of a required one, the trial is no success."""
+    """A validation command. A trial is a success only if all required commands succeed."""
 
     kind: str
     command: str
@@ -94,12 +94,12 @@ class Scenario:
 
     @property
     def protected_files(self) -> list[str]:
-        """The files of the fixture that the agent must not change."""
+        """Fixture files that the agent must not change."""
         return [path for path in self.files if any(fnmatchcase(path, pattern) for pattern in self.protected)]
 
     @property
     def digest(self) -> str:
-        """Digest of everything that affects a trial; the folder's place is left out, because a project may be moved."""
+        """Digest of everything that affects a trial. The folder's path is left out, because a project may be moved."""
         return digest({name: value for name, value in asdict(self).items() if name != "folder"})
 
     @classmethod
@@ -219,6 +219,6 @@ def readable(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """Return a text as a code block that nothing in it can end."""
+    """Return a text as a code block with a fence that nothing in the text can end."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Selection:
     """Filters for results; a row must match at least one value of each filter that is not empty.
 
-    `family_by` is not a filter: it takes the families of tasks from tags or metadata (`domain.family_rule`).
-    `compared` is for internal use: it keeps only runs of these candidates, in suites that all of these candidates have run.
+    `family_by` is not a filter: it derives the families of tasks from tags or metadata (`domain.family_rule`). `compared` is
+    for internal use: it keeps only runs of these candidates, in suites that all of them have run.
     """
 
     runs: tuple[str, ...] = ()
@@ -45,9 +45,10 @@ class Selection:
 class RunSummary:
     """A run in a list, with its trials and current assessments counted by state.
 
-    `imported`: True if it was executed elsewhere and imported from a file. `since`: for a running run, when it last started or
-    resumed; `done_before`: number of trials done or failed by then. `booked_usd`: the amount that counts toward `budget_usd`,
-    which includes the worst case for calls of unknown cost.
+    Attributes:
+        imported: True if it was executed elsewhere and imported from a file.
+        since: for a running run, when it last started or resumed. `done_before`: trials done or failed by then.
+        booked_usd: amount that counts toward `budget_usd`, including the worst case for calls of unknown cost.
     """
 
     id: RunId
@@ -82,7 +83,7 @@ class RunSummary:
 class RunTotals:
     """Totals of the selected runs: runs, trials, and assessments by state.
 
-    `going_on`: True if a run is not finished, so the totals may still grow.
+    `going_on`: True if a run is unfinished, so that the totals may still grow.
     """
 
     runs: int
@@ -171,8 +172,8 @@ class Excluded:
     """Numbers of trials without a counted grade, by reason; `superseded` counts attempts instead of trials.
 
     Attributes:
-        not_graded: trials with answers that were never graded and that nobody was asked to grade; they are not `pending`.
-        partly: trials with both grades that count and grades that await review; no other number includes them.
+        not_graded: trials with answers that nobody graded or was asked to grade; not included in `pending`.
+        partly: trials with both counted and pending grades; not included in any other number.
         left_out: trials that were not drawn for the review sample, so nobody is asked to review them.
     """
 
@@ -187,9 +188,9 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedGrades:
-    """A run's trials whose grades are replaced by those of newer runs; `by_person` of them were approved by a person.
+    """A run's trials whose grades are replaced by those of newer runs; a person had approved `by_person` of them.
 
-    `newer` are those runs; `references` is True if one of them holds people's grades that came with the data.
+    `newer`: the newer runs. `references`: True if one of these runs contains people's reference grades from the imported data.
     """
 
     run: RunId
@@ -219,8 +220,8 @@ class ScoreRow:
         k: repetition of the task within its run.
         trial: like `k`, but numbered across runs that share the task, so equal (task, trial) means the same trial.
         score: between 0 and 1; None only if it does not count.
-        criterion: the criteria that were requested; empty for the whole score.
-        not_counted: why it does not count, None if it does.
+        criterion: the requested criterion; empty for the overall score.
+        not_counted: why the score does not count; None if it counts.
     """
 
     assessment: AssessmentKey

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structuring:
-    """The model that splits answers into parts before they are judged; `prompt` replaces Assay's default prompt."""
+    """The model that splits answers into parts for the judge; `prompt` replaces Assay's default prompt."""
 
     model: ModelSpec
     prompt: str | None = None

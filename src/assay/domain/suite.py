@@ -86,9 +86,9 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criterion:
-    """One row of a rubric; `labels` name raw values if the judge answers in words.
+    """One criterion of a rubric; `labels` maps words to raw scores if the judge answers in words.
 
-    `low` is the raw score that is worth 0 and `high` the one that is worth 1. If `low` is above `high`, lower is better, as
+    `low`: the raw score that is worth 0. `high`: the raw score that is worth 1. If `low` is above `high`, lower is better, as
     with an error rate.
     """
 
@@ -120,8 +120,8 @@ def scale_in_words(worst: float, best: float) -> str:
 class Rubric:
     """The criteria by which a judge grades.
 
-    `rules` turn grades into a verdict on each response; None if responses only get scores. `verify` is the scorer that checks
-    final answers in addition to the judge, and `structuring` the model that splits answers into parts for the judge.
+    `rules`: turn grades into a verdict on each response; None if responses only get scores. `verify`: a scorer that checks
+    final answers in addition to the judge. `structuring`: a model that splits answers into parts for the judge.
     """
 
     criteria: tuple[Criterion, ...]
@@ -163,13 +163,15 @@ class JudgeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """An LLM that grades. `prompt` is the text of a template that replaces Assay's own, and `prompt_path` is its file.
+    """An LLM that grades.
 
-    `persona` is the start of the judge's system prompt: `neutral`, `code`, or a text from the suite. If it is None, the plan of
-    a run chooses `code` or `neutral`, depending on what is graded. `require_calibration` is the tier (`fair`, `good`,
-    `excellent`) that a calibration must show before it may grade. `pages` is True if it grades rendered pages (`code_arena`),
-    for which it has a special prompt. `turn` is (place, number of judges) for a judge that takes turns with others. It grades
-    every trial k for which (k - 1) % number == place.
+    Attributes:
+        prompt: text of a template that replaces Assay's own; `prompt_path` is its file.
+        persona: start of the system prompt: `neutral`, `code`, or a text from the suite. None lets the run's plan choose `code`
+            or `neutral`, depending on what is graded.
+        require_calibration: tier (`fair`, `good`, `excellent`) that a calibration must reach before the judge may grade.
+        pages: True if it grades rendered pages (`code_arena`), for which it has a special prompt.
+        turn: (index, number of judges) if judges take turns: this judge grades every trial k with (k - 1) % number == index.
     """
 
     name: str
@@ -198,10 +200,11 @@ class JudgeSpec:
 class Scoring:
     """Scoring method of a task: `judge`, or a deterministic scorer with its options.
 
-    `source` is the text of the suite's own Python file if `method` names a function in it (`scorers.py:close`);
-    `plugin` is True if `method` is the name of a scorer from an installed package.
-    `verify` is a scorer whose result is shown next to the judge's score but never changes it.
-    `partial_credit` is True for `exact` in old runs, which gave credit for near misses as `similarity` does now.
+    Attributes:
+        source: text of the suite's own Python file if `method` names a function in it (`scorers.py:close`).
+        plugin: True if `method` is the name of a scorer from an installed package.
+        verify: a scorer whose result is shown next to the judge's score but never changes it.
+        partial_credit: True for `exact` in old runs, which gave credit for near misses as `similarity` does now.
     """
 
     method: str
@@ -226,8 +229,8 @@ class Scoring:
 class CandidateSpec:
     """A candidate: a model, or (if `model` is None) a name for snippets in the tasks.
 
-    `system_prompt`, `prompt` and `messages` are templates (`domain.prompts`); if they are None or (), those of the suite and
-    the task are used. `prompt_path` is the file that contains `prompt`.
+    `system_prompt`, `prompt`, `messages`: templates (`domain.prompts`); if None or (), the candidate uses the suite's and the
+    task's. `prompt_path`: the file that contains `prompt`.
     """
 
     name: str
@@ -243,13 +246,17 @@ class CandidateSpec:
 class Task:
     """One task (a "Thing" to users), identified by (suite name, id, digest); results of different digests are never pooled.
 
-    `family` names the source that the task shares with other tasks; empty if it shares none. `parameters` and `system_prompt`
-    replace the suite's for this task; None means "as the suite says". `expected` is the answer that scorers compare with,
-    `ideal` a complete model solution, and `final_answer` its final result alone. `columns` are additional values that
-    candidates' prompts may name. A task with `turns` is a conversation: `turns` holds all messages of the user, including the
-    first. With `persona`, the plan's simulated user continues after them. `by_turn` is True if each reply is graded separately.
-    A task with `tools` is a conversation too. A candidate gets at most `tool_turns` requests for each message of the user.
-    A task with a `scenario` is solved by an agent in a workspace, and its response is the report of that workspace.
+    Attributes:
+        family: the source that the task shares with other tasks; empty if it shares none.
+        parameters, system_prompt: replace the suite's for this task; None means that the suite's apply.
+        expected: the answer that scorers compare with. `ideal`: a complete model solution. `final_answer`: its final result.
+        columns: additional values that candidates' prompts may name.
+        turns: all messages of the user, including the first; a task with turns is a conversation.
+        persona: persona of the plan's simulated user, who continues after `turns`.
+        by_turn: True if each reply is graded separately.
+        tools: tools that a candidate may call, which also makes the task a conversation; at most `tool_turns` requests per
+            message of the user.
+        scenario: set if an agent solves the task in a workspace; the response is then the workspace's report.
     """
 
     id: str

@@ -83,7 +83,7 @@ class CannedTool:
 
 
 def canned_result(call: ToolCall, tools: Sequence[CannedTool]) -> ToolResult:
-    """Return a task's result for a call; a call that no answer fits gets an error that tells the model why."""
+    """Return a task's result for a call. If no answer matches the call, the result is an error that explains this to the model."""
     by_name = {canned.tool.name: canned for canned in tools}
     if call.name not in by_name:
         problem = f"There is no tool {call.name!r}. The tools are: {', '.join(by_name)}."
@@ -103,7 +103,7 @@ def contains(arguments: Mapping[str, JsonValue], part: Mapping[str, JsonValue]) 
 
 
 def same_json(a: object, b: object) -> bool:
-    """True for equal JSON values; unlike in Python, `true` is not 1."""
+    """True if two JSON values are equal; unlike in Python, `true` does not equal 1."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, Mapping) and isinstance(b, Mapping):
@@ -127,8 +127,7 @@ class ExpectedCall:
 def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
     """Return the calls in a task's `expected`: names separated by commas, or a JSON list of names and `{name, arguments}`.
 
-    Raises:
-        ValueError: the text is something else; the error is the end of a sentence about it.
+    Raises ValueError if the text is something else; the error is the end of a sentence about it.
     """
     try:
         items = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
