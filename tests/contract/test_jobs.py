@@ -58,7 +58,7 @@ def test_waiting_trials_are_claimed_only_for_their_answers(opened: Callable[[], 
     store = opened()
     job, keys = parked(store)
     assert store.journal.claim(RUN, limit=9) == ()
-    with pytest.raises(Refused, match="waits for a job at a provider"):
+    with pytest.raises(Refused, match="waits for a batch job at a provider"):
         store.journal.claim_trial(keys[0])
     store.close()
     later = opened()
@@ -159,7 +159,7 @@ def test_a_failed_answer_is_known_to_the_next_process(opened: Callable[[], Store
 
 def test_a_run_that_waits_for_a_job_cannot_be_deleted(store: Store) -> None:
     parked(store)
-    with pytest.raises(Refused, match="waits for jobs at a provider"):
+    with pytest.raises(Refused, match="waits for batch jobs at a provider"):
         store.run_removal.take_out([RUN], reviewer="ada", reason="")
 
 

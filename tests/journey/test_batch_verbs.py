@@ -136,7 +136,7 @@ def test_a_waiting_trial_is_neither_judged_again_nor_deleted(
     assert rerun.code == 2
     deleted = assay("delete", run, "--yes") if "--yes" in assay("delete", "--help").out else assay("delete", run)
     assert deleted.code == 2
-    assert "waits for jobs at a provider" in deleted.err
+    assert "waits for batch jobs at a provider" in deleted.err
     collected(assay, run)
     assert assay("review", "list", "--run", run, "--json").code == 0
 

@@ -1,1 +1,1 @@
-"""Store runs, reviews and imports in SQLite or PostgreSQL. No other package names a table or a column."""
+"""Store runs, reviews and imports in SQLite or PostgreSQL. Only this package contains names of tables and columns."""

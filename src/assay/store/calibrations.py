@@ -1,4 +1,4 @@
-"""Store the calibrations of judges. A calibration is never changed; a newer calibration of the same judge replaces it."""
+"""Store calibrations of judges. A calibration never changes; a newer calibration of the same judge replaces it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from assay.store.execution.writer_thread import Writer
 
 
 class StoreCalibrations:
-    """Calibrations of judges; may be used from any thread."""
+    """Stores and reads calibrations of judges; may be used from any thread."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
 
     def keep(self, record: CalibrationRecord, /) -> CalibrationRecord:
-        """Store a calibration and return it with its version."""
+        """Store a calibration and return it with its version number."""
 
         def keep(connection: Connection) -> CalibrationRecord:
             table = schema.calibration
@@ -44,7 +44,10 @@ class StoreCalibrations:
     def records(
         self, *, model: str | None = None, newest_only: bool = False, before: int | None = None, limit: int | None = None
     ) -> tuple[CalibrationRecord, ...]:
-        """Return up to `limit` calibrations, newest first, with numbers below `before`; or each identity's newest."""
+        """Return up to `limit` calibrations, newest first, with numbers below `before`.
+
+        With `newest_only`, return only the newest calibration of each judge identity.
+        """
         table, statement = schema.calibration, _with_documents()
         if model is not None:
             statement = statement.where(table.c.model == plain(model))
@@ -59,13 +62,13 @@ class StoreCalibrations:
         return tuple(records.values())
 
     def record(self, number: int, /) -> CalibrationRecord | None:
-        """Return the calibration with this number, if there is one."""
+        """Return the calibration with this number, or None."""
         with self._database.reading() as connection:
             row = connection.execute(_with_documents().where(schema.calibration.c.key == number)).first()
         return None if row is None else _record(row)
 
     def newest_numbers(self) -> dict[JudgeIdentity, int]:
-        """Return the number of the newest calibration of each identity, without reading a document."""
+        """Return the number of each judge identity's newest calibration, without reading the calibrations."""
         table = schema.calibration
         own = (table.c.model, table.c.prompt, table.c.rubric, table.c.parameters)
         with self._database.reading() as connection:

@@ -1,8 +1,8 @@
-"""Rename and merge candidates, and undo these changes. Each change is one transaction, which is recorded by an event.
+"""Rename and merge candidates, and undo these changes. Each change is one transaction, recorded as an event.
 
-A run's own records never change: its plan, its assessments and `run_candidate.name`. A rename changes the name of a
-candidate. A merge moves the rows of one candidate's runs to another. The old name still refers to the candidate
-(`candidate_alias`), so that a run that is resumed, extended or regraded finds its candidate again.
+A run's plan, assessments and `run_candidate.name` never change. A rename changes a candidate's name. A merge moves the rows of
+one candidate's runs to another candidate. The old name remains an alias (`candidate_alias`), so a run that is resumed, extended
+or regraded still resolves it to the right candidate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.store.execution.writer_thread import Writer
 from assay.store.queries.registry import all_candidates
 
 _BY_RUN: Final = (schema.run_candidate, schema.call, schema.assessment, schema.score, schema.grade)
-"""Tables with a candidate and a run in each row. Responses have no run, so they are found through their trials."""
+"""Tables with a candidate and a run in each row. Rows of `response` have no run and are selected through their trials."""
 
 
 class Renaming:
@@ -37,7 +37,7 @@ class Renaming:
         self._clock = clock
 
     def candidates(self) -> tuple[CandidateRow, ...]:
-        """Return every candidate that took part in a run, by name."""
+        """Return all candidates that took part in a run, sorted by name."""
         with self._database.reading() as connection:
             return all_candidates(connection)
 
@@ -47,7 +47,7 @@ class Renaming:
             return _events(connection)
 
     def rename(self, source: str, target: str, /, *, reviewer: str, reason: str) -> NameEvent:
-        """Rename a candidate; raises `UnknownName`, or `Refused` if another candidate has that name."""
+        """Rename a candidate. Raises `UnknownName`, or `Refused` if another candidate has the new name."""
 
         def rename(connection: Connection) -> NameEvent:
             table, name = schema.candidate, plain(target)
@@ -56,8 +56,8 @@ class Renaming:
             if taken is not None and taken.key != row.key:
                 raise Refused(
                     target,
-                    "is already another candidate.",
-                    remedy=f"If both are the same candidate: assay candidates merge {source} {target}",
+                    "is already the name of another candidate.",
+                    remedy=f"If both names mean the same candidate, merge them: assay candidates merge {source} {target}",
                 )
             self._check_free(connection, name, row.key)
             if name == row.name:
@@ -75,7 +75,7 @@ class Renaming:
         return self._writer.call(rename)
 
     def merge(self, source: str, target: str, /, *, reviewer: str, reason: str) -> NameEvent:
-        """Move a candidate's results to another; raises `Refused` if both took part in one run."""
+        """Move a candidate's results to another candidate. Raises `Refused` if both took part in the same run."""
 
         def merge(connection: Connection) -> NameEvent:
             source_row, target_row = _candidate(connection, source), _candidate(connection, target)
@@ -104,23 +104,27 @@ class Renaming:
         return self._writer.call(merge)
 
     def undo(self, number: int, /, *, reviewer: str, reason: str) -> NameEvent:
-        """Undo a rename or a merge; raises `UnknownName`, or `Refused` if a later event builds on it."""
+        """Undo a rename or a merge. Raises `UnknownName`, or `Refused` if a later event depends on it."""
 
         def undo(connection: Connection) -> NameEvent:
             table = schema.candidate_event
             row = connection.execute(select(table).where(table.c.id == number)).first()
             if row is None or row.verb == NameVerb.UNDO:
-                raise UnknownName("event", str(number), remedy="`assay candidates list` shows those that can be undone.")
+                raise UnknownName("event", str(number), remedy="`assay candidates list` shows the events that can be undone.")
             known = {event.id: event for event in _events(connection)}
             if known[number].undone_by is not None:
-                raise Refused(f"event {number}", f"was undone by event {known[number].undone_by} already.")
+                raise Refused(f"event {number}", f"was already undone by event {known[number].undone_by}.")
             later = connection.execute(
                 select(table).where(table.c.id > number, table.c.verb != NameVerb.UNDO.value).order_by(table.c.id)
             ).all()
             keys = {row.source_key, row.target_key}
             for event in later:
                 if keys & {event.source_key, event.target_key} and known[event.id].undone_by is None:
-                    raise Refused(f"event {number}", f"has event {event.id} based on it.", remedy=f"Undo {event.id} first.")
+                    raise Refused(
+                        f"event {number}",
+                        (f"cannot be undone, because event {event.id} depends on it. Undo event {event.id} first."),
+                        remedy=f"Undo {event.id} first.",
+                    )
             self._names.forget()
             detail = bytes_json(row.detail)
             alias, candidate = schema.candidate_alias, schema.candidate
@@ -143,14 +147,14 @@ class Renaming:
 
     @staticmethod
     def _check_free(connection: Connection, name: str, key: int) -> None:
-        """Refuse a name that a rename or merge freed, because an undo of that change needs the name to be free."""
+        """Refuse a name that an earlier rename or merge freed, because undoing that change would need the name."""
         candidate, alias = schema.candidate, schema.candidate_alias
         same = folded(name)
         called = connection.execute(select(candidate.c.key).where(candidate.c.folded == same, candidate.c.key != key)).first()
         renamed = connection.execute(select(alias.c.folded).where(alias.c.folded == same, alias.c.candidate_key != key)).first()
         if called is not None or renamed is not None:
-            remedy = "Choose another name, or undo that first; `assay candidates list` shows it."
-            raise Refused(name, "was replaced by another name, and still refers to that candidate.", remedy=remedy)
+            remedy = "Choose another name, or undo that change first. `assay candidates list` shows its number."
+            raise Refused(name, "was replaced by another name, but is still an alias of that candidate.", remedy=remedy)
 
     def _event(
         self,
@@ -192,7 +196,7 @@ def _candidate(connection: Connection, name: str) -> Row[Any]:
 
 
 def _named(connection: Connection, name: str) -> Row[Any] | None:
-    """Return the candidate with this name; a candidate without a run does not count."""
+    """Return the candidate with this name if it took part in a run."""
     table, own = schema.candidate, schema.run_candidate
     row = connection.execute(select(table).where(table.c.folded == folded(plain(name)))).first()
     if row is None or connection.execute(select(own.c.run_key).where(own.c.candidate_key == row.key)).first() is None:
@@ -207,7 +211,7 @@ def _runs_of(connection: Connection, candidate_key: int) -> list[int]:
 
 
 def _as_written(connection: Connection, candidate_key: int, name: str, *, also: list[int]) -> list[int]:
-    """Return the candidate's runs that spell its name like this, and the runs in `also`."""
+    """Return the candidate's runs that use exactly this spelling of its name, and the runs in `also`."""
     own = schema.run_candidate
     rows = connection.execute(select(own.c.run_key, own.c.name).where(own.c.candidate_key == candidate_key))
     return sorted(row.run_key for row in rows if row.run_key in also or folded(row.name) == folded(name))

@@ -1,4 +1,4 @@
-"""Check a whole store: the database itself, references, hash chains, counters, and contents against digests."""
+"""Check a whole store: database integrity, references, hash chains, counters, and contents against their digests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from assay.store.database.connections import Database
 
 SHOWN: Final = 5
-"""Maximum problems listed for each part, because more would only repeat the same fault."""
+"""Maximum problems listed per part, because further ones would only repeat the same fault."""
 
 _AT_ONCE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPart:
-    """One part of the check: its name, the number of checked entries, and the first problems."""
+    """The result of one part of the check: its name, the number of checked entries, and the first problems."""
 
     name: str
     checked: int
@@ -42,13 +42,13 @@ class CheckedPart:
 
 
 class StoreCheck:
-    """Checks a store from end to end; reads every row, so it takes minutes on a store of gigabytes."""
+    """Checks a whole store. It reads every row, so a store of gigabytes takes minutes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def first_damage(self, *, within_s: float) -> str:
-        """Return the first problem of the store, or an empty text if none is found in time."""
+        """Return the first problem in the store; empty if the check finds none within the time limit."""
         deadline = monotonic() + within_s
         for part in self.parts():
             if part.problems:
@@ -58,7 +58,7 @@ class StoreCheck:
         return ""
 
     def parts(self) -> Iterator[CheckedPart]:
-        """Yield each part once it is checked; a part that damage makes unreadable is reported as a problem."""
+        """Yield the result of each part as soon as it is checked; an unreadable part yields a problem."""
         for name, check in _PARTS.items():
             try:
                 with self._database.reading() as connection:
@@ -66,7 +66,7 @@ class StoreCheck:
             except StoreError as error:
                 checked, problems = 0, [error.problem]
             except (ValueError, TypeError, KeyError, OverflowError) as error:
-                checked, problems = 0, [f"holds a value that cannot be read: {error}"]
+                checked, problems = 0, [f"contains a value that cannot be read: {error}"]
             shown = problems[:SHOWN]
             if len(problems) > SHOWN:
                 shown.append(f"and {len(problems) - SHOWN:,} more")
@@ -74,7 +74,7 @@ class StoreCheck:
 
 
 def _integrity(connection: Connection) -> tuple[int, list[str]]:
-    """Check the pages, indexes and constraints of an SQLite file; a PostgreSQL server checks its own."""
+    """Check the pages, indexes and constraints of an SQLite file. A PostgreSQL server checks its own files."""
     if connection.dialect.name != "sqlite":
         return 0, []
     answers = connection.execute(text("PRAGMA integrity_check")).scalars().all()
@@ -83,7 +83,7 @@ def _integrity(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _values(connection: Connection) -> tuple[int, list[str]]:
-    """Check column types, times and states of all values, because SQLite accepts any value."""
+    """Check types, times and states in every column, because SQLite accepts any value."""
     checked, problems = 0, []
     for table in schema.metadata.sorted_tables:
         for column in table.columns:
@@ -93,7 +93,7 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
             checked += 1
             n = int(connection.execute(select(func.count()).select_from(table).where(wrong)).scalar_one())
             if n:
-                problems.append(f"{n:,} of {table.name}.{column.name} hold a value that this column cannot have")
+                problems.append(f"{n:,} rows of {table.name} have an invalid value in {column.name}")
         texts = [column for column in table.columns if isinstance(column.type, String)]
         try:
             for _ in connection.execute(select(*texts).execution_options(yield_per=_AT_ONCE)) if texts else ():
@@ -104,7 +104,7 @@ def _values(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _wrong_values(connection: Connection, column: Column[Any]) -> ColumnElement[bool] | None:
-    """Return an SQL condition that matches impossible values of a column; None if the database itself refuses such values."""
+    """Return an SQL condition that matches a column's invalid values; None if the database itself rejects such values."""
     conditions: list[ColumnElement[bool]] = []
     if connection.dialect.name == "sqlite":
         kinds = next(names for kind, names in _KINDS if isinstance(column.type, kind))
@@ -139,10 +139,10 @@ _JSON: Final = frozenset(
         ("control_event", "corrections"),
     }
 )
-"""Text columns that hold JSON."""
+"""Text columns that contain JSON."""
 
 _TIME_LENGTH: Final = 30
-"""The length of columns that hold a time; no other columns have this length."""
+"""Length of columns that contain a time; no other column has this length."""
 
 _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentState | Standing]]] = {
     ("run", "state"): RunState,
@@ -156,7 +156,7 @@ _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentStat
 
 
 def _references(connection: Connection) -> tuple[int, list[str]]:
-    """Check every foreign key, including keys that imports wrote while the database's own check was off."""
+    """Check every foreign key. Imports write keys while the database's own check is off."""
     checked, problems = 0, []
     for table in schema.metadata.sorted_tables:
         for key in table.foreign_keys:
@@ -182,7 +182,7 @@ def _chain(table: Table, name: str, first: Callable[[Connection], int | None], c
 
 
 def _counters(connection: Connection) -> tuple[int, list[str]]:
-    """Compare the counters of runs with their rows, and the states of scores with the states of their assessments."""
+    """Compare the counters of runs with their rows, and the states of scores with their assessments."""
     trial, assessment, score = schema.trial, schema.assessment, schema.score
     counted: dict[tuple[int, str, str], int] = {}
     for subject, table, column in (
@@ -195,19 +195,22 @@ def _counters(connection: Connection) -> tuple[int, list[str]]:
     kept = {(row.run_key, row.subject, row.state): row.n for row in connection.execute(select(schema.run_tally))}
     names = {row.key: row.id for row in connection.execute(select(schema.run.c.key, schema.run.c.id))}
     problems = [
-        f"run {names.get(run, run)} counts {kept.get((run, subject, state), 0):,} of {subject} {state}, "
-        f"and has {counted.get((run, subject, state), 0):,}"
+        f"run {names.get(run, run)}: its counter for {subject} {state} is {kept.get((run, subject, state), 0):,}, but it has "
+        f"{counted.get((run, subject, state), 0):,}"
         for run, subject, state in sorted(kept.keys() | counted.keys())
         if kept.get((run, subject, state), 0) != counted.get((run, subject, state), 0)
     ]
     differing = select(assessment.c.key).join(score, assessment.c.key == score.c.assessment_key)
     differing = differing.where(or_(score.c.state != assessment.c.state, score.c.run_key != assessment.c.run_key)).distinct()
-    problems += [f"a{key}: its scores have a different state or run" for key in connection.execute(differing).scalars()]
+    problems += [
+        (f"a{key}: its scores have a different state or run than the assessment")
+        for key in connection.execute(differing).scalars()
+    ]
     return len(counted), problems
 
 
 def _contents(connection: Connection) -> tuple[int, list[str]]:
-    """Compare tasks with their digests, and try to read every plan, task, assessment and response."""
+    """Compare tasks with their digests, and decode every plan, task, assessment and response."""
     checked, problems = 0, []
     task, run, copy, body = schema.task, schema.run, schema.suite_copy, schema.body
     for table, column, read in (
@@ -224,12 +227,12 @@ def _contents(connection: Connection) -> tuple[int, list[str]]:
     statement = select(task.c.task_id, task.c.body_digest, body.c.content).join(body, body.c.key == task.c.body_key)
     for task_id, digest, content in connection.execute(statement.execution_options(yield_per=_AT_ONCE)):
         if hashlib.sha256(content).hexdigest()[:32] != digest:
-            problems.append(f"task {task_id}: its text does not have the digest that was stored with it")
+            problems.append(f"task {task_id}: its text does not match its stored digest")
     return checked, problems
 
 
 def _unreadable(connection: Connection, table: Table, column: str, read: Callable[[bytes], object]) -> tuple[int, list[str]]:
-    """Read the bodies of a table's rows; return their number and a problem for each that cannot be read."""
+    """Decode the bodies of a table's rows; return their number and one problem per unreadable body."""
     body, problems, n = schema.body, [], 0
     names = list(table.primary_key)
     statement = select(*names, body.c.content).join(body, body.c.key == table.c[column])

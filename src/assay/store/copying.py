@@ -1,4 +1,4 @@
-"""Copy a whole store into an empty one, on SQLite or PostgreSQL, and compare the two row by row before the commit."""
+"""Copy a whole store into an empty one on SQLite or PostgreSQL, and compare all rows before the commit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ _AT_ONCE: Final = 1_000
 
 
 def copy_rows(source: Database, target: Database) -> int:
-    """Copy all rows of a store, as one snapshot, and return their number; the target stays empty unless all rows are equal.
+    """Copy a snapshot of all rows and return their number. The target stays empty unless all copied rows are equal.
 
-    Raises:
-        Refused: the target holds results.
-        StoreError: a row of the target differs from its original.
+    Raises `Refused` if the target contains results, and `StoreError` if a copied row differs from its original.
     """
     with source.reading() as reader, target.writing() as writer:
         for table in schema.metadata.sorted_tables:
@@ -55,7 +53,7 @@ def _compare(reader: Connection, writer: Connection, target: Database, table: Ta
 
 
 def _all_rows(connection: Connection, table: Table) -> Select[tuple[object, ...]]:
-    """Return the query of all rows in the same order on both databases, regardless of the server's collation."""
+    """Return the query of all rows, in an order that both databases share regardless of the server's collation."""
     order: list[ColumnElement[Any]] = [
         column.collate("C") if connection.dialect.name != "sqlite" and isinstance(column.type, String) else column
         for column in table.primary_key
@@ -64,7 +62,7 @@ def _all_rows(connection: Connection, table: Table) -> Select[tuple[object, ...]
 
 
 def _continue_numbers(connection: Connection, table: Table) -> None:
-    """Let PostgreSQL number new rows after the copied ones."""
+    """Set PostgreSQL's key counters so that new rows get keys after those of the copied rows."""
     column = table.autoincrement_column
     if column is None or not isinstance(column.type, Integer):
         return

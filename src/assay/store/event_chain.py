@@ -1,4 +1,4 @@
-"""Append review events. Each one is hashed together with the previous event's hash, which reveals later edits."""
+"""Append review events. Each event's hash covers the previous event's hash, which reveals later edits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE: Final = 5_000
 def append_event(
     connection: Connection, decision: Decision, *, run_key: int, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
-    """Store a decision and return it as stored."""
+    """Append a decision to the event chain, and return the stored event."""
     table = schema.review_event
     last = connection.execute(select(table.c.hash).order_by(table.c.id.desc()).limit(1)).scalar_one_or_none()
     values: dict[str, Any] = {
@@ -36,7 +36,7 @@ def append_event(
 
 
 def as_stored(decision: Decision) -> Decision:
-    """Return a decision with its texts in their stored form, to compare it with a stored decision."""
+    """Return a decision with its texts cleaned for storage, to compare it with a stored decision."""
     return replace(
         decision,
         reviewer=plain(decision.reviewer),
@@ -50,7 +50,7 @@ def as_stored(decision: Decision) -> Decision:
 def event_values(
     decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
 ) -> dict[str, str | int | bool | None]:
-    """Return the columns of an event that come from its decision, without the columns of the hash chain."""
+    """Return an event's columns without those of the hash chain."""
     # Sorted, because the hash must not depend on the order in which a page sent the corrections.
     corrections = sorted(
         ([candidate, criterion, value] for (candidate, criterion), value in decision.corrections.items()),
@@ -73,7 +73,7 @@ def event_values(
 
 
 def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
-    """Return the event stored under an idempotency key."""
+    """Return the event with this idempotency key, or None."""
     table = schema.review_event
     row = connection.execute(select(table).where(table.c.idempotency_key == plain(key))).first()
     return None if row is None else event_of(row)
@@ -90,7 +90,7 @@ def events_of(connection: Connection, assessments: Collection[int]) -> dict[int,
 
 
 def first_broken(connection: Connection) -> int | None:
-    """Return the id of the first event whose hash does not follow from the previous event; None if the chain is intact."""
+    """Return the id of the first event whose hash does not match the previous event; None if the chain is intact."""
     last, checked = 0, 1
     while checked:
         checked, last, broken = chain_part(connection, after=last, limit=_AT_ONCE)
@@ -102,9 +102,7 @@ def first_broken(connection: Connection) -> int | None:
 def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, int, int | None]:
     """Check the hashes of up to `limit` events above a number.
 
-    Returns:
-        The number of events checked, the last event whose hash follows from the previous event (`after` if none does), and the
-        first event whose hash does not.
+    Returns (events checked, last event with a correct hash or `after`, first event with a wrong hash or None).
     """
     table = schema.review_event
     before = select(table.c.hash).where(table.c.id <= after).order_by(table.c.id.desc()).limit(1)
@@ -119,7 +117,7 @@ def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, 
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """Return the hash of an event over all columns except its id and hash; it covers the previous event's hash."""
+    """Return an event's hash over all columns except its id and hash, including the previous event's hash."""
     hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Open the store at an address, and create or upgrade it if needed; a failure is explained in one sentence."""
+"""Open the store at an address, and create or upgrade it if needed."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from assay.store.review.votes import StoreArena
 from assay.store.set_aside import RunRemoval
 
 KEYED: Final = ("task", "trial", "call", "response", "assessment", "body")
-"""Tables whose keys come from `key_source`."""
+"""Tables that get their keys from `key_source`."""
 
 _OLDEST_SQLITE: Final = (3, 35, 0)  # the first version with RETURNING
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An open store, with one object for each kind of work on it."""
+    """An open store, with one attribute per group of operations."""
 
     journal: StoreJournal
     jobs: StoreJobs
@@ -78,7 +78,7 @@ class Store:
     database: Database
 
     def identity(self) -> str:
-        """Return the 16 hexadecimal digits that identify this store."""
+        """Return the store's id: 16 hexadecimal digits."""
         return identity_of(self.database)
 
     def close(self) -> None:
@@ -87,17 +87,17 @@ class Store:
 
 
 def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool = False) -> Store:
-    """Open the store at an address; create or upgrade it if needed.
+    """Open the store at an address, and create or upgrade it if needed.
 
     Args:
         url: `sqlite:///path` (relative to the working folder, `sqlite:////path` from the root) or `postgresql://…`.
-        clock: gives the times of events and runs.
-        create: False raises `StoreError` instead of creating a store.
+        clock: returns the times of events and runs.
+        create: if False, raise `StoreError` instead of creating a store.
         read_only: never create, upgrade or change the store; every write raises `StoreError`.
 
     Raises:
-        SettingsError: the address has neither of these forms.
-        StoreError: the store cannot be opened, is damaged, is not a store of Assay, or was written by a newer Assay.
+        SettingsError: The address has a different form.
+        StoreError: The store cannot be opened, is damaged, is not an Assay store, or was written by a newer Assay.
     """
     address = _address(url)
     where = address.database if address.get_backend_name() == "sqlite" else address.render_as_string()
@@ -151,13 +151,13 @@ def _address(url: str) -> URL:
         address = make_url(url)
         backend = address.get_backend_name()
     except ArgumentError:
-        raise SettingsError("store", f"{url!r} is not an address of a store.", remedy=remedy) from None
+        raise SettingsError("store", f"{url!r} is not a store address.", remedy=remedy) from None
     if backend == "sqlite" and address.database and address.database != ":memory:":
         return address.set(drivername="sqlite+pysqlite")
     if backend in ("postgresql", "postgres"):
         return address.set(drivername="postgresql+psycopg")
     shown = address.render_as_string()  # without a password
-    raise SettingsError("store", f"{shown!r} is not an address of a store.", remedy=remedy)
+    raise SettingsError("store", f"{shown!r} is not a store address.", remedy=remedy)
 
 
 def _prepare_file(path: Path, *, where: str, create: bool) -> None:
@@ -175,7 +175,9 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
             raise StoreError(where, "is a folder, not a file.", remedy="Name a file in it, for example assay.db.")
         return
     if not create:
-        raise StoreError(where, "there is no store yet.", remedy="Create one with `assay run`, or name one by --store.")
+        raise StoreError(
+            where, "there is no store yet.", remedy=("Create a store with `assay run`, or select another with --store.")
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -187,8 +189,8 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
 def _begin_in_wal(path: Path) -> None:
     """Create the file with a write-ahead log from the start.
 
-    The switch needs exclusive use of the file: if two processes have it open and both try to switch, neither succeeds.
-    Errors are ignored here, because opening the file afterwards reports them better.
+    A later switch needs exclusive use of the file and fails if two processes try it at once. Errors are ignored here, because
+    opening the file afterwards reports them better.
     """
     # Under load, six processes that opened a new file at the same time waited 30 s for each other.
     with suppress(sqlite3.Error, OSError), alone(path.absolute().parent / "workers" / "opening.lock", most_s=WAIT_S):
@@ -200,17 +202,17 @@ def _begin_in_wal(path: Path) -> None:
 
 
 def _for_reading(path: Path, **how: str) -> URL:
-    """Return the address of a file that SQLite must not change."""
+    """Return the address of a file that SQLite opens without changing it."""
     query = {"mode": "ro", "uri": "true", **how}
     return URL.create("sqlite+pysqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def _on_read_only_disk(path: Path, where: str) -> URL:
-    """Return the address of a file on a read-only disk, where SQLite cannot make the files of its log."""
+    """Return the address of a file on a read-only disk, where SQLite cannot create its log files."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
-        problem = "is on a read-only disk, and its log (-wal) holds results that only a writable copy can show."
-        raise StoreError(where, problem, remedy="Copy both files to a writable folder, and name that copy with --store.")
+        problem = "is on a read-only disk, and its log (-wal) contains results that Assay can read only in a writable folder."
+        raise StoreError(where, problem, remedy="Copy both files to a writable folder, and select that copy with --store.")
     return _for_reading(path, immutable="1")
 
 
@@ -235,20 +237,24 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
     if version == schema.VERSION:
         return
     if database.read_only and version is not None:
-        problem = f"has tables of another version ({version}, this one knows {schema.VERSION})."
-        raise StoreError(database.where, problem, remedy="Open it once without --read-only, or use that version.")
+        problem = f"has tables of version {version}, but this Assay needs version {schema.VERSION}."
+        raise StoreError(
+            database.where, problem, remedy=("Open it once without --read-only to upgrade it, or use the Assay that wrote it.")
+        )
     if database.read_only:
-        raise StoreError(database.where, "is not an Assay store.", remedy="Name another with --store.")
+        raise StoreError(database.where, "is not an Assay store.", remedy="Select another store with --store.")
     with database.writing() as connection:
         version = _version(connection)  # again: another process may have created or upgraded the store since
         if version is None:
             _refuse_foreign(connection, database, create=create)
             _create(connection)
         elif version > schema.VERSION:
-            problem = f"was written by a newer Assay (tables {version}, this one knows {schema.VERSION})."
-            raise StoreError(database.where, problem, remedy="Update Assay, or name another store with --store.")
+            problem = (
+                f"was written by a newer Assay (its tables have version {version}, this Assay supports up to {schema.VERSION})."
+            )
+            raise StoreError(database.where, problem, remedy="Update Assay, or select another store with --store.")
         elif version < schema.OLDEST:
-            problem = f"was made before the first release (tables {version}) and cannot be upgraded."
+            problem = f"was created before the first release (its tables have version {version}) and cannot be upgraded."
             raise StoreError(database.where, problem, remedy=_bring_along(database))
         elif version < schema.VERSION:
             from assay.store.database import migrate
@@ -271,14 +277,14 @@ def _refuse_foreign(connection: Connection, database: Database, *, create: bool)
     present = set(inspect(connection).get_table_names())
     foreign = present if database.is_sqlite else present & set(schema.metadata.tables)
     if foreign:
-        problem = f"holds tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
+        problem = f"contains tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
         raise StoreError(database.where, problem, remedy="Name an empty database, or a file that does not exist yet.")
     if not create:
         raise StoreError(database.where, "there is no store yet.", remedy="`assay run` creates one.")
 
 
 def _create(connection: Connection) -> None:
-    """Create the current tables directly, so that a new store runs no migration and does not import Alembic."""
+    """Create the current tables directly, so that a new store needs no migration and no import of Alembic."""
     for statement in table_statements(connection.dialect.name, connection.dialect.driver):
         connection.exec_driver_sql(statement)
     connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
@@ -287,7 +293,7 @@ def _create(connection: Connection) -> None:
 
 @cache
 def table_statements(dialect: str, driver: str) -> tuple[str, ...]:
-    """Return the statements that create all tables and indexes; compiling them takes longer than executing them."""
+    """Return the statements that create all tables and indexes; cached, because compiling them is slow."""
     statements: list[str] = []
 
     def keep(statement: ExecutableDDLElement, *_: object, **__: object) -> None:

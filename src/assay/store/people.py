@@ -1,4 +1,4 @@
-"""Invited people: their names and roles, and the hash of each token."""
+"""Store invited people with their names, roles and hashed tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StorePeople:
         self._writer = writer
 
     def invite(self, person: Person, /, *, digest: str) -> None:
-        """Store an invitation. It replaces an earlier invitation of the same name, whose token stops working."""
+        """Store an invitation. It replaces an earlier invitation with the same name, whose token stops working."""
         table = schema.person
 
         def store(connection: Connection) -> None:
@@ -43,7 +43,7 @@ class StorePeople:
         self._writer.call(end)
 
     def read(self) -> dict[str, Person]:
-        """Return every invitation by the hash of its token, oldest first; revoked ones included."""
+        """Return all invitations, including revoked ones, by the hash of their token, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(select(schema.person).order_by(schema.person.c.key))
             return {row.digest: _person(row) for row in rows}

@@ -1,8 +1,8 @@
-"""Store runs again from their records, and rebuild the chain of decisions.
+"""Restore runs from their records, and rebuild the hash chain of decisions.
 
-Each run is stored in one transaction, whole or not at all. In a store without runs everything keeps its number (`t5`, `a17`,
-event 3), and the hashes of the decisions come out unchanged; if one differs, somebody changed the record. In a store
-with other runs, trials, assessments and decisions get new numbers.
+Each run is restored completely in one transaction. In a store without runs, all numbers (`t5`, `a17`, event 3) and the hashes
+of decisions stay the same; a different hash means that somebody changed the record. In any other store, trials, assessments and
+decisions get new numbers.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _NUMBERED: Final = ("task", "trial", "call", "response", "assessment")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The result of a restore: the runs that were stored, and decisions whose records had been changed.
+    """The result of a restore: the stored runs, and the decisions whose records were changed.
 
-    Attributes:
-        runs: ids of the runs stored now; `there` has those that the store already had, which stay unchanged.
-        renumbered: True if trials and assessments got new numbers.
-        altered, altered_votes: numbers of decisions and votes whose hash differs from the one in the record.
+    `runs`: ids of the restored runs. `there`: ids of runs that the store already had and that stay unchanged. `renumbered`:
+    True if trials and assessments got new numbers. `altered`, `altered_votes`: numbers of decisions and votes whose hash
+    differs from the record.
     """
 
     runs: tuple[str, ...]
@@ -57,7 +56,7 @@ class Restored:
 
 @dataclass(slots=True)
 class _Keys:
-    """The store's keys by the numbers in a record."""
+    """Maps numbers in a record to the store's keys."""
 
     verbatim: bool
     task: dict[int, int] = field(default_factory=dict)  # keyed by position in the run
@@ -68,8 +67,6 @@ class _Keys:
 
 
 class Restoring:
-    """Restores runs from their records."""
-
     def __init__(self, database: Database, writer: Writer, names: NameKeys) -> None:
         self._database = database
         self._writer = writer
@@ -78,13 +75,10 @@ class Restoring:
         self._verbatim = False
 
     def restore(self, records: Iterable[tuple[str, Callable[[], Iterator[Line]]]]) -> Restored:
-        """Store the runs that the store lacks, in the given order, in which a run comes before its regrades.
+        """Restore the missing runs in the given order, in which a run precedes its regrades.
 
-        Args:
-            records: for each run, its id and a function that yields its lines: `run` first, one line per trial, `mark` last.
-
-        Raises:
-            InputError: this version of Assay cannot read a record; the runs before it are stored.
+        `records` has each run's id and a function that yields its lines: `run` first, then one line per trial, `mark` last.
+        Raises InputError if this version of Assay cannot read a record; earlier runs are then already restored.
         """
         with self._database.reading() as connection:
             self._verbatim = connection.execute(select(schema.run.c.key).limit(1)).first() is None
@@ -125,11 +119,11 @@ class Restoring:
         )
 
     def _run(self, connection: Connection, lines: Iterator[Line], hashes: dict[int, str]) -> Counter[str] | None:
-        """Store one run; return None if the store already has it."""
+        """Store one run and return its counts; None if the store already has the run."""
         head = next(lines)
         if head.get("kind") != "run" or head.get("format") != FORMAT or head["store"] > schema.VERSION:
             where = str(head.get("run", {}).get("id", "record"))
-            raise InputError(where, "was written by a newer Assay, or is not a record of a run.", remedy="Update Assay.")
+            raise InputError(where, "was written by a newer Assay, or is not a run record.", remedy="Update Assay.")
         identifier = head["run"]["id"]
         if connection.execute(select(schema.run.c.key).where(schema.run.c.id == identifier)).first() is not None:
             return None
@@ -263,7 +257,7 @@ class Restoring:
         counts: Counter[str],
         hashes: dict[int, str],
     ) -> None:
-        """Store some trials. New keys keep the order of the old ones, because a response's key is compared with a limit."""
+        """Store some trials. New keys keep the order of the old ones, because response keys are compared with a limit."""
         if not lines:
             return
         calls = [item for line in lines for item in line["calls"]]
@@ -333,7 +327,7 @@ class Restoring:
         _restore_votes(connection, votes, keys, self._vote_hashes)
 
     def _keyed(self, connection: Connection, line: Line) -> Line:
-        """Return a line with keys in place of names."""
+        """Replace names by keys in a line."""
         keyed = dict(line)
         for name in ("candidate", "grader", "criterion"):
             if name in keyed:
@@ -358,7 +352,7 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
 
 
 def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashes: dict[int, str]) -> None:
-    """Store votes in the order in which they were cast, so that a vote comes before the one that takes it back."""
+    """Store votes in their original order, so that a vote precedes the row that withdraws it."""
     table = schema.vote
     now: dict[int, int] = {}
     for vote in sorted(votes, key=lambda vote: vote["id"]):
@@ -377,7 +371,7 @@ def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashe
 def _chained(
     connection: Connection, table: Table, hash_of_row: Callable[[dict[str, Any]], str], *, after: int, hashes: dict[int, str]
 ) -> list[int]:
-    """Recompute the hash chain after a row; return the rows whose hash differs from the record."""
+    """Recompute the hash chain after a row, and return the rows whose hash differs from the record."""
     previous = ""
     if after:
         previous = connection.execute(select(table.c.hash).where(table.c.id == after)).scalar_one()
@@ -394,7 +388,7 @@ def _chained(
 
 
 def _limit(assessment: Line, line: Line, new: dict[str, dict[int, int]]) -> int:
-    """Return the key that separates graded responses (below it) from later ones, among the trial's new keys."""
+    """Return the key limit among the trial's new keys: graded responses have lower keys, later ones do not."""
     graded = [
         new["response"][response["key"]] for response in line["responses"] if response["key"] < assessment["response_limit"]
     ]
@@ -406,12 +400,12 @@ def _by_key(rows: list[Line]) -> list[Line]:
 
 
 def _known(table: Any, values: Line) -> Line:
-    """Return the values for which the table has columns; a record of another version may have fewer or more."""
+    """Return the values that the table has columns for; another version's record may have fewer or more."""
     return {name: value for name, value in values.items() if name in table.c}
 
 
 def _go_on_after(connection: Connection) -> None:
-    """Number new rows after the restored ones."""
+    """Make new rows get numbers above those of the restored rows."""
     source = schema.key_source
     for name in _NUMBERED:
         table = schema.metadata.tables[name]
@@ -424,7 +418,7 @@ def _go_on_after(connection: Connection) -> None:
 
 
 def _with_marked_programs(content: bytes) -> bytes:
-    """Return a stored plan whose programs are marked as read from a file: resuming the run must not start them."""
+    """Mark a stored plan's programs as read from a file, so that resuming the run does not start them."""
     if b'"program"' not in content and rb"\u" not in content:  # a key may be spelled with escapes
         return content
     data = bytes_json(content)

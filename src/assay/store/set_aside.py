@@ -1,4 +1,4 @@
-"""Take runs out of use, and bring them back: their rows stay, and an event records who did it, when and why."""
+"""Take runs out of use and restore them. Their rows stay, and an event records who did it, when and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assay.store.queries.run_summaries import left_alone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNote:
-    """The author, reason and time of a run's removal or return to use; an import has no author."""
+    """Author, reason and time of a run's removal or restoration; an import has no author."""
 
     reviewer: str
     reason: str
@@ -33,11 +33,11 @@ class RunNote:
 
 
 _VERBS: Final = {"deleted": "delete", "replaced": "replace", "archived": "archive"}
-"""The verb of the event that leads to each state in `SET_ASIDE`; an event that leads to any other state brings the run back."""
+"""Event verb for each state in `SET_ASIDE`; an event for any other state restores the run."""
 
 
 class RunRemoval:
-    """Deletes or archives runs and brings them back."""
+    """Deletes or archives runs, and restores them."""
 
     def __init__(self, database: Database, writer: Writer, claims: Claims, clock: Clock) -> None:
         self._database = database
@@ -46,12 +46,12 @@ class RunRemoval:
         self._clock = clock
 
     def take_out(self, runs: Sequence[RunId], /, *, reviewer: str, reason: str, archived: bool = False) -> tuple[RunEvent, ...]:
-        """Take runs out of use, all or none; with `archived`, they can still be read by their ids.
+        """Take runs out of use, all or none; with `archived`, people can still open them by id.
 
         Raises:
-            UnknownName: there is no such run.
-            Refused: a process is executing one of the runs, one waits for jobs at a provider, a remaining run grades their
-                answers, or a run is already archived.
+            UnknownName: A run does not exist.
+            Refused: A process executes a run, a run waits for batch jobs or is already archived, or a remaining run grades its
+                answers.
         """
         after = RunState.ARCHIVED if archived else RunState.DELETED
         note = RunNote(reviewer=reviewer, reason=reason, at=self._clock.now())
@@ -65,10 +65,10 @@ class RunRemoval:
                 if state == RunState.RUNNING.value and not left_alone(connection, self._claims, [key]):
                     raise Refused(run, "is being executed.", remedy="Cancel it first, or wait until it ends.")
                 if waits_for_jobs(connection, key):
-                    remedy = f"Collect them: assay batch collect {run}; or give them up: assay cancel {run}"
-                    raise Refused(run, "waits for jobs at a provider.", remedy=remedy)
+                    remedy = f"Collect its answers with `assay batch collect {run}`, or discard them with `assay cancel {run}`."
+                    raise Refused(run, "waits for batch jobs at a provider.", remedy=remedy)
                 if state == RunState.ARCHIVED.value:
-                    raise Refused(run, "is archived.", remedy=f"Bring it back first: assay archive {run} --undo")
+                    raise Refused(run, "is archived.", remedy=f"Restore it first: assay archive {run} --undo")
                 refuse_regraded(connection, run, keys)
                 events.append(set_aside(connection, key, after, note))
             return _events(connection, events)
@@ -76,11 +76,9 @@ class RunRemoval:
         return self._writer.call(take_out)
 
     def restore(self, run: str, /, *, reviewer: str, reason: str, archived: bool = False) -> RunEvent:
-        """Bring a deleted or replaced run back into use unchanged; with `archived`, bring back an archived one.
+        """Restore a deleted or replaced run unchanged; with `archived`, restore an archived run.
 
-        Raises:
-            UnknownName: no run out of use has this id.
-            Refused: a run in use holds the same results, which would then count twice.
+        Raises UnknownName if no run out of use has this id, and Refused if a run in use contains the same results.
         """
 
         def restore(connection: Connection) -> RunEvent:
@@ -93,10 +91,10 @@ class RunRemoval:
             if row is None:
                 known = connection.execute(select(table.c.id).where(table.c.state.in_(aside))).scalars()
                 verb = "archive" if archived else "delete"
-                raise UnknownName(f"{verb}d run", run, known, remedy=f"`assay {verb} --list` lists them.")
+                raise UnknownName(f"{verb}d run", run, known, remedy=f"`assay {verb} --list` lists these runs.")
             double = _same_results(connection, row.key)
             if double is not None:
-                problem = f"holds results that run {double} holds too, so they would count twice."
+                problem = f"contains results that run {double} also contains, so they would count twice."
                 raise Refused(run, problem, remedy=f"Delete that run first: assay delete {double}")
             before = connection.execute(
                 select(event.c.before).where(event.c.run_key == row.key).order_by(event.c.id.desc()).limit(1)
@@ -116,13 +114,13 @@ class RunRemoval:
             return connection.execute(select(table.c.key).where(*aside)).first() is not None
 
     def events(self) -> tuple[RunEvent, ...]:
-        """Return all events that took runs out of use or brought them back, oldest first."""
+        """Return all events that took runs out of use or restored them, oldest first."""
         with self._database.reading() as connection:
             return _events(connection, None)
 
 
 def set_aside(connection: Connection, run_key: int, state: RunState, note: RunNote, *, other_key: int | None = None) -> int:
-    """Take a run out of use in an open transaction; return the number of the event."""
+    """Take a run out of use in an open transaction, and return the event's number."""
     table = schema.run
     before = connection.execute(select(table.c.state).where(table.c.key == run_key)).scalar_one()
     connection.execute(update(table).where(table.c.key == run_key).values(state=state.value))
@@ -130,7 +128,7 @@ def set_aside(connection: Connection, run_key: int, state: RunState, note: RunNo
 
 
 def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) -> None:
-    """Raise `Refused` if a run that stays in use grades the answers of a run to be taken out."""
+    """Raise `Refused` if a run that stays in use grades answers of a run that is being taken out."""
     table = schema.run
     staying = connection.execute(
         select(table.c.id)
@@ -139,7 +137,9 @@ def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) 
         .limit(1)
     ).scalar_one_or_none()
     if staying is not None:
-        raise Refused(run, f"holds the answers that run {staying} grades.", remedy=f"Name {staying} too, or take it out first.")
+        raise Refused(
+            run, (f"contains the answers that run {staying} grades."), remedy=f"Name {staying} too, or take it out first."
+        )
 
 
 def _key_of(connection: Connection, run: RunId) -> int:
@@ -147,7 +147,7 @@ def _key_of(connection: Connection, run: RunId) -> int:
 
 
 def _same_results(connection: Connection, run_key: int) -> str | None:
-    """Return a run in use that contains results of another run, recognised by the identity of the evaluation or its responses."""
+    """Return a run in use with the same results, recognised by the identity of the evaluation or its responses, or None."""
     run, imported, response = schema.run, schema.imported, schema.imported_response
     mine = connection.execute(select(imported.c.identity, imported.c.content).where(imported.c.run_key == run_key)).first()
     if mine is None:

@@ -1,1 +1,1 @@
-"""Claims on trials: record which process works on a trial."""
+"""Claims on trials, which record the process that works on each trial."""

@@ -1,6 +1,7 @@
 """Claim trials for this process, release them, and void the claims of processes that have ended.
 
-Everything here runs in the writing thread, inside its transactions. A `Holding` is this process's view of a trial it holds.
+All code here runs in the writing thread, inside its transactions. A `Holding` is this process's cached state of a claimed
+trial.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from assay.store.database.counters import STANDING, TRIAL, CounterChanges, curre
 from assay.store.database.name_keys import candidate_names
 
 _TASKS_KEPT: Final = 256
-"""Maximum decoded tasks in memory: enough for neighbouring trials, and far below the 100,000 tasks of a large run."""
+"""Maximum decoded tasks in memory: enough for neighbouring trials, but far fewer than a large run's 100,000 tasks."""
 
 _SPEAKERS: Final = (Role.CANDIDATE.value, Role.USER.value)
 _RUNNING: Final = TrialState.RUNNING.value
 _PENDING: Final = TrialState.PENDING.value
 _SUBMITTED: Final = TrialState.SUBMITTED.value
 JOBS: Final = "job"
-"""The owner of a run's reservation for requests in jobs, which no process holds."""
+"""Owner of the budget reservation for a run's batch jobs, which no process holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncommittedClaim:
-    """Trials claimed in a transaction that has not been committed."""
+    """Trials claimed in a transaction that is not committed yet."""
 
     trials: tuple[ClaimedTrial, ...]
     holdings: dict[int, Holding]
@@ -62,23 +63,23 @@ class Claims:
         return self._locks.owner
 
     def hold_lock(self) -> None:
-        """Take this process's lock before its first claim, and again if the lock was lost."""
+        """Take this process's lock before its first claim, or again after the lock was lost."""
         self._locks.hold()
 
     def doubt_lock(self) -> None:
-        """Check this process's lock again before the next claim or record, because a connection was lost."""
+        """Check this process's lock again before its next claim or write, because a connection was lost."""
         self._locks.doubt()
 
     def owner_gone(self, owner: str) -> bool:
-        """True if the process with this owner's name has ended; waits a moment for a process that is just ending."""
+        """True if the process with this owner name has ended. Waits briefly for a process that is ending."""
         return self._locks.gone(owner, patient=True)
 
     def seems_gone(self, owner: str) -> bool:
-        """True if the process with this owner's name has ended, without waiting."""
+        """True if the process with this owner name has ended. Does not wait."""
         return self._locks.gone(owner)
 
     def note_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process is executing a run, and delete such records of ended processes."""
+        """Record that this process executes a run, and delete such records of ended processes."""
         self.hold_lock()
         table = schema.execution
         others = connection.execute(select(table.c.owner).where(table.c.run_key == run_key)).scalars().all()
@@ -88,23 +89,23 @@ class Claims:
         connection.execute(insert(table).values(run_key=run_key, owner=self.owner))
 
     def end_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process is no longer executing a run."""
+        """Record that this process no longer executes a run."""
         table = schema.execution
         connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
     def forget_owner(self, owner: str) -> None:
-        """Remove the lock of an ended process, after its last claim was voided."""
+        """Delete an ended process's lock after all of its claims were voided."""
         self._locks.forget(owner)
 
     def holding(self, trial: int) -> Holding:
-        """Return the `Holding` of a trial that this process holds; raises `StoreError` for any other trial."""
+        """Return the cached state of a trial. Raises `StoreError` if this process does not hold the trial."""
         holding = self._held.get(trial)
         if holding is None:
-            raise StoreError(shown_trial(trial), "is not held by this process, so nothing is recorded for it.")
+            raise StoreError(shown_trial(trial), "is not held by this process, so nothing was recorded for it.")
         return holding
 
     def adopt(self, taken: UncommittedClaim) -> tuple[ClaimedTrial, ...]:
-        """Hold the trials of a committed claim, and return them."""
+        """Start holding the trials of a committed claim, and return them."""
         self._held.update(taken.holdings)
         return taken.trials
 
@@ -114,7 +115,7 @@ class Claims:
             self._held.pop(key, None)
 
     def take(self, connection: Connection, run_key: int, *, limit: int) -> UncommittedClaim:
-        """Claim up to `limit` pending trials of a run, in plan order; the caller passes them to `adopt` after the commit."""
+        """Claim up to `limit` pending trials of a run, in plan order. Call `adopt` with the result after the commit."""
         self.hold_lock()
         rows = self._take_rows(connection, run_key, limit)
         # Only when pending trials run out, because each test of another process's lock costs a file or a connection.
@@ -124,7 +125,7 @@ class Claims:
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def take_submitted(self, connection: Connection, run_key: int, keys: Sequence[int]) -> UncommittedClaim:
-        """Claim the given trials that wait for a job."""
+        """Claim those of the given trials that wait for a batch job."""
         self.hold_lock()
         table = schema.trial
         waiting = update(table).where(table.c.key.in_(keys), table.c.state == _SUBMITTED)
@@ -134,16 +135,16 @@ class Claims:
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def park(self, connection: Connection, run_key: int, state: TrialState, trials: Sequence[int]) -> None:
-        """Release this process's trials in a waiting state; the caller calls `let_go` after the commit."""
+        """Release this process's trials into a waiting state. Call `let_go` after the commit."""
         table = schema.trial
         for some in portions(trials, 200):
             ours = update(table).where(table.c.key.in_(some), table.c.owner == self.owner)
             if connection.execute(ours.values(state=state.value, rest=None, owner=None)).rowcount != len(some):
-                raise StoreError(shown_trial(some[0]), "is no longer held by this process: another one took over.")
+                raise StoreError(shown_trial(some[0]), "is no longer held by this process, because another process took over.")
         move_trials(connection, run_key, _RUNNING, state.value, len(trials))
 
     def take_one(self, connection: Connection, trial: int) -> UncommittedClaim:
-        """Claim one trial regardless of its state, unless a living process holds it."""
+        """Claim one trial in any state, unless a living process holds it."""
         self.hold_lock()
         table = schema.trial
         row = connection.execute(select(table.c.run_key, table.c.state, table.c.owner).where(table.c.key == trial)).first()
@@ -153,8 +154,8 @@ class Claims:
         run = connection.execute(select(schema.run.c.id, schema.run.c.state).where(schema.run.c.key == run_key)).one()
         check_in_use(run.id, RunState(run.state))
         if state == _SUBMITTED:
-            remedy = f"Collect its answers: assay batch collect {run.id}; or give them up: assay cancel {run.id}"
-            raise Refused(shown_trial(trial), "waits for a job at a provider.", remedy=remedy)
+            remedy = f"Collect its answers with `assay batch collect {run.id}`, or discard them with `assay cancel {run.id}`."
+            raise Refused(shown_trial(trial), "waits for a batch job at a provider.", remedy=remedy)
         if owner is not None:
             if owner == self.owner or not self._locks.gone(owner, patient=True):
                 raise Refused(shown_trial(trial), "is in progress.", remedy="Wait until it is done.")
@@ -170,14 +171,14 @@ class Claims:
         return self._taken(connection, rows)
 
     def give_back(self, connection: Connection, trials: Collection[int]) -> None:
-        """Return trials that this process holds to their earlier state; the caller calls `let_go` after the commit."""
+        """Return trials held by this process to their earlier state. Call `let_go` after the commit."""
         table = schema.trial
         ours = [key for key in trials if key in self._held]
         if ours:
             self._fall_back(connection, table.c.key.in_(ours), self.owner)
 
     def void_dead(self, connection: Connection, run_key: int, *, patient: bool = False) -> bool:
-        """Void the claims of ended processes on a run, and book their reservations as spent; True if there were any."""
+        """Void ended processes' claims on a run, and book their reservations as spent; True if such claims existed."""
         table, reserved = schema.trial, schema.reservation
         owners = set(
             connection.execute(
@@ -196,7 +197,7 @@ class Claims:
         return bool(dead)
 
     def held_by_living(self, connection: Connection, run_key: int) -> bool:
-        """True if a living process, including this one, holds trials of the run; voids the claims of ended ones first."""
+        """True if a living process, including this one, holds trials of the run. Voids the claims of ended processes first."""
         self.void_dead(connection, run_key, patient=True)
         table = schema.trial
         running = select(table.c.key).where(table.c.run_key == run_key, table.c.state == _RUNNING).limit(1)
@@ -212,7 +213,7 @@ class Claims:
         self.restand(connection, run_key, [key for key, _ in rows])
 
     def restand(self, connection: Connection, run_key: int, keys: Sequence[int]) -> None:
-        """Update the standing (whether a trial counts) of trials that have become pending."""
+        """Update the standings of trials that have become pending. A standing is the reason why a trial counts or not."""
         table = schema.trial
         changes = CounterChanges()
         for some in portions(keys, 200):
@@ -229,7 +230,7 @@ class Claims:
         changes.write(connection)
 
     def close(self) -> None:
-        """Give up this process's lock, which voids any claims that it still holds."""
+        """Release this process's lock, which voids its remaining claims."""
         self._held.clear()
         self._locks.close()
 
@@ -313,7 +314,7 @@ class Claims:
         return UncommittedClaim(tuple(trials), holdings)
 
     def _tasks_at(self, connection: Connection, run_key: int, positions: set[int]) -> dict[int, tuple[Task, int]]:
-        """Return each position's task and its number of trials."""
+        """Return (task, number of trials) by the task's position in the run."""
         table = schema.run_task
         rows = connection.execute(
             select(table.c.position, table.c.trials, table.c.body_key).where(
@@ -334,7 +335,7 @@ class Claims:
 def _responses(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, Response]]:
-    """Return each candidate's latest asked response by trial, and note its round in the holdings."""
+    """Return each candidate's latest response by trial, and record its round in the holdings."""
     responses: dict[int, dict[str, Response]] = {key: {} for key in keys}
     table, body = schema.response, schema.body
     rows = connection.execute(
@@ -354,7 +355,7 @@ def _responses(
 def _spoken(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, list[Reply]]]:
-    """Return the stored replies of unfinished conversations in order, by trial and candidate."""
+    """Return the stored replies of unfinished conversations by trial and candidate, in order."""
     spoken: dict[int, dict[str, list[Reply]]] = {}
     table, body = schema.call, schema.body
     rows = connection.execute(
@@ -377,9 +378,9 @@ def _spoken(
 def _slots(
     connection: Connection, run_key: int, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]]:
-    """Return the attempt and graded candidates of each slot's assessment by trial, and note the slots in the holdings.
+    """Return (attempt, graded candidates) of each slot's assessment by trial, and record the slots in the holdings.
 
-    The candidates are None if a judge's reply could not be read, so that the slot still has to be graded.
+    The candidates are None if the judge's reply was unreadable, so that the slot is graded again.
     """
     slots: dict[int, dict[tuple[str, str | None], tuple[int, frozenset[str] | None]]] = {key: {} for key in keys}
     table, grader, score = schema.assessment, schema.grader, schema.score

@@ -1,4 +1,4 @@
-"""The data of a trial that this process holds, so that most entries are written without a lookup."""
+"""Cached state of a claimed trial, which saves a lookup for most writes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from typing import Final, TypeAlias
 from assay.domain.lifecycle import AssessmentState
 
 Slot: TypeAlias = tuple[int, int | None]
-"""Keys of a grader and a candidate; the candidate's key is None for a joint assessment."""
+"""Keys of a grader and a candidate; the candidate's key is None in a joint assessment."""
 
 _UNTOUCHABLE: Final = frozenset({AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT, AssessmentState.LEFT_OUT})
 
 
 @dataclass(slots=True)
 class Holding:
-    """A trial held by this process.
+    """Cached state of a trial that this process holds.
 
-    Attributes:
-        rest: the state to which the trial returns if it is released unfinished.
-        standing: the trial's standing; reliable as long as `certain`.
-        rounds: the latest stored round of each candidate's responses.
-        slots: state of each slot's current assessment when last seen.
+    `rest`: state after a release before the trial is finished. `standing`: valid while `certain` is True. `rounds`: latest
+    stored response round by candidate. `slots`: last known state of each slot's current assessment.
     """
 
     run_key: int
@@ -33,5 +30,5 @@ class Holding:
 
     @property
     def certain(self) -> bool:
-        """True if only this process can change the trial's assessments, because no reviewer can decide or has decided them."""
+        """True if only this process can change the trial's assessments, because none has been open to review."""
         return _UNTOUCHABLE.issuperset(self.slots.values())

@@ -1,7 +1,8 @@
-"""Locks that show if a process is alive, without a clock, because the system releases a lock when its process ends.
+"""Locks that show if a process is alive. They need no clock, because the system releases a lock when its process ends.
 
-On SQLite the lock is a file in `workers/` next to the store, on PostgreSQL a session advisory lock. An owner whose lock can
-be taken is gone, however recently it wrote. An owner whose lock cannot be taken is alive, however long it has been silent.
+On SQLite the lock is a file in `workers/` next to the store; on PostgreSQL it is a session advisory lock. If a lock can be
+taken, its owner has ended, even if it wrote recently. If a lock cannot be taken, its owner is alive, even if it has been silent
+for hours.
 """
 
 from __future__ import annotations
@@ -24,35 +25,35 @@ from assay.store.database.connections import REST_S, Database
 
 
 class OwnerLocks(Protocol):
-    """Holds this process's lock, and tests the locks of other processes."""
+    """Interface that holds this process's lock and tests the locks of other processes."""
 
     @property
     def owner(self) -> str: ...
 
     def hold(self) -> None:
-        """Take this process's lock before its first claim, and again if it was lost; otherwise do nothing."""
+        """Take this process's lock if this process does not hold it."""
         ...
 
     def doubt(self) -> None:
-        """Make the next call of `hold` check the lock, because a connection was lost."""
+        """Make the next `hold` check the lock, because a connection was lost."""
         ...
 
     def gone(self, owner: str, /, *, patient: bool = False) -> bool:
-        """True if the owner's process has ended; with `patient`, wait a moment for a process that is just ending."""
+        """True if the owner's process has ended. If `patient`, wait briefly for a process that is ending."""
         ...
 
     def forget(self, owner: str, /) -> None:
-        """Clean up after an owner whose claims were voided."""
+        """Delete the lock of an owner whose claims were voided."""
         ...
 
     def close(self) -> None: ...
 
 
 class FileLocks:
-    """Locks on files, for processes of one machine.
+    """File locks between processes on one machine.
 
-    `flock` is used instead of POSIX record locks, because two journals in one process must exclude each other too. A forked
-    child closes its copy; otherwise a killed parent would seem alive.
+    They use `flock` instead of POSIX record locks, because two journals in one process must also exclude each other. Forked
+    children close their copy; otherwise a killed parent would appear alive.
     """
 
     def __init__(self, folder: Path, owner: str) -> None:
@@ -68,7 +69,7 @@ class FileLocks:
             path.parent.mkdir(parents=True, exist_ok=True)
             held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            problem = f"the lock file cannot be created: {error.strerror}."
+            problem = f"its lock file cannot be created: {error.strerror}."
             exhausted = error.errno in (errno.EMFILE, errno.ENFILE)
             remedy = MORE_FILES if exhausted else "Check the permissions of the folder."
             raise StoreError(str(path), problem, remedy=remedy) from error
@@ -113,7 +114,7 @@ class FileLocks:
 
 @contextmanager
 def alone(path: Path, *, most_s: float) -> Iterator[None]:
-    """Hold the lock of a file, which is created if needed; continue without the lock after waiting `most_s` seconds."""
+    """Hold a file lock, and create the file if needed; continue without the lock after `most_s` seconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -130,11 +131,11 @@ _PATIENCE_MS: Final = 500
 
 
 class AdvisoryLocks:
-    """Session locks in PostgreSQL, for processes on any machine, held by a connection that does nothing else.
+    """PostgreSQL session locks between processes on any machine, held by a dedicated connection.
 
-    If the server or the network restarts, the connection and its lock are gone. `hold` notices this and takes the lock again.
-    Other processes may have voided claims meanwhile; the owner in each trial's row keeps this process from storing results of
-    a trial that another took over.
+    A restart of the server or network ends the connection and releases the lock. `hold` detects this and takes the lock again.
+    Meanwhile other processes may have voided this process's claims. The owner column of each trial then prevents this process
+    from storing results for a trial that another process took over.
     """
 
     def __init__(self, database: Database, owner: str) -> None:
@@ -182,7 +183,7 @@ class AdvisoryLocks:
 
     @contextmanager
     def _trying(self, connection: Connection, owner: str, *, patient: bool) -> Iterator[bool]:
-        """Try to take the lock, yield True if that worked, and release it at the end."""
+        """Try to take the lock, yield True on success, and release the lock at the end."""
         names = self._names(owner)
         taken = connection.execute(text("SELECT pg_try_advisory_lock(:room, :owner)"), names).scalar_one()
         waited = 0

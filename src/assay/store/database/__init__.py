@@ -1,1 +1,1 @@
-"""Connections, tables, codecs, migrations and derived counters."""
+"""Database connections, tables, codecs, migrations and derived counters."""

@@ -1,7 +1,7 @@
-"""Convert records to the bytes that the column `body` keeps, and back.
+"""Convert records to the bytes in the column `body`, and back.
 
-Models write lone surrogates and NUL characters, which no database accepts as text. Bodies are therefore bytes: a text is
-UTF-8 with surrogates passed through, a record is JSON. Short texts in columns go through `plain` instead.
+Models write lone surrogates and NUL characters, which no database accepts as text. Bodies are therefore bytes: texts are UTF-8
+that may contain surrogates, and records are JSON. Short texts in other columns are cleaned with `plain` instead.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ R = TypeVar("R", bound="DataclassInstance")
 
 
 def text_bytes(text: str) -> bytes:
-    """Return the bytes that the store keeps for a text; every `str` survives the round trip."""
+    """Encode a text as stored bytes; every `str` survives the round trip."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def bytes_text(content: bytes) -> str:
-    """Return the original text from the output of `text_bytes`."""
+    """Decode the output of `text_bytes`."""
     return content.decode("utf-8", "surrogatepass")
 
 
 def plain(text: str) -> str:
-    """Return a text that a column can hold, with lone surrogates and NUL replaced by U+FFFD."""
+    """Replace lone surrogates and NUL with U+FFFD, so that a text column can store the text."""
     if text.isascii() and "\0" not in text:
         return text
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
 def json_bytes(value: object) -> bytes:
-    """Serialise plain values and dataclasses as JSON; the fields of a dataclass become keys."""
+    """Serialise plain values and dataclasses as JSON, with one key per dataclass field."""
     try:
         return orjson.dumps(value, default=_as_plain)
     except TypeError:  # there is a lone surrogate: the standard library escapes it
@@ -75,11 +75,7 @@ def json_bytes(value: object) -> bytes:
 
 
 def bytes_json(content: bytes) -> Any:
-    """Parse the output of `json_bytes`.
-
-    Raises:
-        DamagedValue: the bytes were changed and are no longer JSON.
-    """
+    """Parse the output of `json_bytes`. Raises `DamagedValue` if the bytes are not JSON."""
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -87,12 +83,12 @@ def bytes_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        remedy = "Restore it from a copy; `assay doctor --check-store` lists what is damaged."
+        remedy = "Restore the store from a backup; `assay doctor --check-store` lists the damage."
         raise DamagedValue("the store", f"is damaged: a value is not JSON ({error}).", remedy=remedy) from None
 
 
 def json_text(value: object) -> str:
-    """Return the output of `json_bytes` as text, for a text column."""
+    """Return `json_bytes` as text, for a text column."""
     return json_bytes(value).decode()
 
 
@@ -133,12 +129,12 @@ def task_record(content: bytes) -> Task:
 
 
 def tool_calls_record(content: str | None) -> tuple[ToolCall, ...]:
-    """Return the tool calls in the column of a stored call."""
+    """Parse the tool calls in the column of a stored call."""
     return () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
 
 
 def plan_bytes(plan: RunPlan) -> bytes:
-    """Return the bytes of a plan without the suite's text, which is stored once for all runs of the suite."""
+    """Serialise a plan without the suite's text, which all runs of the suite share."""
     data = {field.name: getattr(plan, field.name) for field in fields(plan)}
     data["copy"] = {"path": plan.copy.path, "digest": plan.copy.digest}
     return json_bytes(data)
@@ -161,7 +157,7 @@ def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
 
 
 def assessment_bytes(assessment: Assessment) -> bytes:
-    """Return an assessment's stored form: a short list for a bare score, of which there are millions, otherwise the record."""
+    """Serialise an assessment: a bare score as a short list, because stores contain millions of them, otherwise the record."""
     if len(assessment.grades) == 1:
         (grade,) = assessment.grades
         if assessment == bare_score(grade.candidate, grade.criterion, grade.score):
@@ -170,11 +166,11 @@ def assessment_bytes(assessment: Assessment) -> bytes:
 
 
 WHOLE: Final = "score"
-"""The criterion name used for a score of an answer as a whole."""
+"""Criterion name for a score of an answer as a whole."""
 
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
-    """Return an assessment with a single score of a single candidate."""
+    """Return an assessment that contains only one candidate's score on one criterion."""
     grade = Grade(
         candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
     )  # fmt: skip
@@ -182,7 +178,7 @@ def bare_score(candidate: str, criterion: str, score: float | None) -> Assessmen
 
 
 def bare_score_bytes(candidate: str, criterion: str, score: float | None) -> bytes:
-    """Return the stored form of `bare_score`, which takes a seventh of the whole record's space."""
+    """Serialise a `bare_score` in one seventh of the space of a whole record."""
     return json_bytes((candidate, criterion, score))
 
 
@@ -203,7 +199,7 @@ def assessment_record(content: bytes) -> Assessment:
 
 
 def request_digest(request: ModelRequest) -> str:
-    """Return a digest of model, messages, parameters, schema and tools, which does not depend on the purpose."""
+    """Return a digest of a request's model, messages, parameters, schema and tools; the purpose does not affect it."""
     schema = request.answer_schema
     asked = [
         request.model.ref,
@@ -216,9 +212,9 @@ def request_digest(request: ModelRequest) -> str:
 
 
 def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
-    """Return a record from JSON, with `decoded` in place of the fields that need conversion.
+    """Build a record from JSON, with `decoded` in place of the fields that need conversion.
 
-    Fields that the JSON lacks keep their default, because an older version may have written it; unknown keys are ignored.
+    Older versions may have stored fewer fields, so missing fields keep their defaults. Unknown keys are ignored.
     """
     known = kind.__dataclass_fields__
     values = data if data.keys() <= known.keys() else {name: data[name] for name in data.keys() & known.keys()}
@@ -274,7 +270,7 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
 
 
 def rubric_record(data: Mapping[str, Any]) -> Rubric:
-    """Return a rubric from the JSON of a plan."""
+    """Parse the rubric in the JSON of a plan."""
     rules, verify, structuring = (data.get(name) for name in ("rules", "verify", "structuring"))
     return Rubric(
         rules=None if rules is None else _record(VerdictRules, rules),

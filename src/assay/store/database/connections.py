@@ -1,8 +1,8 @@
-"""Connections, transactions and bulk inserts, which hide the differences between SQLite and PostgreSQL.
+"""Connections, transactions and bulk inserts that hide the differences between SQLite and PostgreSQL.
 
-There is one write transaction in a store at a time: `BEGIN IMMEDIATE` on SQLite, an advisory lock on PostgreSQL. Therefore a
-transaction may read and then write without checking again, keys follow the order of commits, and there are no deadlocks. Group
-commit makes up for the lost parallelism. Reads see one snapshot and never wait.
+A store has one write transaction at a time: `BEGIN IMMEDIATE` on SQLite, an advisory lock on PostgreSQL. Therefore a
+transaction may read and then write without checking again, keys follow the order of commits, and deadlocks cannot occur. Group
+commits make up for the lost parallelism. Reads use a snapshot and never wait.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from assay.store.database import schema
 T = TypeVar("T")
 
 WAIT_S: Final = 30.0
-"""Seconds that a transaction waits for another process, or for a server that restarts."""
+"""Seconds to wait for another process's transaction or for a restarting server."""
 
 _LONGEST_PAUSE_S: Final = 2.0
-"""Longest pause between two attempts to reach a server. The first pause is 0.05 s, and each is twice as long as the one before."""
+"""Longest pause in seconds between two connection attempts. The first pause is 0.05 s, and each further pause doubles."""
 
 REST_S: Final = 0.5
 """Seconds after which an idle PostgreSQL connection is tested before use, because servers restart and networks fail."""
 
 WRITE_LOCK: Final = 0x41737361
-"""The PostgreSQL advisory lock that makes write transactions take turns."""
+"""The PostgreSQL advisory lock that allows one write transaction at a time."""
 
 # FULL: with NORMAL, a power failure may lose the last commits after callers were told that their answers are stored.
 _AS_USUAL: Final = ("PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=1000", "PRAGMA foreign_keys=ON")
@@ -44,24 +44,22 @@ _STAGING: Final = (
     "PRAGMA cache_size=-64000",
     "PRAGMA foreign_keys=OFF",
 )
-"""A large cache and rare checkpoints: an import changes its indexes all over, and each page should be written only once.
-Foreign keys are off, because an import takes all of its keys in the same transaction; tests check them afterwards."""
+"""A large cache and rare checkpoints: an import changes pages all over its indexes, and each page should be written only once.
+Foreign keys are off, because an import creates all of its keys in the same transaction; tests check them afterwards."""
 
 _FILES_NEEDED: Final = 4
-"""Files that SQLite has open for one connection: the database, its log, the log's index, and a temporary one."""
+"""Files that SQLite opens per connection: the database, its log, the log's index, and a temporary file."""
 
 _CHUNKS: Final = (128, 32, 8, 2, 1)
-"""Rows per INSERT. One statement for many rows releases the interpreter lock once instead of once per row: beside a busy event
-loop, executemany spends its time waiting to get the lock back. Few sizes, so that prepared statements are reused."""
+"""Rows per INSERT. One statement for many rows releases the interpreter lock only once. With executemany, a busy event loop
+would take the lock after every row. There are few sizes, so that prepared statements are reused."""
 
 
 class Database:
-    """An open SQLite or PostgreSQL database, with its transactions.
+    """An open SQLite or PostgreSQL database, and its transactions.
 
-    Args:
-        url: a complete SQLAlchemy address.
-        where: the store's name in messages; never contains a password.
-        read_only: every write transaction raises `ReadOnlyStore`.
+    `url`: a complete SQLAlchemy address. `where`: the store's name in messages, without a password. `read_only`: write
+    transactions raise `ReadOnlyStore`.
     """
 
     def __init__(self, url: URL, *, where: str, read_only: bool = False) -> None:
@@ -89,11 +87,9 @@ class Database:
         self._given_up = False
 
     def patiently(self, attempt: Callable[[], T], *, lost: Callable[[], None] | None = None) -> T:
-        """Call `attempt` again for up to `WAIT_S` while the server cannot be reached, and return its result.
+        """Call `attempt` and return its result; while the server is unreachable, retry for up to `WAIT_S`.
 
-        Args:
-            attempt: opens its own transactions, and may be repeated after each of them was rolled back.
-            lost: called before each repetition.
+        `attempt` opens its own transactions and may be repeated after a rollback. `lost` is called before each repetition.
         """
         # Once one attempt is given up, the others that wait behind it fail immediately, so that the process can end.
         deadline = time.monotonic() + (0.0 if self._given_up else WAIT_S)
@@ -115,25 +111,21 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection that sees one snapshot."""
+        """Yield a connection that reads one snapshot."""
         with self.translated(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
-        """Yield a connection for a single query, without a transaction around it.
-
-        Over a network, this takes a third of the round trips that `reading` takes.
-        """
+        """Yield a connection for a single query without a transaction, which saves two thirds of the network round trips."""
         with self.translated(), self._asker.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a write transaction, which is committed at the end and rolled back by any exception.
+        """Yield a write transaction, which is committed at the end or rolled back by an exception.
 
-        Raises:
-            StoreError: the store's file was deleted or replaced since it was opened.
+        Raises StoreError if the store's file was deleted or replaced since it was opened.
         """
         self._check_writable()
         with self.translated(), self._writer.begin() as connection:
@@ -141,19 +133,19 @@ class Database:
             yield connection
 
     def transaction_of(self, connection: Connection) -> int | None:
-        """Return the server's number of an open write transaction; None on SQLite, which cannot lose a connection."""
+        """Return the server's number of an open write transaction; None on SQLite, whose connection cannot be lost."""
         return connection.info.get(_TRANSACTION)
 
     def was_committed(self, connection: Connection, transaction: int | None) -> bool:
-        """True if an earlier write transaction was committed although its connection was lost while it ended."""
+        """True if an earlier write transaction was committed although its connection was lost during the commit."""
         status = connection.execute(text("SELECT txid_status(:number)"), {"number": transaction})
         return bool(status.scalar_one() == "committed")
 
     @contextmanager
     def staging(self) -> Iterator[Connection]:
-        """Yield a write transaction for rows that nobody reads yet; a power failure may undo the last ones.
+        """Yield a write transaction for rows that stay invisible until a later `writing` transaction publishes them.
 
-        A later transaction of `writing` makes the rows visible, and its commit also puts them on disk.
+        A power failure may undo the last of these transactions. The commit of the later one also puts their rows on disk.
         """
         if not self.is_sqlite:
             with self.writing() as connection:
@@ -178,7 +170,7 @@ class Database:
 
     @contextmanager
     def writing_lightly(self) -> Iterator[Connection]:
-        """Yield a write transaction that need not survive a power failure; other connections see it as usual."""
+        """Yield a write transaction that a power failure may undo; other connections see its rows at once."""
         self._check_writable()
         with self.translated(), self._writer.connect() as connection:
             driver = connection.connection.dbapi_connection
@@ -202,7 +194,7 @@ class Database:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert rows whose values are in the order of the table's columns."""
+        """Insert rows with values in the order of the table's columns."""
         start = 0
         for size in _CHUNKS:
             while len(rows) - start >= size:
@@ -213,7 +205,7 @@ class Database:
                 start += size
 
     def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert thousands of rows at once, when no event loop in this process is waiting."""
+        """Insert thousands of rows at once. Use this only if no event loop in this process is waiting."""
         if not self.is_sqlite:
             self.insert(connection, table, rows)
         elif rows:
@@ -227,11 +219,11 @@ class Database:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            remedy = "Leave out --read-only; check that you may write the file and its folder."
-            raise ReadOnlyStore(self.where, "may not be written: it is open for reading only.", remedy=remedy)
+            remedy = "Omit --read-only, and check that you may write the file and its folder."
+            raise ReadOnlyStore(self.where, "cannot be changed, because it is open for reading only.", remedy=remedy)
 
     def _check_file(self, connection: Connection) -> None:
-        """Raise `StoreError` if the store's file or its log was deleted or replaced while the store was open."""
+        """Raise `StoreError` if the store's file or log was deleted or replaced while the store was open."""
         # SQLite keeps writing to a deleted file, and reports every commit as a success.
         if self._path is None:
             return
@@ -268,7 +260,7 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate database errors to Assay's own errors."""
+        """Translate database errors to Assay's error classes."""
         try:
             yield
         except DBAPIError as error:
@@ -302,7 +294,7 @@ class Database:
 
 
 def _files_exhausted() -> bool:
-    """True if this process may not open as many files as SQLite needs; SQLite reports this as a missing folder."""
+    """True if this process cannot open the files that SQLite needs; SQLite reports this as a missing folder."""
     held: list[int] = []
     try:
         held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_NEEDED))
@@ -316,12 +308,12 @@ def _files_exhausted() -> bool:
 
 _COMPLAINTS: Final = (
     ("file is not a database", "is not an Assay store.", "Name another file with --store, or move this one away."),
-    ("malformed", "is damaged.", "Restore it from a copy; `sqlite3 FILE .recover` may save what is left."),
-    ("Could not decode to UTF-8", "is damaged.", "Restore it from a copy; `assay doctor --check-store` shows where."),
+    ("malformed", "is damaged.", "Restore it from a backup; `sqlite3 FILE .recover` may save part of the data."),
+    ("Could not decode to UTF-8", "is damaged.", "Restore it from a backup; `assay doctor --check-store` lists the damage."),
     (
         "database is locked",
         f"another process has kept it locked for {WAIT_S:.0f} s.",
-        "End that process, or try again when it is done.",
+        "Stop that process, or try again after it has finished.",
     ),
     (
         "unable to open database file",
@@ -329,7 +321,7 @@ _COMPLAINTS: Final = (
         "Check that its folder exists and that you may write there, or name another with --store.",
     ),
     ("readonly database", "may not be written.", "Check that you may write the file and its folder."),
-    ("disk is full", "the disk is full.", "Free some space; committed data is kept."),
+    ("disk is full", "the disk is full.", "Free some space. Committed data is safe."),
     ("disk I/O error", "the disk failed to read or write.", "Use a folder on a local disk with free space."),
     ("authentication failed", "the PostgreSQL server refused the login.", "Check the user name and the password."),
 )
@@ -345,7 +337,7 @@ _LOG: Final = "assay_log"
 
 
 def take_keys(connection: Connection, **counts: int) -> dict[str, range]:
-    """Return the next keys of some tables, within a write transaction, so that no other process gets the same keys."""
+    """Reserve new keys of some tables in a write transaction, so that no other process gets the same keys."""
     source = schema.key_source
     # Blocks of keys replace AUTOINCREMENT, because each insert would have to return its key before the next row could refer
     # to it. Blocks are taken in the transaction, so a rollback leaves no gaps.
@@ -361,7 +353,7 @@ def take_keys(connection: Connection, **counts: int) -> dict[str, range]:
 
 
 def portions(items: Collection[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of at most `size`, because a statement can have only a few thousand parameters."""
+    """Yield the items in lists of at most `size`, because a statement accepts only a few thousand parameters."""
     listed = list(items)
     for start in range(0, len(listed), size):
         yield listed[start : start + size]
@@ -399,7 +391,7 @@ def _postgres_engine(url: URL) -> Engine:
 
 
 def _look_after_rest(engine: Engine) -> None:
-    """Test an idle connection before use; testing every time would double the time of a small query."""
+    """Test an idle connection before its use; testing before every use would double the time of a small query."""
 
     @event.listens_for(engine, "checkin")
     def _rests(_connection: object, record: ConnectionPoolEntry) -> None:

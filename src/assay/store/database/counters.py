@@ -1,4 +1,4 @@
-"""Update the values derived from assessments: states and standings of trials, and counters of runs."""
+"""Update values derived from assessments: the states and standings of trials, and the counters of runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ ASSESSMENT: Final = "assessment"
 
 _UNPARSABLE: Final = "unparsable"
 _SETTLED: Final = frozenset({TrialState.NEEDS_REVIEW, TrialState.APPROVED, TrialState.REJECTED, TrialState.LEFT_OUT})
-"""States that are derived from assessments; a pending or failed trial keeps its state until it is executed."""
+"""States derived from assessments; a pending or failed trial keeps its state until it is executed."""
 
 
 class CounterChanges:
-    """Changes to the counters of runs, collected during a transaction and written at its end."""
+    """Changes to runs' counters, collected during a transaction and written at its end."""
 
     def __init__(self) -> None:
         self._changes: Counter[tuple[int, str, str]] = Counter()
@@ -35,7 +35,7 @@ class CounterChanges:
             self._changes[run_key, subject, after] += n
 
     def write(self, connection: Connection) -> None:
-        """Store the changes, as the last step of a write transaction."""
+        """Write the changes. This is the last step of a write transaction."""
         for (run_key, subject, state), n in sorted(self._changes.items()):
             if n and not connection.execute(_ADD, {"of_run": run_key, "of": subject, "which": state, "by": n}).rowcount:
                 row = {"run_key": run_key, "subject": subject, "state": state, "n": n}
@@ -49,7 +49,7 @@ class CounterChanges:
 
 
 def move_trials(connection: Connection, run_key: int, before: str, after: str, n: int = 1) -> None:
-    """Count trials of a run in another state, if no other counter changes in the transaction."""
+    """Move `n` trials of a run to another state's counter, in a transaction that changes no other counter."""
     changes = CounterChanges()
     changes.move(run_key, TRIAL, before, after, n)
     changes.write(connection)
@@ -67,7 +67,7 @@ _ADD = (
 
 
 def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[int, frozenset[AssessmentState]]:
-    """Return the states of each trial's current assessments; an empty set for a trial without assessments."""
+    """Return the set of states of each trial's current assessments; empty for a trial without assessments."""
     table = schema.assessment
     states: dict[int, set[AssessmentState]] = defaultdict(set)
     rows = connection.execute(
@@ -81,7 +81,7 @@ def current_states(connection: Connection, trial_keys: Collection[int]) -> dict[
 
 
 def unread_among(connection: Connection, assessment_keys: Collection[int]) -> frozenset[int]:
-    """Return the assessments without a grade, because their grader's reply could not be read."""
+    """Return the assessments that have no grade because the grader's reply was unreadable."""
     if not assessment_keys:
         return frozenset()
     table, grade = schema.assessment, schema.grade
@@ -91,7 +91,7 @@ def unread_among(connection: Connection, assessment_keys: Collection[int]) -> fr
 
 
 def _was_read(connection: Connection, trial_key: int) -> bool:
-    """True if every unreadable reply in a trial was later judged again or graded by a person."""
+    """True if all unreadable replies in a trial were later regraded or graded by a person."""
     table = schema.assessment
     rows = connection.execute(select(table.c.key, table.c.state).where(table.c.trial_key == trial_key, table.c.by_model)).all()
     unread = unread_among(connection, [row.key for row in rows])
@@ -99,7 +99,7 @@ def _was_read(connection: Connection, trial_key: int) -> bool:
 
 
 def settle(connection: Connection, trial_keys: Collection[int], tally: CounterChanges) -> None:
-    """Update trials after their assessments changed; a held trial stays `running`, and the state for its release is updated."""
+    """Update trials whose assessments changed. A held trial stays `running`; its state after release is updated."""
     table = schema.trial
     states = current_states(connection, trial_keys)
     rows = connection.execute(

@@ -1,4 +1,4 @@
-"""The identity of a store: a random number that stays the same if the store's address changes."""
+"""The identity of a store: a random number that does not change with the store's address."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from assay.store.database import schema
 from assay.store.database.connections import Database
 
 _NAME: Final = "store"
-"""Row of `key_source` with the store's id, next to the counters of the tables."""
+"""Row of `key_source` that contains the store's id; the other rows are the tables' key counters."""
 
 
 def identity_of(database: Database) -> str:
-    """Return 16 hexadecimal digits, drawn on the first call and kept in the store; a copy of the file has the same id."""
+    """Return the store's id: 16 hexadecimal digits, drawn on the first call. A copy of the file has the same id."""
     source = schema.key_source
     query = select(source.c.next).where(source.c.name == _NAME)
     with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""Upgrade an older store to the current tables with Alembic, which is imported late because that takes half a second."""
+"""Upgrade an older store to the current tables with Alembic, imported late because that takes half a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 
 def upgrade(connection: Connection) -> None:
-    """Run every migration that the store lacks, inside the caller's transaction."""
+    """Run all missing migrations inside the caller's transaction."""
     from alembic import command
 
     config = configuration()
@@ -22,7 +22,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def configuration() -> Config:
-    """Return Alembic's settings without reading a file."""
+    """Return Alembic's settings; no configuration file is needed."""
     from alembic.config import Config
 
     config = Config()

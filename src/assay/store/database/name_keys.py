@@ -1,6 +1,6 @@
-"""Map names to keys, because suites, candidates, graders and criteria are stored once and referred to by key.
+"""Map the names of suites, candidates, graders and criteria to keys, because other tables refer to them by key.
 
-Keys that were created in a transaction that is rolled back must be forgotten; `Writer` calls `forget` for that.
+If a transaction that created keys is rolled back, `Writer` calls `forget` to drop these keys.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from assay.store.database.codec import plain
 
 
 class NameKeys:
-    """Keys by name, created on first use; only the writing thread uses it."""
+    """Keys by name, created on first use. Only the writing thread uses this class."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], int] = {}
@@ -31,7 +31,7 @@ class NameKeys:
         return self._key(connection, schema.criterion, name)
 
     def candidate(self, connection: Connection, name: str) -> int:
-        """Return a candidate's key. `Alice` and `alice` are the same candidate; an old name refers to the renamed candidate."""
+        """Return a candidate's key. Case is ignored, and an old name resolves to the renamed candidate."""
         known = self._known.get(("candidate", name))
         if known is not None:
             return known
@@ -58,7 +58,7 @@ class NameKeys:
 
 
 def remember(connection: Connection, name: str, candidate_key: int) -> None:
-    """Make a name refer to a candidate, unless it already refers to another candidate."""
+    """Make a name an alias of a candidate, unless the name already refers to another candidate."""
     table = schema.candidate_alias
     same = folded(plain(name))
     if connection.execute(select(table.c.folded).where(table.c.folded == same)).first() is None:
@@ -66,7 +66,7 @@ def remember(connection: Connection, name: str, candidate_key: int) -> None:
 
 
 def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:
-    """Return a run's candidates by key, with the run's names and in its order."""
+    """Return the names of a run's candidates by key, as spelled in the run and in its order."""
     table = schema.run_candidate
     rows = connection.execute(
         select(table.c.candidate_key, table.c.name).where(table.c.run_key == run_key).order_by(table.c.position)

@@ -1,4 +1,4 @@
-"""Convert the content of an observation to the JSON object that the store keeps, and back."""
+"""Convert an observation's content to stored JSON, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from assay.store.database.codec import bytes_json, json_bytes
 
 
 def encoded(body: ObservationBody) -> bytes:
-    """Return the record as JSON by field name; scores by (candidate, criterion) become triples."""
+    """Serialise the record as JSON by field name; scores by (candidate, criterion) become triples."""
     content: dict[str, Any] = {field.name: getattr(body, field.name) for field in fields(body)}
     match body:
         case BlindVerdict():
@@ -46,7 +46,7 @@ def encoded(body: ObservationBody) -> bytes:
 
 
 def decoded(kind: ObservationKind, stored: bytes) -> ObservationBody:
-    """Return the record of a stored observation."""
+    """Parse the record of a stored observation."""
     content = bytes_json(stored)
     match kind:
         case ObservationKind.SHOWN:

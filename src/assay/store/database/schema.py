@@ -1,12 +1,13 @@
 """The tables of the store. Column names are declared only here and in the migrations that created them.
 
-Theory. Lists and statistics read narrow rows of numbers; texts of people and models are in `body`, as bytes, and are fetched one
-item at a time. `score` and `grade` are clustered by run, so that a run's scores are one range and need no index. Derived values
-that are read often (a trial's state and standing, a run's tallies and sums) are updated in the same transaction as their source.
+Theory. Lists and statistics read narrow rows of numbers. Texts by people and models are bytes in `body` and are read one at a
+time. `score` and `grade` are clustered by run, so a run's scores are one range and need no index. Frequently read derived
+values (a trial's state and standing, a run's counts and sums) are updated in the same transaction as the rows from which they
+are derived.
 
-House rules. Keys of `task`, `trial`, `call`, `response`, `assessment` and `body` come in blocks from `key_source` inside
-the write transaction, so a whole batch is inserted without fetching each key. An assessment is current as long as its state is not
-`superseded`. `value` is the score that counts, `judged_value` the score that the grader gave.
+House rules. The write transaction reserves keys of `task`, `trial`, `call`, `response`, `assessment` and `body` in blocks from
+`key_source`, so a whole batch is inserted without fetching each key. An assessment is current unless its state is `superseded`.
+`value` is the score that counts; `judged_value` is the grader's score.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 OLDEST: Final = "0011"
-"""The oldest schema that can be upgraded: 0001 to 0010 were never released."""
+"""Oldest schema that can be upgraded; 0001 to 0010 were never released."""
 
 VERSION: Final = "0011"
-"""The last migration, which leads to these tables."""
+"""The latest migration, whose result is these tables."""
 
 VERSION_TABLE: Final = "assay_version"
 
@@ -60,11 +61,11 @@ version = Table(
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
 )
-"""Alembic's version table with its single row; it has separate metadata because Alembic creates it."""
+"""Alembic's version table with a single row. Its metadata is separate, because Alembic creates the table."""
 
 
 def _filled(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    """Return columns that have a value in every row."""
+    """Return columns that may not be null."""
     return [Column(name, kind, nullable=False) for name in names]
 
 
@@ -73,21 +74,21 @@ def _nullable(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> lis
 
 
 def _references(*tables: str) -> list[Column[Any]]:
-    """Return the columns `TABLE_key`, each of which refers to the key of a table in every row."""
+    """Return a column `TABLE_key` for each table: a foreign key that may not be null."""
     return [Column(f"{name}_key", Key, ForeignKey(f"{name}.key"), nullable=False) for name in tables]
 
 
 def _for_deletions(column: str) -> Index:
-    """Return an index of a column that refers to another table, on PostgreSQL alone.
+    """Return an index on a foreign key column, only for PostgreSQL.
 
-    Without it PostgreSQL walks through the whole table for each row that is deleted from the other table. SQLite deletes
-    imported rows without looking at references (`Database.staging`).
+    Without this index PostgreSQL would scan the whole table for each row deleted from the referenced table. SQLite deletes
+    imported rows without checking references (`Database.staging`).
     """
     return Index(None, column).ddl_if(dialect="postgresql")
 
 
 key_source = Table("key_source", metadata, Column("name", String(20), primary_key=True), Column("next", Key, nullable=False))
-"""The next key of each table; the row `store` holds the store's own id."""
+"""Next key of each table; the row `store` contains the store's id."""
 
 # Measured over a million rows: a GROUP BY takes 2.16 s with the body in the row, 0.23 s on a narrow covering index.
 body = Table(
@@ -107,7 +108,7 @@ candidate = Table(
     Column("name", Text, nullable=False),
     Column("folded", Text, nullable=False, unique=True),
 )
-"""`folded` is the name in the form used for comparison; `name` is its first spelling."""
+"""`folded`: the name in the form used for comparison. `name`: the first spelling."""
 
 candidate_alias = Table(
     "candidate_alias",
@@ -115,7 +116,7 @@ candidate_alias = Table(
     Column("folded", Text, primary_key=True),
     Column("candidate_key", Key, ForeignKey("candidate.key"), nullable=False),
 )
-"""Aliases: corrected names, each of which refers to the candidate."""
+"""Corrected names of candidates; each alias refers to one candidate."""
 
 candidate_event = Table(
     "candidate_event",
@@ -128,8 +129,8 @@ candidate_event = Table(
     Column("at", String(30), nullable=False),
     Column("undoes", Key),
 )
-"""Append-only. `detail`: JSON of the runs whose rows changed and the aliases that were replaced. `undoes`: the earlier event that
-this one undoes."""
+"""Append-only. `detail`: JSON of the changed runs and the replaced aliases. `undoes`: the earlier event that this event undoes.
+"""
 
 grader = Table("grader", metadata, Column("key", Key, primary_key=True), Column("name", Text, nullable=False, unique=True))
 
@@ -168,7 +169,8 @@ run = Table(
     Index("ix_run_state", "state"),
     Index("ix_run_regrade_of", "regrade_of"),
 )
-"""`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses it grades."""
+"""`judges`: JSON list of names. `settings`: JSON list of [judge, digest]. `regrade_of`: the run whose responses this run
+grades."""
 
 # Stored, because COUNT over a million trials takes a tenth of a second, on every page.
 run_tally = Table(
@@ -179,7 +181,7 @@ run_tally = Table(
     Column("n", Key, nullable=False),
     PrimaryKeyConstraint("run_key", "subject", "state"),
 )
-"""Counts per run: trials by state, standings of trials, assessments by state."""
+"""Counters per run: trials by state, trials by standing, assessments by state."""
 
 reservation = Table(
     "reservation",
@@ -189,9 +191,8 @@ reservation = Table(
     *_filled(Double, "usd", "most_usd"),
     PrimaryKeyConstraint("run_key", "owner"),
 )
-"""Sums over the calls in flight of each process (`domain.budget`); when a process has ended, its `usd` is booked as spent.
-
-The owner `job` stands for all open jobs of the run; its row outlives every process."""
+"""Sums over each process's calls in flight (`domain.budget`). After a process has ended, its `usd` is booked as spent. The
+owner `job` represents all open batch jobs of the run; its row remains after every process has ended."""
 
 execution = Table(
     "execution",
@@ -200,7 +201,7 @@ execution = Table(
     Column("owner", String(40), nullable=False),
     PrimaryKeyConstraint("run_key", "owner"),
 )
-"""Processes that execute a run; a row is invalid once its process has ended."""
+"""Processes that execute a run; a row is invalid after its process has ended."""
 
 stretch = Table(
     "stretch",
@@ -209,7 +210,8 @@ stretch = Table(
     Column("since", String(30), nullable=False),
     Column("done", Key, nullable=False),
 )
-"""When a run last started or resumed, and how many of its trials were done or failed then; used to estimate the time left."""
+"""Time of the run's last start or resume, and its number of done or failed trials at that time; used to estimate the time left.
+"""
 
 run_candidate = Table(
     "run_candidate",
@@ -229,7 +231,7 @@ run_grader = Table(
     Column("reference", Boolean, nullable=False, default=False),
     PrimaryKeyConstraint("run_key", "grader_key"),
 )
-"""`reference`: people whose grades came with the data; no later grading replaces these grades."""
+"""`reference`: True for people whose grades came with the data; no later grading replaces these grades."""
 
 run_criterion = Table(
     "run_criterion", metadata, *_references("run", "criterion"), PrimaryKeyConstraint("run_key", "criterion_key")
@@ -248,7 +250,7 @@ task = Table(
     UniqueConstraint("suite_key", "task_id", "digest"),
     _for_deletions("body_key"),
 )
-"""A task's identity. `body_key` is its newest full text, shared by runs in which the task is identical."""
+"""A task's identity. `body_key`: the newest full text, shared by runs with an identical task."""
 
 run_task = Table(
     "run_task",
@@ -294,7 +296,8 @@ trial = Table(
     # Finds the next pending trials in plan order with one seek, however long the run is.
     Index("ix_trial_claim", "run_key", "state", "position", "k"),
 )
-"""`owner` has claimed the trial while `state` is `running`; `rest` is the state after it releases the trial."""
+"""`owner`: the process that claimed the trial, while `state` is `running`. `rest`: the state after the owner releases the
+trial."""
 
 call = Table(
     "call",
@@ -325,10 +328,8 @@ call = Table(
         postgresql_where=text("role = 'structurer'"),
     ),
 )
-"""`body_key` holds a reply that could not be used; a usable reply is kept in the response or assessment that it led to.
-
-`tool_calls` is JSON of the calls in a reply, which a resumed conversation needs.
-"""
+"""`body_key`: an unusable reply; a usable reply is stored in its response or assessment. `tool_calls`: JSON of the reply's tool
+calls, which a resumed conversation needs."""
 
 job = Table(
     "job",
@@ -350,7 +351,7 @@ job = Table(
     Index("ix_job_run_key", "run_key"),
     _for_deletions("log_key"),
 )
-"""Requests that wait together at a provider (`domain.jobs`). `owner` is the process that sends or collects the job now."""
+"""Batches of requests at a provider (`domain.jobs`). `owner`: the process that now sends or collects the job."""
 
 job_request = Table(
     "job_request",
@@ -369,8 +370,9 @@ job_request = Table(
     Index("ix_job_request_trial_key", "trial_key"),
     sqlite_with_rowid=False,
 )
-"""`number` and the token of the job make the `custom_id`. `visit`: the trial's `tries` when it was asked. `usd`: reserved.
-`shares`: the number of an equal request of another trial, whose answer serves this one. `failure`: JSON, of a failed answer."""
+"""The `custom_id` consists of the job's token and `number`. `visit`: the trial's `tries` when the request was made. `usd`:
+reserved amount. `shares`: number of another trial's equal request whose answer serves this request too. `failure`: JSON of a
+failed answer."""
 
 response = Table(
     "response",
@@ -385,7 +387,8 @@ response = Table(
     UniqueConstraint("trial_key", "candidate_key", "round"),
     _for_deletions("body_key"),
 )
-"""Responses by models; snippets are part of their task. `round` above 1: asked again after a harness fault; the last one counts."""
+"""Responses by models; snippets are stored with their task. `round`: above 1 if the candidate was asked again after a harness
+fault; the last round counts."""
 
 assessment = Table(
     "assessment",
@@ -413,9 +416,8 @@ assessment = Table(
     Index("ix_assessment_run_task", "run_key", "task_key"),
     _for_deletions("body_key"),
 )
-"""`candidate_key` is null for joint assessments. `state_before` is the state before the assessment was superseded. Graded responses
-have keys below `response_limit`. `body_key` is null for a bare score, because its rows in `score` and `grade` contain everything.
-"""
+"""`candidate_key`: null in joint assessments. `state_before`: the state before `superseded`. `response_limit`: the graded
+responses have keys below it. `body_key`: null for a bare score, whose rows in `score` and `grade` are complete."""
 
 score = Table(
     "score",
@@ -431,7 +433,8 @@ score = Table(
     _for_deletions("assessment_key"),
     sqlite_with_rowid=False,
 )
-"""`place` is the candidate's position in the order drawn for the judge, from 1; null if there was one candidate or no draw."""
+"""`place`: the candidate's position, from 1, in the order drawn for the judge; null for a single candidate or without a draw.
+"""
 
 grade = Table(
     "grade",
@@ -462,7 +465,7 @@ review_event = Table(
     *_filled(String(64), "previous_hash", "hash"),
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
-"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash` covers the row and `previous_hash`."""
+"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash`: over the row and `previous_hash`."""
 
 lease = Table(
     "lease",
@@ -471,7 +474,7 @@ lease = Table(
     Column("desk", Text, nullable=False),
     Column("until", Double, nullable=False),
 )
-"""Pending assessments reserved for a desk; `until` in seconds since 1970. May be lost without harm."""
+"""Leases of pending assessments to desks (browser tabs). `until`: seconds since 1970. These rows may be lost without harm."""
 
 calibration = Table(
     "calibration",
@@ -485,8 +488,8 @@ calibration = Table(
     Column("body_key", Key, ForeignKey("body.key"), nullable=False),
     UniqueConstraint("model", "prompt", "rubric", "parameters", "version"),
 )
-"""Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests; `version` counts from 1 for each
-identity."""
+"""Append-only. `prompt`, `rubric`, `parameters`: digests of these parts of the judge's requests. `version`: counts from 1 for
+each identity."""
 
 imported = Table(
     "imported",
@@ -508,10 +511,10 @@ imported = Table(
     Index("ix_imported_content", "content"),
     Index("ix_imported_answers", "answers"),
 )
-"""Imported runs, one per row. `digest`: covers the file's bytes and the options with which it was read. `dataset`: digest of the
-requests, independent of their order and model. `identity` and `version`: the harness's id of the evaluation, and its version.
-`content`: digest of all answers and grades, independent of their order and file; `answers`: of candidates and answers alone.
-`run_key` is null for tasks alone. `owner` is set until the whole run is stored."""
+"""Imported runs, one per row. `digest`: over the file's bytes and the import options. `dataset`: digest of the requests,
+independent of their order and model. `identity`, `version`: the harness's id of the evaluation, and its version. `content`:
+digest of all answers and grades, independent of their order and file. `answers`: digest of candidates and answers only.
+`run_key`: null for tasks without a run. `owner`: set until the whole run is stored."""
 
 imported_response = Table(
     "imported_response",
@@ -521,8 +524,7 @@ imported_response = Table(
     PrimaryKeyConstraint("identity", "trial_key", "candidate_key"),
     sqlite_with_rowid=False,
 )
-"""The identity that a harness or provider gave a response, as 63 bits of a digest, by which the same row is recognised in another
-file."""
+"""A harness's or provider's id of a response, as 63 bits of a digest; another file with the same row is recognised by it."""
 
 run_event = Table(
     "run_event",
@@ -535,7 +537,7 @@ run_event = Table(
     Column("at", String(30), nullable=False),
     Index("ix_run_event_run_key", "run_key"),
 )
-"""Append-only: runs that were deleted, replaced by the import of a later version (`other_key`), or brought back."""
+"""Append-only. Events that deleted a run, replaced it by the import of a later version (`other_key`), or restored it."""
 
 control_event = Table(
     "control_event",
@@ -551,7 +553,7 @@ control_event = Table(
     Column("at", String(30), nullable=False),
     Index("ix_control_event_assessment_key", "assessment_key"),
 )
-"""Decisions on control items, with the columns of `review_event` but outside its chain of hashes, its log and its exports."""
+"""Decisions on control items: the columns of `review_event`, but without its hash chain, its log and its exports."""
 
 control_item = Table(
     "control_item",
@@ -568,8 +570,8 @@ control_item = Table(
     Index("ix_control_item_reviewer", "reviewer", "run_key", "state"),
     Index("ix_control_item_source_key", "source_key"),
 )
-"""Assessments with the purpose `control`. Keys come from those of `assessment`, so that their numbers do not give them away.
-No list, count, statistic or export reads this table. `body`: the grades shown, and the origin."""
+"""Control items: assessments with the purpose `control`. They share the keys of `assessment`, so reviewers cannot recognise
+them by number. No list, count, statistic or export reads this table. `body`: the grades shown, and the origin."""
 
 observation = Table(
     "observation",
@@ -586,8 +588,8 @@ observation = Table(
     Index("ix_observation_run_kind", "run_key", "kind"),
     Index("ix_observation_reviewer_kind", "reviewer", "kind"),
 )
-"""Observations of the review process, append-only; no statistic uses them. `assessment_key` is 0 for a whole run, and the
-key of a `control_item` if `purpose` is `control`."""
+"""Observations of the review process, append-only; no statistic uses them. `assessment_key`: 0 for a whole run; the key of a
+`control_item` if `purpose` is `control`."""
 
 secret = Table("secret", metadata, Column("name", String(20), primary_key=True), Column("value", LargeBinary, nullable=False))
 """Random bytes shared by all processes that use the store."""
@@ -602,8 +604,7 @@ person = Table(
     Column("invited", String(30), nullable=False),
     Column("revoked", String(30)),
 )
-"""Invitations to the web app. `digest` is a hash of the token, which is not stored; `revoked` is the time when the invitation was
-revoked."""
+"""Invitations to the web app. `digest`: hash of the token, which itself is not stored. `revoked`: time of the revocation."""
 
 vote = Table(
     "vote",
@@ -622,6 +623,6 @@ vote = Table(
     Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
     Index("ix_vote_trial_key", "trial_key"),
 )
-"""Votes of the arena, append-only, hashed as review events are. `once` is the idempotency key, under the name that it has in the
-records of results folders. `choice` is `undo` if the row takes back the vote `undoes`; a vote is valid as long as no row takes it
-back. Places are those of `run_candidate`, which a renamed candidate keeps."""
+"""Arena votes, append-only, hashed like review events. `once`: the idempotency key, as it is called in results folders.
+`choice`: `undo` if the row takes back the vote `undoes`; all other votes are valid. Candidates are named by their position in
+`run_candidate`, which a rename does not change."""

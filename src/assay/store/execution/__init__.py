@@ -1,1 +1,1 @@
-"""Writes of a run: plans, journal, group commits."""
+"""Write a run's plan, calls and results while the run is executed."""

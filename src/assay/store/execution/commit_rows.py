@@ -1,4 +1,4 @@
-"""Build the rows of one commit from its entries without lookups, with keys from blocks reserved at the start."""
+"""Build the rows of one commit from its entries, without lookups, with keys from blocks reserved at the start."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ Row: TypeAlias = tuple[object, ...]
 
 
 class CommitRows:
-    """One commit's rows by table, and the changes to remember after the commit.
+    """One commit's rows by table, and the values to remember after the commit.
 
-    Attributes:
-        slots: state of the assessment added to each slot, by trial.
-        rounds: latest round of the responses added, by trial and candidate.
-        graders, criteria: pairs of a run and a grader or criterion that occurs in it.
-        sums: amounts to add to each run's columns, by parameter name of the statement that adds them.
+    `slots`: state of the assessment added to each slot, by trial. `rounds`: latest round of the added responses, by trial and
+    candidate. `graders`, `criteria`: pairs of a run and its grader or criterion. `sums`: amounts to add to each run's columns,
+    by parameter name of the UPDATE statement.
     """
 
     def __init__(self, connection: Connection, names: NameKeys, entries: Iterable[Entry], *, now: str) -> None:
@@ -76,7 +74,7 @@ class CommitRows:
         return self._names.grader(self._connection, new.slot.grader), candidate
 
     def add_call(self, call: CallRecord, *, trial: int, holding: Holding, led: bool) -> int:
-        """Add a call and return its key; `led` is True if this call produced a response or assessment of the entry."""
+        """Add a call and return its key; `led` is True if the call produced a response or assessment of the entry."""
         purpose, reply, failure = call.request.purpose, call.reply, call.failure
         kept = None
         answered: Row = (None,) * 7

@@ -1,4 +1,4 @@
-"""Copy responses for a regrade."""
+"""Copy the responses of a run to its regrade."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROWS_AT_ONCE: Final = 4000
 
 
 def copy_responses(database: Database, connection: Connection, *, run_key: int, origin_key: int) -> int:
-    """Give a new run's trials the latest responses of the original trials, sharing the texts; return the number of responses."""
+    """Copy the original trials' latest responses to a new run, sharing the texts; return the number of responses."""
     new, old, table = schema.trial.alias("new"), schema.trial.alias("old"), schema.response
     takes_part = schema.run_candidate
     rows = connection.execute(

@@ -1,7 +1,7 @@
-"""Carry out one group commit: write entries as rows, supersede replaced assessments and settle finished trials.
+"""Execute one group commit: write entries as rows, supersede replaced assessments and settle finished trials.
 
-The usual entry, the first and only one of a held trial, costs its inserts and a share of one UPDATE, without any lookup.
-Entries that replace an assessment, or add to an earlier entry, are handled trial by trial.
+The usual entry is the first and only one of a held trial. It costs its inserts and a fraction of one UPDATE, without a lookup.
+Entries that replace an assessment, or add to an earlier entry, are handled per trial.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MANY = 200
 
 
 class AlreadyInCommit(StoreError):
-    """Raised if one commit grades a slot twice; `Writer` then commits each entry separately."""
+    """Raised if one commit grades a slot twice. `Writer` then commits each entry separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The effects of a group commit, which this process remembers after the transaction is committed."""
+    """Effects of a group commit on this process's caches, applied after the transaction is committed."""
 
     recorder: Recorder
     commit: CommitRows
@@ -48,12 +48,12 @@ class Recorded:
     pairs: Collection[tuple[str, int, int]]
 
     def committed(self) -> None:
-        """Remember the effects of the commit, which has succeeded."""
+        """Apply the effects after the commit has succeeded."""
         self.recorder.remember(self)
 
 
 class Recorder:
-    """Writes entries of trials this process holds; used by the writing thread only."""
+    """Writes entries of trials that this process holds. Only the writing thread uses this class."""
 
     def __init__(self, database: Database, names: NameKeys, claims: Claims, clock: Clock) -> None:
         self._database = database
@@ -63,10 +63,9 @@ class Recorder:
         self._pairs: set[tuple[str, int, int]] = set()
 
     def record(self, connection: Connection, entries: Sequence[Entry]) -> Recorded:
-        """Write entries in the caller's transaction; the caller calls `committed` on the result after the commit.
+        """Write entries in the caller's transaction. The caller calls `committed` on the result after the commit.
 
-        Raises:
-            StoreError: this process does not hold a trial, or no longer does.
+        Raises StoreError if this process does not hold an entry's trial.
         """
         self._claims.hold_lock()
         commit = CommitRows(connection, self._names, entries, now=self._clock.now())
@@ -105,7 +104,7 @@ class Recorder:
         return Recorded(self, commit, finished, standings, self._pair(connection, commit))
 
     def remember(self, recorded: Recorded) -> None:
-        """Update this process's records of the trials that it holds."""
+        """Update the cached states of the trials that this process holds."""
         self._pairs.update(recorded.pairs)
         for trial, slots in recorded.commit.slots.items():
             self._claims.holding(trial).slots.update(slots)
@@ -118,7 +117,7 @@ class Recorder:
     def _note_rerun(
         self, connection: Connection, entry: Entry, replaced: Mapping[int, AssessmentState], *, run_key: int
     ) -> None:
-        """Append the event of a rerun; `replaced` maps the assessments that it replaced to their former states."""
+        """Append a rerun's event; `replaced` maps the replaced assessments to their former states."""
         # In the same transaction: with a separate commit, the event was lost in 20 of 20 kills between the two.
         if entry.rerun is None:
             return
@@ -144,7 +143,7 @@ class Recorder:
             self._database.insert(connection, table, rows)
 
     def _settle_finished(self, connection: Connection, commit: CommitRows, finished: Mapping[int, Failure | None]) -> None:
-        """Set the states of finished trials, and check that this process still held them."""
+        """Set the states of finished trials, and check that this process still holds them."""
         states, stood = self._assessed(connection, commit, finished)
         alike: defaultdict[tuple[TrialState, str], list[int]] = defaultdict(list)
         for key, failure in finished.items():
@@ -168,9 +167,9 @@ class Recorder:
     def _assessed(
         self, connection: Connection, commit: CommitRows, trials: Iterable[int]
     ) -> tuple[dict[int, frozenset[AssessmentState]], dict[int, str]]:
-        """Return the states of each trial's current assessments, and its standing before this commit.
+        """Return the states of each trial's current assessments, and the trial's standing before this commit.
 
-        They are queried only for trials whose assessments a reviewer may have decided.
+        Only trials whose assessments a reviewer may have decided need a query.
         """
         states: dict[int, frozenset[AssessmentState]] = {}
         stood: dict[int, str] = {}
@@ -210,7 +209,7 @@ class Recorder:
             raise _lost(keys)
 
     def _settle_others(self, connection: Connection, commit: CommitRows, trials: set[int]) -> dict[int, str]:
-        """Check that unfinished trials are still held by this process, settle them, and return new standings."""
+        """Check that this process still holds the unfinished trials, settle them, and return their new standings."""
         table = schema.trial
         for some in portions(sorted(trials), _MANY):
             ours = select(table.c.key).where(table.c.key.in_(some), table.c.owner == self._claims.owner)
@@ -241,7 +240,7 @@ class Recorder:
         return new
 
     def _pair(self, connection: Connection, commit: CommitRows) -> set[tuple[str, int, int]]:
-        """Store each run's graders and criteria, so that filters find them; return the new ones."""
+        """Store the graders and criteria of each run for use in filters; return the new pairs."""
         new: set[tuple[str, int, int]] = set()
         for table, pairs in ((schema.run_grader, commit.graders), (schema.run_criterion, commit.criteria)):
             run_column, other_column, *_ = table.c
@@ -257,7 +256,7 @@ class Recorder:
 def _supersede(
     connection: Connection, commit: CommitRows, *, trial: int, slot: Slot, run_key: int
 ) -> dict[int, AssessmentState]:
-    """Supersede the slot's current assessment, whose scores stop counting in the same commit; return its previous state."""
+    """Supersede the slot's current assessment, whose scores stop counting in this commit; return its previous state."""
     table, scores, superseded = schema.assessment, schema.score, AssessmentState.SUPERSEDED.value
     grader, candidate = slot
     current = connection.execute(
@@ -284,7 +283,7 @@ def _standings(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
 
 def _lost(keys: Sequence[int]) -> StoreError:
     which = ", ".join(shown_trial(key) for key in keys[:5])
-    return StoreError(which, "is no longer held by this process: its lock was lost, and another process took over.")
+    return StoreError(which, "is no longer held by this process, because its lock was lost and another process took over.")
 
 
 _ADD_SUMS = (

@@ -1,4 +1,4 @@
-"""Changes to requests in jobs and to the money reserved for them, inside a transaction of the writing thread."""
+"""Update requests in batch jobs, and the money reserved for them, inside a transaction of the writing thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SENT: Final = RequestState.SENT.value
 
 
 def note_answers(connection: Connection, calls: Sequence[CallRecord]) -> None:
-    """Mark the requests that calls answer as read, in the commit of the calls, and book their costs."""
+    """Mark the requests that these calls answer as read, in the calls' commit, and book their costs."""
     table, run = schema.job_request, schema.job.c.run_key
     by_key = {call.job.key: call for call in calls if call.job is not None}
     for start in range(0, len(by_key), _MANY):
@@ -53,13 +53,13 @@ def note_answers(connection: Connection, calls: Sequence[CallRecord]) -> None:
 
 
 def request_row(asked: JobRequest) -> tuple[Any, ...]:
-    """Return the row of a new request."""
+    """Return the database row of a new request."""
     own = (asked.role.value, asked.digest, asked.visit, _SENT, asked.usd, asked.shares, None)
     return (*asked.key, asked.trial, *own)
 
 
 def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return new rows without those that share an answer which no longer comes; their trials ask for themselves later."""
+    """Return the new rows, except requests that share an answer which will not come; their trials send a request later."""
     table, job = schema.job_request, schema.job
     shared = {RequestKey(row[0], row[8]) for row in rows if row[8] is not None}
     coming = {RequestKey(row[0], row[1]) for row in rows}
@@ -72,7 +72,7 @@ def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[t
 
 
 def waits_for_jobs(connection: Connection, run_key: int) -> bool:
-    """True if requests of a run wait at a provider."""
+    """True if a run has unanswered requests at a provider."""
     table = schema.job
     waiting = select(table.c.key).where(table.c.run_key == run_key, table.c.state != JobState.COLLECTED.value)
     return connection.execute(waiting.limit(1)).first() is not None
@@ -85,7 +85,7 @@ def _cost(call: CallRecord) -> float | None:
 
 
 def mark_void(connection: Connection, run_key: int, keys: Iterable[RequestKey]) -> None:
-    """Mark requests as never carried out, and free the money reserved for them."""
+    """Mark requests as never carried out, and release the money reserved for them."""
     table, all_keys = schema.job_request, list(keys)
     for start in range(0, len(all_keys), _MANY):
         which = and_(_among(all_keys[start : start + _MANY]), table.c.state == _SENT)
@@ -94,7 +94,7 @@ def mark_void(connection: Connection, run_key: int, keys: Iterable[RequestKey]) 
 
 
 def book(connection: Connection, costs: Mapping[int, Sequence[tuple[float, float | None]]]) -> None:
-    """Replace reservations of requests by their costs, by run; a cost of None is unknown, and its worst case stays booked."""
+    """Replace reservations by costs, per run; a request of unknown cost (None) stays booked at its worst case."""
     run = schema.run
     for run_key, pairs in costs.items():
         reserve(connection, run_key, -sum(usd for usd, _ in pairs))
@@ -104,7 +104,7 @@ def book(connection: Connection, costs: Mapping[int, Sequence[tuple[float, float
 
 
 def reserve(connection: Connection, run_key: int, usd: float) -> None:
-    """Change the money that is reserved for the jobs of a run."""
+    """Add an amount in US dollars to the reservation for a run's jobs; a negative amount releases money."""
     if not usd:
         return
     table = schema.reservation

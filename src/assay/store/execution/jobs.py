@@ -1,7 +1,7 @@
-"""Jobs at providers: which requests they hold, which trials wait for them, and the money reserved for them.
+"""Store batch jobs at providers: their requests, the trials that wait for them, and the money reserved for them.
 
-A request is stored before any provider sees it. Its answer is stored in the commit that uses it, which also marks the request
-as read and replaces its reservation, so that a kill at any time neither loses nor repeats an answer.
+A request is stored before a provider receives it. The commit that uses its answer also stores the answer, marks the request as
+read and replaces its reservation. Therefore a kill at any time neither loses nor repeats an answer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SENT: Final = RequestState.SENT.value
 
 
 class StoreJobs:
-    """The jobs of a store, and the trials that wait for them."""
+    """Stores batch jobs and the trials that wait for them."""
 
     def __init__(self, database: Database, writer: Writer, claims: Claims, clock: Clock) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class StoreJobs:
         self._clock = clock
 
     def digest(self, request: ModelRequest, /) -> str:
-        """Return the digest by which an equal request is known, in this run and in stored calls."""
+        """Return the digest that identifies equal requests in this run and in stored calls."""
         return request_digest(request)
 
     def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]:
@@ -66,7 +66,7 @@ class StoreJobs:
     def plan(
         self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
     ) -> int:
-        """Store a planned job that this process holds, and return its key."""
+        """Store a planned job, held by this process, and return its key."""
         row = {
             "token": token,
             "stage": stage.value,
@@ -88,9 +88,9 @@ class StoreJobs:
         return self._writer.call(insert_it)
 
     def hold(self, job: int, /) -> BatchJob | None:
-        """Let this process send or collect a job; returns it as it is now.
+        """Reserve a job for this process, which may then send or collect it, and return its current state.
 
-        None if another living process holds it, or if it is collected or was dropped.
+        Returns None if another living process holds the job, or if it was collected or dropped.
         """
         table = schema.job
 
@@ -113,7 +113,7 @@ class StoreJobs:
         self._writer.call(lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values)))
 
     def keep_log(self, job: int, text: str, /) -> None:
-        """Store what a command printed that answered a job."""
+        """Store the output of the command that answered a job."""
 
         def keep(connection: Connection) -> None:
             key = take_keys(connection, body=1)["body"].start
@@ -123,7 +123,7 @@ class StoreJobs:
         self._writer.call(keep)
 
     def log_of(self, job: int, /) -> str:
-        """Return what the command printed that answered a job; empty for other jobs."""
+        """Return the output of the command that answered a job; empty for jobs without a command."""
         table, body = schema.job, schema.body
         kept = select(body.c.content).join(table, table.c.log_key == body.c.key).where(table.c.key == job)
         with self._database.reading() as connection:
@@ -131,15 +131,15 @@ class StoreJobs:
         return "" if content is None else bytes_text(content)
 
     def void_dead(self, run: RunId, /) -> None:
-        """Void the claims of ended processes on trials of a run."""
+        """Void ended processes' claims on a run's trials."""
         self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
 
     def retry_failed(self, run: RunId, /) -> None:
-        """Make the failed trials of a run pending."""
+        """Make the failed trials of a run pending again."""
         self._writer.call(lambda connection: self._claims.retry_failed(connection, run_key_of(connection, run)))
 
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]:
-        """Claim those of these trials that wait for a job."""
+        """Claim those of the given trials that wait for a job."""
         return self._claims.adopt(
             self._writer.call(lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials))
         )
@@ -157,7 +157,7 @@ class StoreJobs:
             return tuple(map(TrialKey, rows))
 
     def stranded(self, run: RunId, /) -> tuple[TrialKey, ...]:
-        """Return the waiting trials without an unanswered request; their process was killed before it went on with them."""
+        """Return waiting trials without an unanswered request; a process was killed before it continued them."""
         asked, trial = schema.job_request, schema.trial
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -169,7 +169,7 @@ class StoreJobs:
             return tuple(map(TrialKey, rows))
 
     def requests_of(self, trials: Sequence[TrialKey], /) -> tuple[JobRequest, ...]:
-        """Return all requests of trials in jobs, and those of other trials whose answers they share, oldest first."""
+        """Return all batch requests of these trials, and the requests whose answers they share, oldest first."""
         table = schema.job_request
         with self._database.reading() as connection:
             rows = list(connection.execute(select(table).where(table.c.trial_key.in_(trials))).all())
@@ -184,7 +184,7 @@ class StoreJobs:
         return tuple(map(_request, sorted(rows, key=lambda row: (row.job_key, row.number))))
 
     def structuring(self, run: RunId, /) -> dict[str, RequestKey]:
-        """Return the unanswered requests of a run's structuring model, by digest."""
+        """Return a run's unanswered requests to its structuring model, by digest."""
         job, table = schema.job, schema.job_request
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -196,7 +196,7 @@ class StoreJobs:
         return {digest: RequestKey(job_key, number) for digest, job_key, number in rows}
 
     def heard(self, trials: Sequence[TrialKey], /) -> dict[tuple[int, str], list[Reply]]:
-        """Return the stored replies of judges that these trials may need again, by trial and digest of the request."""
+        """Return the stored replies that these trials may reuse, by trial and request digest."""
         heard: defaultdict[tuple[int, str], list[Reply]] = defaultdict(list)
         table, body = schema.call, schema.body
         with self._database.reading() as connection:
@@ -211,9 +211,10 @@ class StoreJobs:
         return heard
 
     def park(self, run: RunId, trials: Sequence[ParkedTrial], /, *, void: Iterable[RequestKey] = ()) -> frozenset[TrialKey]:
-        """Let claimed trials wait for their requests, or make them pending if they have none; mark `void` as never carried out.
+        """Let claimed trials wait for their requests, or make trials without requests pending.
 
-        Returns the trials whose requests the budget does not allow; they stay claimed.
+        Marks the requests in `void` as never carried out. Returns the trials whose requests exceed the budget; they stay
+        claimed.
         """
 
         def park(connection: Connection) -> frozenset[TrialKey]:
@@ -244,7 +245,7 @@ class StoreJobs:
         return refused
 
     def drop(self, job: int, /) -> None:
-        """Forget a job that no provider knows; its trials then wait for none, until a later process asks for them again."""
+        """Delete a job that no provider has received. A later process sends its trials' requests again."""
 
         def drop(connection: Connection) -> None:
             asked = schema.job_request
@@ -256,9 +257,9 @@ class StoreJobs:
         self._writer.call(drop)
 
     def finish(self, job: int, /, *, answered: Collection[int]) -> bool:
-        """Mark a job as collected; False, and nothing is changed, if another process works on one of its trials.
+        """Mark a job as collected. Returns False, and changes nothing, if another process works on one of its trials.
 
-        `answered` are the numbers of requests with an answer: those that no trial used stay booked at their worst case.
+        `answered`: numbers of the requests with an answer. Those that no trial used stay booked at their worst case.
         """
 
         def finish(connection: Connection) -> bool:
@@ -281,7 +282,7 @@ class StoreJobs:
         return self._writer.call(finish)
 
     def rest(self, run: RunId, /) -> RunState:
-        """Store and return the state of a run that no process carries out: submitted, finished, or as it was."""
+        """Mark a submitted or paused run as finished if all of its trials have ended, and return the run's state."""
 
         def rest(connection: Connection) -> RunState:
             table, tally = schema.run, schema.run_tally
@@ -299,7 +300,7 @@ class StoreJobs:
         return self._writer.call(rest)
 
     def let_go(self, job: int, /) -> None:
-        """Let another process send or collect a job."""
+        """Release a job, so that another process may send or collect it."""
         self.note(job, owner=None)
 
     def _left_usd(self, connection: Connection, run_key: int) -> float | None:

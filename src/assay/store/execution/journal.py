@@ -1,4 +1,4 @@
-"""The journal: writes the plan, trials, calls and results of a run while it is executed."""
+"""The journal of a run: writes its plan, trials, calls and results during execution."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDS = (RunState.FINISHED, RunState.INTERRUPTED)
 
 
 class StoreJournal:
-    """Implements `ports.Journal`. Writes go through one thread; the methods may be called from any thread."""
+    """Implements `ports.Journal`. One thread makes all writes; the methods may be called from any thread."""
 
     def __init__(self, database: Database, writer: Writer, names: NameKeys, claims: Claims, clock: Clock) -> None:
         self._database = database
@@ -53,32 +53,31 @@ class StoreJournal:
     ) -> None:
         """Store a run with its suite copy, tasks and snippets, and all trials as `pending`, in one transaction.
 
-        Tasks are taken one by one and not kept in memory. `ask` returns the requests in planned jobs for which a trial waits, so
-        that it is stored as `submitted`. Raises `InputError` if tasks or names collide, and then stores nothing.
+        Tasks are read one by one, which saves memory. If `ask` returns requests in planned jobs for a trial, the trial is
+        stored as `submitted`. Raises `InputError`, and stores nothing, if tasks or names collide.
         """
         self._writer.call(lambda connection: self._planning.open(connection, plan, planned, state, ask), once=True)
 
     def extend_run(self, plan: RunPlan, planned: Iterable[PlannedTask], /, *, drawn: Sequence[AssessmentKey] = ()) -> None:
-        """Extend a run; `planned` holds new tasks at new positions, and known tasks with their new trial numbers.
+        """Extend a run. `planned` contains new tasks at new positions, and known tasks with their new trial numbers.
 
-        The assessments in `drawn`, which were outside the review sample, join it.
-
-        With a new candidate in the plan, every finished trial becomes pending; its assessments stay as they are. Raises
-        `Refused` for a new candidate while a living process works on the run.
+        The assessments in `drawn`, which were outside the review sample, are added to it. With a new candidate in the plan,
+        every finished trial becomes pending, and its assessments stay unchanged. Raises `Refused` for a new candidate while a
+        living process works on the run.
         """
         self._writer.call(lambda connection: self._planning.extend(connection, plan, planned, drawn), once=True)
 
     def plan_of(self, run: RunId, /) -> RunPlan:
-        """Return the run's current plan, with all extensions; raises `UnknownName`."""
+        """Return the run's current plan, including extensions; raises `UnknownName`."""
         with self._database.reading() as connection:
             return plan_of(connection, run)
 
     def tasks_of(self, run: RunId, /) -> Iterator[tuple[PlannedTask, int]]:
-        """Yield each task of the run in plan order, with its number of trials."""
+        """Yield (task, number of trials) for each task of the run, in plan order."""
         return tasks_of(self._database, run)
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running in this process, and free the trials of ended processes."""
+        """Mark the run as running in this process, and release the trials of ended processes."""
 
         def begin(connection: Connection) -> None:
             run_key = run_key_of(connection, run)
@@ -107,7 +106,7 @@ class StoreJournal:
         return self._database.patiently(read)
 
     def is_carried_out(self, run: RunId, /) -> bool:
-        """True if a living process, including this one, is executing the run or is waiting to continue it."""
+        """True if a living process, including this one, executes the run or waits to continue it."""
         with self._database.reading() as connection:
             run_key = self._key(connection, run)
             owners = connection.execute(select(schema.execution.c.owner).where(schema.execution.c.run_key == run_key)).scalars()
@@ -116,8 +115,8 @@ class StoreJournal:
     def set_state(self, run: RunId, state: RunState, /) -> None:
         """Set the run's state.
 
-        `FINISHED` and `INTERRUPTED` also record that this process has left the run. `FINISHED` only takes effect if no trial is
-        open, and `INTERRUPTED` only if nobody paused or cancelled the run.
+        `FINISHED` and `INTERRUPTED` also record that this process has stopped executing the run. `FINISHED` only takes effect
+        if no trial is unfinished, and `INTERRUPTED` only if nobody paused or cancelled the run.
         """
 
         def set_it(connection: Connection) -> None:
@@ -139,7 +138,7 @@ class StoreJournal:
         self._writer.call(set_it)
 
     def finish(self, run: RunId, /) -> bool:
-        """Mark the run as finished if none of its trials is pending or claimed; True if it was marked."""
+        """Mark the run as finished unless one of its trials is pending or claimed; True if it was marked."""
 
         def finish(connection: Connection) -> bool:
             run_key = run_key_of(connection, run)
@@ -158,7 +157,7 @@ class StoreJournal:
         )
 
     def claim_trial(self, trial: TrialKey, /) -> ClaimedTrial:
-        """Claim one trial regardless of its state, for a rerun; raises `Refused` while a living process holds it."""
+        """Claim one trial in any state for a rerun; raises `Refused` while a living process holds it."""
         return self._claims.adopt(self._writer.call(lambda connection: self._claims.take_one(connection, trial)))[0]
 
     def structured(self, request: ModelRequest, /) -> str | None:
@@ -180,11 +179,11 @@ class StoreJournal:
             self._claims.let_go(keys)
 
     async def record(self, entry: Entry, /) -> None:
-        """Commit an entry; raises `StoreError` if this process does not hold its trial, or no longer does."""
+        """Commit an entry; raises `StoreError` if this process does not hold the entry's trial."""
         await self._writer.share((entry,))
 
     async def record_together(self, entries: Sequence[Entry], /) -> None:
-        """Commit entries in one transaction, in their order; if that fails, none is stored."""
+        """Commit entries in one transaction, in the given order; if it fails, no entry is stored."""
         await self._writer.share(entries)
 
     async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
@@ -218,7 +217,7 @@ class StoreJournal:
         await self._writer.share(settle)
 
     def close(self) -> None:
-        """Finish writing and give up all claims; safe to call twice."""
+        """Finish writing and release all claims; safe to call twice."""
         self._writer.close()
         self._claims.close()
         self._database.close()
@@ -229,7 +228,7 @@ class StoreJournal:
         connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
 
     def _begin_stretch(self, connection: Connection, run_key: int) -> None:
-        """Record when the run last started or continued, and how much of it was done by then."""
+        """Record the time at which the run started or continued, and its progress at that time."""
         tally, table = schema.run_tally, schema.stretch
         of_trials = (tally.c.run_key == run_key, tally.c.subject == TRIAL, tally.c.state.not_in(TO_COME))
         done = connection.execute(select(func.coalesce(func.sum(tally.c.n), 0)).where(*of_trials)).scalar_one()
@@ -246,7 +245,7 @@ class StoreJournal:
             connection.execute(insert(table).values(run_key=run_key, owner=owner, usd=usd, most_usd=most_usd))
 
     def _key(self, connection: Connection, run: RunId) -> int:
-        """Return a run's key, which never changes and is therefore looked up once."""
+        """Return a run's key. It never changes, so it is looked up only once."""
         known = self._run_keys.get(run)
         if known is None:
             known = self._run_keys[run] = run_key_of(connection, run)
@@ -254,7 +253,7 @@ class StoreJournal:
 
 
 def _unfinished(connection: Connection, run_key: int) -> set[TrialState]:
-    """Return the states of trials that are still to be carried out."""
+    """Return the states of the run's unfinished trials."""
     table = schema.run_tally
     to_come = (table.c.run_key == run_key, table.c.subject == TRIAL, table.c.state.in_(TO_COME), table.c.n > 0)
     return set(map(TrialState, connection.execute(select(table.c.state).where(*to_come)).scalars()))

@@ -1,4 +1,4 @@
-"""Open and extend runs. Tasks arrive one by one; rows are written in batches, so that memory stays bounded."""
+"""Create and extend runs. Tasks are read one by one and rows are written in batches, to limit memory use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TRIALS_AT_ONCE: Final = 4000
 
 @dataclass(frozen=True, slots=True)
 class RunPlanner:
-    """Writes the plan, tasks and trials of a run; used by the writing thread, inside its transactions."""
+    """Writes a run's plan, tasks and trials. The writing thread uses this class inside its transactions."""
 
     database: Database
     names: NameKeys
@@ -49,7 +49,7 @@ class RunPlanner:
         """Store a new run's plan, tasks and trials."""
         run = schema.run
         if connection.execute(select(run.c.key).where(run.c.id == plan.id)).first() is not None:
-            raise InputError(plan.id, "a run with this id exists already.")
+            raise InputError(plan.id, "a run with this id already exists.")
         _keep_copy(self.database, connection, plan)
         row = {
             "id": plan.id,
@@ -75,9 +75,9 @@ class RunPlanner:
     def extend(
         self, connection: Connection, plan: RunPlan, planned: Iterable[PlannedTask], drawn: Sequence[AssessmentKey] = ()
     ) -> None:
-        """Add tasks, trials or candidates; with a new candidate, every finished trial becomes pending.
+        """Add tasks, trials or candidates, and add the assessments in `drawn` to the review sample.
 
-        The assessments in `drawn` join the review sample.
+        With a new candidate, every finished trial becomes pending.
         """
         run_key = run_key_of(connection, plan.id)
         run = schema.run
@@ -88,11 +88,11 @@ class RunPlanner:
         )
         wanted = {self.names.candidate(connection, candidate.name) for candidate in plan.candidates}
         if not known <= wanted:
-            raise InputError(plan.id, "a candidate of the run is missing from its new plan.")
+            raise InputError(plan.id, "the new plan lacks a candidate of the run.")
         # A process that is executing the run has the old list of candidates, and would finish trials without the new one.
         if wanted - known and self.claims.held_by_living(connection, run_key):
-            remedy = "Wait until it is done, or stop it, and extend it then."
-            raise Refused(plan.id, "is being executed, so it cannot get another candidate now.", remedy=remedy)
+            remedy = "Wait until the run has finished, or stop it. Then extend it."
+            raise Refused(plan.id, "is being executed, so you cannot add a candidate now.", remedy=remedy)
         _keep_copy(self.database, connection, plan)
         state, budget = connection.execute(select(run.c.state, run.c.budget_usd).where(run.c.key == run_key)).one()
         if state != RunState.RUNNING:
@@ -109,7 +109,7 @@ class RunPlanner:
             _await_review(connection, run_key, some)
 
     def _note_names(self, connection: Connection, run_key: int, plan: RunPlan) -> None:
-        """Store the candidates, judges and criteria of the run, replacing the old ones."""
+        """Replace the stored candidates, judges and criteria of the run by those in the plan."""
         candidates = schema.run_candidate
         connection.execute(delete(candidates).where(candidates.c.run_key == run_key))
         rows = [
@@ -123,7 +123,11 @@ class RunPlanner:
             for position, candidate in enumerate(plan.candidates)
         ]
         if len({row["candidate_key"] for row in rows}) < len(rows):
-            raise InputError(plan.id, "two of its candidates have the same name.", remedy="Names ignore upper and lower case.")
+            raise InputError(
+                plan.id,
+                "two of its candidates have the same name.",
+                remedy=("Names are compared without regard to case. Rename one of them."),
+            )
         if rows:
             connection.execute(insert(candidates), rows)
         judges = {self.names.grader(connection, judge.name) for judge in plan.judges}
@@ -164,7 +168,7 @@ class RunPlanner:
             self._add_portion(connection, run_key, suite_key, waiting, trials)
         except IntegrityError as error:
             # The unique indexes find duplicates: a check in Python would keep the ids of all tasks in memory.
-            problem = "two of its tasks have the same id or place, or a trial already exists."
+            problem = "two of its tasks have the same id or position, or a trial already exists."
             raise InputError(plan.id, problem) from error
         changes = CounterChanges()
         changes.add(run_key, TRIAL, TrialState.PENDING.value, trials.added - trials.submitted)
@@ -192,7 +196,7 @@ class RunPlanner:
                 rows.append((run_key, item.position, task_key, *text, task.weight, len(item.trials), body_key))
                 tags.extend((run_key, task_key, tag) for tag in sorted({plain(tag) for tag in task.tags}))
             elif row.task_key != task_key:
-                problem = f"place {item.position} holds task {row.task_id!r} with other content than {task.id!r} has now."
+                problem = f"position {item.position} contains task {row.task_id!r} with other content than {task.id!r} has now."
                 raise InputError("", problem, remedy="Run the changed task in a new run.")
             else:
                 # The text may have gained the snippet of a new candidate, which the digest does not cover.
@@ -206,7 +210,7 @@ class RunPlanner:
         trials.flush()  # its trials hold the tasks
 
     def _store_tasks(self, connection: Connection, suite_key: int, tasks: list[Task]) -> list[tuple[int, int]]:
-        """Return each task's key and body key; a text that an earlier run stored is shared."""
+        """Store tasks, sharing texts that an earlier run stored; return each task's key and body key."""
         if not tasks:
             return []
         table = schema.task
@@ -248,7 +252,7 @@ class RunPlanner:
 
 
 def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
-    """Make assessments await review that the random draw had left out."""
+    """Set assessments that the random draw had left out of the review sample to pending."""
     table, score, changes = schema.assessment, schema.score, CounterChanges()
     left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
     where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)
@@ -263,7 +267,7 @@ def _await_review(connection: Connection, run_key: int, keys: Sequence[Assessmen
 
 
 class _Trials:
-    """Writes trials in batches, however many trials one task has."""
+    """Writes trials in batches, however many trials a task has."""
 
     def __init__(self, database: Database, connection: Connection, run_key: int, ask: FirstRequests | None = None) -> None:
         self._database = database
@@ -299,7 +303,7 @@ class _Trials:
 
 
 def _keep_copy(database: Database, connection: Connection, plan: RunPlan) -> None:
-    """Store the suite's text, once for all of its runs."""
+    """Store the suite's text once for all of its runs."""
     table = schema.suite_copy
     if connection.execute(select(table.c.digest).where(table.c.digest == plan.copy.digest)).first() is None:
         key = _keep(database, connection, text_bytes(plan.copy.text))
@@ -313,7 +317,7 @@ def _keep(database: Database, connection: Connection, content: bytes) -> int:
 
 
 def _columns_of(database: Database, connection: Connection, plan: RunPlan) -> dict[str, object]:
-    """Return the run's columns for lists and filters, so that these need not read the plan."""
+    """Return the run's columns for lists and filters, which therefore need not read the plan."""
     return {
         "suite_digest": plan.copy.digest,
         "started": plan.started,

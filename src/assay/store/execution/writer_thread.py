@@ -1,8 +1,9 @@
-"""The writing thread: commits waiting writes together, and wakes their callers after the commit.
+"""The writing thread: commits queued writes together and resumes their callers after the commit.
 
-Entries and other small writes share transactions; calls that may be refused or take long get their own transaction, in order of
-arrival. A transaction that loses its connection is repeated, unless the server says that it was committed. When a shared
-transaction fails, it is rolled back and each of its parts is tried alone, so that one bad entry does not make the others fail.
+Entries and other small writes share transactions. Calls that may be refused or take long get a transaction each, in order of
+arrival. A transaction that loses its connection is repeated, unless the server reports that it was committed. If a shared
+transaction fails, it is rolled back and each of its writes is tried separately, so that one bad entry does not make the others
+fail.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from assay.store.execution.group_commit import Recorded, Recorder
 T = TypeVar("T")
 
 SHARE_LIMIT: Final = 500
-"""Maximum writes per commit, so that the first need not wait for a large number of later ones."""
+"""Maximum writes per commit, so that the first write does not wait for too many later ones."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """A small write of an asyncio task."""
+    """A small write of an asyncio task, committed together with other writes."""
 
     what: Sequence[Entry] | Callable[[Connection], object]
     loop: asyncio.AbstractEventLoop
@@ -40,7 +41,7 @@ class _Shared:
 
 @dataclass(slots=True)
 class _Alone(Generic[T]):
-    """A write that gets its own transaction; its caller blocks."""
+    """A write with a separate transaction, whose caller blocks until the commit."""
 
     what: Callable[[Connection], T]
     waiter: Future[T]
@@ -49,7 +50,7 @@ class _Alone(Generic[T]):
 
 
 class Writer:
-    """Runs write transactions one after another in its own thread, which starts with the first write."""
+    """Runs write transactions one after another in a separate thread, which the first write starts."""
 
     def __init__(self, database: Database, recorder: Recorder) -> None:
         self._database = database
@@ -63,30 +64,30 @@ class Writer:
         self.commits = 0
 
     def after_rollback(self, forget: Callable[[], None]) -> None:
-        """Register a function that is called after every rollback."""
+        """Register a function to call after every rollback."""
         self._forget.append(forget)
 
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:
-        """Run a function in its own write transaction and wait for its commit.
+        """Run a function in a separate write transaction and wait for the commit.
 
-        With `once`, a lost connection is an error, because the function's input can be read only once. A call from within such
-        a function joins its transaction.
+        With `once`, a lost connection is an error, because the function can read its input only once. A nested call joins the
+        outer call's transaction.
         """
         if self._joined is not None and threading.current_thread() is self._thread:
             return what(self._joined)
         return self.begin(what, once=once).result()
 
     def begin(self, what: Callable[[Connection], T], *, staging: bool = False, once: bool = False) -> Future[T]:
-        """Start a function in its own write transaction and return at once, without waiting for the commit.
+        """Start a function in a separate write transaction, and return without waiting for the commit.
 
-        With `staging`, the transaction is one of `Database.staging`, whose rows nobody reads yet; it is not repeated.
+        With `staging`, the transaction is one of `Database.staging`, whose rows are not visible yet; it is not repeated.
         """
         waiter: Future[T] = Future()
         self._put(_Alone(what, waiter, staging, once))
         return waiter
 
     async def share(self, what: Sequence[Entry] | Callable[[Connection], T]) -> T | None:
-        """Write entries, or run a small function that never refuses, in a commit shared with other writes."""
+        """Write entries, or run a small function that never raises, in a commit shared with other writes."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[Any] = loop.create_future()
         self._put(_Shared(what, loop, waiter))
@@ -94,7 +95,7 @@ class Writer:
         return result
 
     def close(self) -> None:
-        """Execute the queued writes and stop; later writes raise `StoreError`."""
+        """Execute the queued writes and stop the thread; later writes raise `StoreError`."""
         with self._starting:
             self._closed = True
             thread = self._thread
@@ -194,7 +195,7 @@ class Writer:
         return results
 
     def _write(self, what: Callable[[Connection], T]) -> T:
-        """Run a function in a write transaction; if the connection is lost, repeat it once unless it was committed."""
+        """Run a function in a write transaction; if the connection is lost before the commit, repeat it once."""
         unsure: tuple[int | None, T] | None = None
 
         def attempt() -> T:

@@ -1,1 +1,1 @@
-"""Writes of imported runs."""
+"""Write imported runs to the store."""

@@ -1,6 +1,6 @@
-"""Store the usual portion (batch of records) of an import, in which each record is the first answer to another task.
+"""Store the most common import portion (batch of records): each record is the first answer to another task.
 
-A million lines of batch output consist of such portions; the general method costs three times as much per row.
+A million lines of batch output consist of such portions. The general method takes three times as long per row.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Places = dict[str, tuple[int, int]]
 
 _FAILED: Final = TrialState.FAILED.value
 _WAITS: Final = (TrialState.NEEDS_REVIEW.value, Standing.PENDING.value)
-"""State and standing of a trial whose answer was not graded."""
+"""State and standing of a trial with an ungraded answer."""
 
 
 def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) -> bool:
-    """Store a portion if every answer is the first of its trial; otherwise store nothing and return False."""
+    """Store a portion if every answer is the first in its trial; otherwise store nothing and return False."""
     run = portion.run
     # The usual portion of batch output, stored in one pass: the general method looks up each trial and compares repeated answers.
     names = [plain(response.task) for response in responses]
@@ -52,7 +52,7 @@ def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) ->
 
 
 def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> None:
-    """Store tasks for which the file gives only an id."""
+    """Store tasks of which the file contains only the id."""
     run = portion.run
     names.sort()  # sorted, so that the indexes by id are walked only once
     bodies: list[Row] = []

@@ -17,7 +17,7 @@ GradesByCandidate = dict[str, list[FoundGrade]]
 
 
 def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]) -> TableRows:
-    """Return the rows of assessments: a single row for a joint judgement, otherwise one per candidate."""
+    """Return the rows of assessments: one row per joint judgement, otherwise one row per candidate."""
     rows: TableRows = [(schema.assessment, []), (schema.score, []), (schema.grade, []), (schema.call, [])]
     for imported in assessments:
         trial = trials[plain(imported.task), imported.trial]
@@ -76,7 +76,7 @@ def _add_assessment(
 
 
 def _add_call(portion: Portion, imported: FoundAssessment, trial: ImportedTrial, grader: int, calls: list[Row]) -> int | None:
-    """Add the row of a judge's call and return its key; None if the file has no facts about the call."""
+    """Add a judge's call and return its key; None if the file has no data about the call."""
     amounts = (imported.input_tokens, imported.output_tokens, imported.latency_s, imported.cost_usd)
     if amounts == (None, None, None, None):
         return None
@@ -93,7 +93,7 @@ def _add_call(portion: Portion, imported: FoundAssessment, trial: ImportedTrial,
 
 
 def _assessment(imported: FoundAssessment, group: GradesByCandidate, rubric: dict[str, float]) -> Assessment:
-    """Return the imported grades as an assessment; a criterion that is not in the run's rubric has weight 1."""
+    """Return the imported grades as an assessment; criteria missing from the run's rubric have weight 1."""
     grades: list[Grade] = []
     scores: dict[str, float | None] = {}
     weights: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Convert imported tasks, responses and assessments to rows, with one lookup per kind of row instead of one per row."""
+"""Convert imported tasks, responses and assessments to rows, with one lookup per record type instead of one per row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_portion(
     assessments: Sequence[FoundAssessment],
     scores: Sequence[FoundScores] = (),
 ) -> list[Skipped]:
-    """Store one portion (batch of records) and return the records that could not be stored."""
+    """Store one portion (batch of records), and return the records that could not be stored."""
     portion.take_keys(tasks, responses, assessments, scores)
     if not tasks and not scores and not assessments and write_first_answers(portion, responses):
         return portion.skipped

@@ -1,12 +1,11 @@
-"""Import runs in portions (batches of records); a run stays hidden until all of it is stored.
+"""Import runs in portions (batches of records); a run stays hidden until the whole import is stored.
 
-An import of a million lines in one transaction would block every reviewer in the meantime and pass through the write-ahead log as
-a whole. It is therefore written in portions, under a run that is `importing`, which no selection includes
-(`queries.filters.scope_of`). The last transaction makes it `finished`. An importer holds this process's lock; the next
-import deletes what a dead importer left behind.
+A single transaction for a million lines would block all reviewers and fill the write-ahead log. Portions are therefore written
+to a run in state `importing`, which no selection includes (`queries.filters.scope_of`). The last transaction sets the state to
+`finished`. The importer holds this process's lock, and the next import deletes the remains of an importer that has ended.
 
-Keys come in blocks. One portion costs a few lookups by index, regardless of how much is already stored. Nothing about single rows
-is remembered between portions, so memory use stays constant.
+Keys are reserved in blocks. A portion takes a few indexed lookups, regardless of the amount of stored data. Memory use stays
+constant, because no row is remembered between portions.
 """
 
 from __future__ import annotations
@@ -57,12 +56,12 @@ _TABLES_OF_RUN: Final = (
     schema.imported,
     schema.imported_response,
 )
-"""Tables, besides `run` and the tables of its trials, whose rows are deleted together with a run."""
+"""Tables, besides `run` and the tables of its trials, whose rows are deleted with a run."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """The numbers of runs, tasks, responses and assessments that an import stored."""
+    """Numbers of runs, tasks, responses and assessments that an import stored."""
 
     runs: int = 0
     tasks: int = 0
@@ -72,7 +71,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class StoreImports:
-    """Starts imports, finds finished ones, and deletes the remains of unfinished ones."""
+    """Starts imports, looks up finished imports, and deletes the remains of unfinished ones."""
 
     database: Database
     writer: Writer
@@ -82,9 +81,9 @@ class StoreImports:
     decisions: StoreDecisions
 
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
-        """Return the runs that hold the results of an import of this digest; None if it must be imported (again).
+        """Return the runs from an earlier import with this digest; None if it must be imported.
 
-        If a later version replaced a run, the replacing run is returned instead.
+        If a later version replaced such a run, the replacement is returned.
         """
         table, run = schema.imported, schema.run
         with self.database.reading() as connection:
@@ -105,7 +104,7 @@ class StoreImports:
         return tuple(in_use) if rows else None
 
     def suite_of_dataset(self, dataset: str, /) -> str | None:
-        """Return the suite of an earlier import of a dataset, if there was one."""
+        """Return the suite of an earlier import of the dataset, or None."""
         table, suite = schema.imported, schema.suite
         with self.database.reading() as connection:
             return connection.execute(
@@ -117,7 +116,7 @@ class StoreImports:
             ).scalar_one_or_none()
 
     def assessments_of(self, run_id: str, /) -> frozenset[int] | None:
-        """Return the keys of a run's assessments; None if no run in use has this id."""
+        """Return the keys of a run's assessments; None if the run does not exist or is out of use."""
         run, assessment = schema.run, schema.assessment
         with self.database.reading() as connection:
             in_use = (run.c.id == plain(run_id), run.c.state.not_in(HIDDEN_STATES))
@@ -128,7 +127,7 @@ class StoreImports:
             return frozenset(keys.scalars())
 
     def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
-        """Return the runs that were imported from files of a format."""
+        """Return the runs imported from files of this format."""
         table, run = schema.imported, schema.run
         with self.database.reading() as connection:
             run_ids = connection.execute(
@@ -140,7 +139,7 @@ class StoreImports:
             return tuple(map(RunId, run_ids))
 
     def sweep(self) -> int:
-        """Delete the half-written runs of importers that have ended; return the number of deleted runs."""
+        """Delete the half-written runs of importers that have ended, and return their number."""
         table = schema.imported
         with self.database.reading() as connection:
             left = connection.execute(select(table.c.owner, table.c.run_key).where(table.c.owner.is_not(None))).all()
@@ -156,7 +155,7 @@ class StoreImports:
         return swept
 
     def begin(self, *, digest: str, name: str, form: str, dataset: str | None) -> StoreImport:
-        """Start an import; its runs appear together when it is finished."""
+        """Start an import, whose runs become visible together when it is finished."""
         # Before the first row: without a lock another importer would take this one for dead and sweep its run.
         self.claims.hold_lock()
         row: dict[str, object] = {
@@ -169,7 +168,7 @@ class StoreImports:
         return StoreImport(self, row)
 
     def sweep_run(self, run_key: int) -> None:
-        """Delete a half-written run in several transactions; its tasks stay in the store without a run."""
+        """Delete a half-written run in several transactions; its tasks stay in the store."""
         run = schema.run
         # Staged, without foreign keys: with them, each deleted text would require a walk through whole tables.
         while self.writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
@@ -187,11 +186,11 @@ class StoreImports:
 
 
 class ImportedMeanwhile(Exception):
-    """Raised if another import stored some of the same results after this one compared its own; the file has to be read again."""
+    """Raised if another import stored some of the same results during this import. The file must be read again."""
 
 
 class StoreImport:
-    """An import under way: its runs are opened, filled and closed one after another; `finish` shows all of them."""
+    """An import in progress. Its runs are opened, filled and closed one after another, and `finish` makes them visible."""
 
     def __init__(self, imports: StoreImports, row: Mapping[str, object]) -> None:
         self._imports = imports
@@ -210,7 +209,7 @@ class StoreImport:
         self.done = Imported()
 
     def open_run(self, plan: RunPlan, /) -> None:
-        """Start the run to which the next portions are added; the previous run must be closed."""
+        """Start the run that receives the next portions; the previous run must be closed."""
 
         def begin(connection: Connection) -> OpenRun:
             planning = RunPlanner(self._database, self._imports.names, self._imports.claims)
@@ -253,9 +252,9 @@ class StoreImport:
         scores: Sequence[FoundScores] = (),
         /,
     ) -> Sequence[Skipped]:
-        """Store a portion of the open run; return the records of the previous portion that could not be stored.
+        """Store a portion of the open run while the caller reads the next one.
 
-        The portion is written while the caller reads the next one.
+        Returns the records of the previous portion that could not be stored.
         """
         open_run = self._open_run()
         before = self.settle()
@@ -268,12 +267,12 @@ class StoreImport:
         return before
 
     def settle(self) -> Sequence[Skipped]:
-        """Wait for the portion in progress, and return its records that could not be stored."""
+        """Wait for the portion that is being written, and return its records that could not be stored."""
         pending, self._pending = self._pending, None
         return () if pending is None else pending.result()
 
     def keep_tasks(self, suite: str, tasks: Sequence[FoundTask], /) -> int:
-        """Store tasks without a run, for answers that are imported later; return the number of new tasks."""
+        """Store tasks without a run, for answers imported later; return the number of new tasks."""
 
         def keep(connection: Connection) -> int:
             suite_key = self._imports.names.suite(connection, suite)
@@ -289,9 +288,9 @@ class StoreImport:
         environment: Mapping[str, JsonValue] | None = None,
         facts: ImportFacts,
     ) -> Sequence[Skipped]:
-        """End the open run: store its final plan, and a failed trial for each task without an answer.
+        """Close the open run: store its final plan, and a failed trial for each task without an answer.
 
-        `facts` are stored with it, so that a later import can tell that it holds the same results.
+        `facts` are stored with the run, so that a later import can recognise the same results.
         """
         skipped = self.settle()
         open_run, plan = self._open_run(), self._plan
@@ -341,17 +340,17 @@ class StoreImport:
         return skipped
 
     def known_runs(self) -> list[KnownRun]:
-        """Return the runs in use that share results with the most recently closed run."""
+        """Return the runs in use that have results in common with the most recently closed run."""
         with self._database.reading() as connection:
             return known_runs(connection, self._closed, self._facts)
 
     @property
     def answers(self) -> int:
-        """Number of responses and assessments of the most recently closed run."""
+        """Return the number of responses and assessments in the most recently closed run."""
         return self._closed.responses + self._closed.assessments
 
     def held_by(self, identities: Sequence[str], runs: Collection[int], /) -> frozenset[str]:
-        """Return the identities of responses that any of these runs holds."""
+        """Return the identities of responses that any of these runs contains."""
         by_number = {response_number(identity): identity for identity in identities}
         text = "SELECT run_key, identity FROM imported_response WHERE run_key > {} AND identity"
         with self._database.reading() as connection:
@@ -359,7 +358,7 @@ class StoreImport:
         return frozenset(by_number[number] for run_key, number in rows if run_key in runs)
 
     def drop_run(self) -> None:
-        """Remove the most recently closed run, because the store already has all of its results."""
+        """Delete the most recently closed run, because the store already has all of its results."""
         dropped = self._closed
         self._imports.sweep_run(dropped.run_key)
         self._runs.remove(dropped.run_key)
@@ -369,13 +368,10 @@ class StoreImport:
         self.done.assessments -= dropped.assessments
 
     def replace_run(self, known: KnownRun, /, *, by: RunId) -> tuple[int, int]:
-        """Replace a stored run by the most recently closed one, once the import is finished.
+        """Replace a stored run by the most recently closed run, with effect from the end of the import.
 
-        Returns:
-            The number of decisions on the stored run that the new one keeps, and the number of those that do not apply to it.
-
-        Raises:
-            Refused: another run grades the answers of the stored run.
+        Returns (decisions carried over to the new run, decisions that do not apply to it). Raises `Refused` if another run
+        grades the stored run's answers.
         """
         with self._database.reading() as connection:
             refuse_regraded(connection, known.id, [known.run_key])
@@ -385,10 +381,9 @@ class StoreImport:
         return len(carried), left
 
     def finish(self, *, suite: str | None = None) -> Imported:
-        """Make all runs of the import visible at once; `suite` names the suite of an import that has only tasks.
+        """Make all runs of the import visible at once; `suite` is the suite of an import without runs.
 
-        Raises:
-            ImportedMeanwhile: another import has made some of the same results visible since this one began.
+        Raises `ImportedMeanwhile` if another import has made some of the same results visible since this import began.
         """
 
         def show(connection: Connection) -> None:
@@ -410,7 +405,7 @@ class StoreImport:
         return self.done
 
     def abandon(self) -> None:
-        """Delete everything that this import has written."""
+        """Delete everything that this import stored."""
         if self._pending is not None:
             # Wait for the portion, but do not raise its error: it must be in the store before it can be swept.
             self._pending.exception()
@@ -425,7 +420,7 @@ class StoreImport:
 
 
 def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
-    """Return the key, id and state of the run that replaced another one."""
+    """Return the key, id and state of the run that replaced another run."""
     table, run = schema.run_event, schema.run
     row = connection.execute(
         select(run.c.key, run.c.id, run.c.state)
@@ -438,7 +433,7 @@ def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
 
 
 def _sweep_trials(connection: Connection, run_key: int) -> int:
-    """Delete some trials of a half-written run with their calls, responses and grades; return the number of trials."""
+    """Delete some trials of a half-written run with their calls, responses and grades; return their number."""
     trial, response, call = schema.trial, schema.response, schema.call
     assessment, score, grade, body = schema.assessment, schema.score, schema.grade, schema.body
     keys = list(connection.execute(select(trial.c.key).where(trial.c.run_key == run_key).limit(_SWEPT_AT_ONCE)).scalars())
@@ -459,7 +454,7 @@ def _sweep_trials(connection: Connection, run_key: int) -> int:
 
 
 def _fail_missing(database: Database, connection: Connection, open_run: OpenRun) -> int:
-    """Store a failed trial for some of the tasks without an answer; return the number of trials."""
+    """Store a failed trial for each of the next tasks without an answer; return the number of trials."""
     planned, trial = schema.run_task, schema.trial
     if not open_run.declared:
         return 0
@@ -474,7 +469,7 @@ def _fail_missing(database: Database, connection: Connection, open_run: OpenRun)
         return 0
     open_run.seen_missing = rows[-1].position
     keys = take_keys(connection, trial=len(rows))["trial"]
-    detail = "the file has no answer to this task."
+    detail = "the file contains no answer to this task."
     failed = (1, "failed", "failed", None, None, 1, "missing", "provider", detail, 1)
     trials = [(key, open_run.run_key, row.task_key, row.position, *failed) for key, row in zip(keys, rows, strict=True)]
     database.insert(connection, trial, trials)

@@ -1,4 +1,4 @@
-"""Compare a run that is being imported with stored runs, and carry decisions over to it."""
+"""Compare an imported run with stored runs, and carry decisions over to it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _AT_ONCE: Final = 500
 _VERBS: Final = {state: verb for verb, state in DECIDED.items()}
 
 CellKey = int | tuple[str, int]
-"""Identity of a response, or its task and candidate."""
+"""A response's identity or, failing that, its task and candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportFacts:
-    """Facts about the run in a file: the harness's id and version of the evaluation, and digests of its content and answers."""
+    """The harness's id and version of an imported run, and digests of its content and answers."""
 
     identity: str | None
     version: str | None
@@ -42,7 +42,7 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A stored run that shares results with the imported run."""
+    """A stored run that has results in common with the imported run."""
 
     run_key: int
     id: RunId
@@ -53,7 +53,7 @@ class KnownRun:
 
 @dataclass(slots=True)
 class _Cell:
-    """One candidate's answer to a task, with its grades; `assessments` by grader, with their states."""
+    """One candidate's answer to a task, with its grades. `assessments` maps graders to assessment states."""
 
     trial_key: int
     candidate_key: int
@@ -70,7 +70,7 @@ _Cells = dict[CellKey, list[_Cell]]
 
 
 def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list[KnownRun]:
-    """Return the runs in use that share results with the run that is being imported."""
+    """Return the runs in use that have results in common with the imported run."""
     table, imported = schema.run, schema.imported
     alike = [imported.c.run_key.in_(run.overlapping), _same_results(facts)]
     rows = connection.execute(
@@ -123,14 +123,14 @@ def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
 
 
 def begun_imports(connection: Connection) -> tuple[int, tuple[int, ...]]:
-    """Return the newest import, and the runs of imports in progress."""
+    """Return the newest import's key, and the keys of runs in unfinished imports."""
     table = schema.imported
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
     return newest, tuple(connection.execute(select(table.c.run_key).where(table.c.owner.is_not(None))).scalars())
 
 
 def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own: Mapping[int, ImportFacts]) -> bool:
-    """True if runs that became visible after `began` hold results of the runs in `own`."""
+    """True if runs that became visible after `began` contain results of the runs in `own`."""
     newest, under_way = began
     table, run, response = schema.imported, schema.run, schema.imported_response
     since = [
@@ -162,9 +162,9 @@ def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own:
 
 
 def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_id: RunId) -> tuple[list[Decision], int]:
-    """Return the decisions on a run that apply to a newer import of it, and the number of those that do not.
+    """Return a run's decisions that apply to a newer import of the run, and the number of other decisions.
 
-    A decision applies if the answer, the grades and the grader are the same.
+    A decision applies if the answer, the grades and the grader are equal.
     """
     old_id = connection.execute(select(schema.run.c.id).where(schema.run.c.key == old_key)).scalar_one()
     before, after = _cells(connection, old_key), _cells(connection, new_key)
@@ -230,7 +230,7 @@ def _compared(connection: Connection, new_key: int, old_key: int, *, by_identity
 
 
 def _numbers(connection: Connection, run_key: int) -> dict[tuple[int, int], int]:
-    """Return the identities of a run's responses by trial and candidate."""
+    """Return the numeric identities of a run's responses by trial and candidate."""
     table = schema.imported_response
     rows = connection.execute(
         select(table.c.trial_key, table.c.candidate_key, table.c.identity).where(table.c.run_key == run_key)
@@ -239,7 +239,7 @@ def _numbers(connection: Connection, run_key: int) -> dict[tuple[int, int], int]
 
 
 def _cells(connection: Connection, run_key: int, numbers: Mapping[tuple[int, int], int] | None = None) -> _Cells:
-    """Return the cells of a run by identity if `numbers` has one, otherwise by task and candidate."""
+    """Return a run's cells by response identity if `numbers` has one, otherwise by task and candidate."""
     trial, planned, response, body = schema.trial, schema.run_task, schema.response, schema.body
     call, score, grade, assessment = schema.call, schema.score, schema.grade, schema.assessment
     cells: dict[tuple[int, int], _Cell] = {}
@@ -300,7 +300,7 @@ def _cells(connection: Connection, run_key: int, numbers: Mapping[tuple[int, int
 
 
 def _complete(connection: Connection, plan_key: int) -> bool:
-    """True unless the plan of an imported run says that its harness left it unfinished."""
+    """True unless the imported plan records that the harness left the run unfinished."""
     body = schema.body
     content = connection.execute(select(body.c.content).where(body.c.key == plan_key)).scalar_one()
     imported = (bytes_json(content).get("environment") or {}).get("imported") or {}

@@ -1,4 +1,4 @@
-"""One portion of an import: a batch of records that is stored together, with the keys and sums of its rows."""
+"""One portion of an import: a batch of records stored together, with the keys and sums of its rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ TableRows = list[tuple[Table, list[Row]]]
 
 @dataclass(slots=True)
 class OpenRun:
-    """The run that is being imported. Its size in memory does not depend on the number of rows.
+    """The run that is being imported. Its memory use does not depend on the number of rows.
 
-    Attributes:
-        shared: True if other runs stored tasks of its suite, to which answers without a task may belong.
-        weights: weights of the criteria of its rubric.
-        declared: True if the file lists tasks, so that a task without an answer counts as missing.
-        seen_missing: the last position that was searched for a missing answer.
-        looks_up: True if the store has the identities of other runs' responses.
-        next_task, next_response: the next keys, if no other process writes meanwhile.
-        overlapping: keys of other runs that hold responses of this one.
+    `shared`: True if other runs stored tasks of the suite, which answers without a task may match. `weights`: weights of the
+    rubric's criteria. `declared`: True if the file lists tasks, so that a task without an answer counts as missing.
+    `seen_missing`: last position searched for a missing answer. `looks_up`: True if the store has identities of other runs'
+    responses. `next_task`, `next_response`: the next keys, unless another process writes meanwhile. `overlapping`: keys of
+    other runs with the same responses.
     """
 
     run_key: int
@@ -57,7 +54,7 @@ class OpenRun:
     criteria: set[int] = field(default_factory=set)
 
     def note_keys(self, tasks: range, responses: range) -> None:
-        """Look up tasks and responses from now on if a gap in the keys shows that another process stored some."""
+        """Start looking up tasks and responses if a gap in the keys shows that another process stored some."""
         self.shared = self.shared or tasks.start != self.next_task
         self.looks_up = self.looks_up or responses.start != self.next_response
         self.next_task, self.next_response = tasks.stop, responses.stop
@@ -65,7 +62,7 @@ class OpenRun:
 
 @dataclass(slots=True)
 class CallSums:
-    """Sums over a portion's calls, which are added to the run's row."""
+    """Sums over a portion's calls, to be added to the run's row."""
 
     calls: int = 0
     unpriced: int = 0
@@ -84,7 +81,7 @@ class CallSums:
 
 
 class Portion:
-    """State shared by the functions that write one portion: connection, keys and sums. Only the writing thread uses it."""
+    """The connection, keys and sums shared by the functions that write one portion. Only the writing thread uses it."""
 
     def __init__(self, database: Database, connection: Connection, names: NameKeys, run: OpenRun) -> None:
         self.database = database
@@ -140,7 +137,7 @@ class Portion:
         self.skipped.append(Skipped(where=where, why=why))
 
     def candidate(self, name: str) -> int:
-        """Return a candidate's key and make it a candidate of the run."""
+        """Return a candidate's key, and add the candidate to the run."""
         known = self.run.candidates.get(name)
         if known is not None:
             return known
@@ -155,7 +152,7 @@ class Portion:
         return key
 
     def grader(self, name: str, by: GradedBy) -> int:
-        """Return a grader's key and make it a grader of the run."""
+        """Return a grader's key, and add the grader to the run."""
         key = self._names.grader(self.connection, name)
         if by is GradedBy.MODEL:
             self.run.judges.add(name)
@@ -163,7 +160,7 @@ class Portion:
         return key
 
     def criterion(self, name: str) -> int:
-        """Return a criterion's key and make it a criterion of the run."""
+        """Return a criterion's key, and add the criterion to the run."""
         key = self._names.criterion(self.connection, name)
         self._add_to_run(schema.run_criterion, key, self.run.criteria)
         return key
@@ -178,7 +175,7 @@ class Portion:
         known.add(key)
 
     def write_identities(self) -> None:
-        """Store the identities of responses, and remember the runs that already hold some of them."""
+        """Store the identities of responses, and remember other runs that already contain some of them."""
         rows, self.identified = self.identified, []
         if not rows:
             return
@@ -190,7 +187,7 @@ class Portion:
         self.insert_many(schema.imported_response, rows)
 
     def write_sums(self) -> None:
-        """Store the counters and the sums of calls, as the last step of a portion."""
+        """Store the counters and the sums of calls. This is the last step of a portion."""
         self.write_identities()
         self.counters.write(self.connection)
         sums, table = self.sums, schema.run
@@ -209,10 +206,10 @@ class Portion:
 
 
 def rows_among(database: Database, connection: Connection, statement: str, first: Row, values: Sequence[object]) -> list[Any]:
-    """Return the rows whose last named column is one of the values.
+    """Return the rows whose last named column equals one of the values.
 
-    `{}` in the statement marks a parameter. All values are passed in one parameter, so that their number is not limited and one
-    prepared statement serves all portions.
+    `{}` in the statement marks a parameter. A single parameter contains all values, so their number is unlimited and all
+    portions share one prepared statement.
     """
     if not values:
         return []

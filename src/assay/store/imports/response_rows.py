@@ -1,4 +1,4 @@
-"""Build the rows of imported responses and of the calls that returned them."""
+"""Build the rows of imported responses and their calls."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from assay.store.imports.portion import Portion, Row, TableRows
 from assay.store.imports.trial_rows import ImportedTrial, Trials
 
 Stored = FoundResponse | bytes | None
-"""An answer of this portion, or the digest of one that an earlier portion stored; None if that one failed."""
+"""An answer of this portion, or the digest of an earlier portion's answer; None if the answer failed."""
 
 
 def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[FoundResponse]) -> TableRows:
-    """Return a row for each candidate's first answer in each trial; further answers are skipped, each with a message."""
+    """Return a row for each candidate's first answer in each trial; skip further answers with a message."""
     calls: list[Row] = []
     rows: list[Row] = []
     seen = _stored_before(portion, [trials[plain(response.task), response.trial] for response in responses])
@@ -51,7 +51,7 @@ def rows_of_responses(portion: Portion, trials: Trials, responses: Sequence[Foun
 
 
 def has_call(response: FoundResponse) -> bool:
-    """True if the file has enough facts about a response's call to store the call."""
+    """True if the file has enough data about a response's call to store the call."""
     return (
         response.failure is not None
         or response.model_answered is not None
@@ -65,7 +65,7 @@ def has_call(response: FoundResponse) -> bool:
 def call_row(
     portion: Portion, key: int, trial_key: int, candidate_key: int, response: FoundResponse, stored: Callable[[str], str]
 ) -> Row:
-    """Return the row of `call`, and add it to the run's sums; `stored` makes a short text fit for a column."""
+    """Return the row of a call, and add its amounts to the run's sums. `stored` cleans a short text for a column."""
     failed: Row = (None, None, None)
     if response.failure is not None:
         failure = response.failure
@@ -82,7 +82,7 @@ def call_row(
 
 
 def content_bytes(text: str) -> bytes:
-    """Return a response's text as it is stored."""
+    """Encode a response's text as stored bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:  # lone surrogates
@@ -90,7 +90,7 @@ def content_bytes(text: str) -> bytes:
 
 
 def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tuple[int, int], Stored]:
-    """Return the responses that earlier portions stored for these trials, by trial and candidate."""
+    """Return the responses to these trials in earlier portions, by trial and candidate."""
     old = sorted({trial.key for trial in trials if not trial.fresh})
     stored: dict[tuple[int, int], Stored] = {}
     if old:
@@ -111,7 +111,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> None:
-    """Skip a second answer of the same candidate to the same trial."""
+    """Skip a candidate's second answer in a trial, with a message."""
     if first is None or isinstance(first, bytes):
         same = (None if response.content is None else _digest(text_bytes(response.content))) == first
         place = ""
@@ -119,7 +119,7 @@ def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> 
         same = (response.content, response.failure) == (first.content, first.failure)
         place = f" at {first.where}"
     if same:
-        why = f"repeats an earlier answer to {response.task!r}{place}, word for word."
+        why = f"repeats an earlier answer to {response.task!r}{place}, word for word, so Assay skipped it."
     else:
-        why = f"gives another answer to {response.task!r} than an earlier one{place}; the first is kept."
+        why = f"has a different answer to {response.task!r} than an earlier record{place}; Assay kept the earlier answer."
     portion.skip(response.where, why)

@@ -1,8 +1,8 @@
 """Store bare scores. Each row becomes one assessment with one grade, and a table may have millions of rows.
 
-The rows are staged in a temporary table, and one statement for each table copies them from there. That takes a third of the
-time of inserting every row into each table, because values are passed from Python to the database only once. Bare scores have no
-text in `body`, because readers can build such an assessment from its row in `score`.
+The rows are first inserted into a temporary table, and one statement per target table copies them. This takes a third of the
+time of inserting every row into each table, because Python passes each value to the database only once. Bare scores have no
+text in `body`, because readers can rebuild the assessment from its row in `score`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _STAGED: Final = Table(
 
 
 class ScoredTrial(NamedTuple):
-    """A task and the number of a trial of it."""
+    """A task and one of its trial numbers."""
 
     task: str
     trial: int
 
 
 class Scores(NamedTuple):
-    """A batch of bare scores, and the trials to which its rows belong, without duplicates."""
+    """A batch of bare scores, and the distinct trials of its rows."""
 
     batch: FoundScores
     trials: list[ScoredTrial]
@@ -55,7 +55,7 @@ class Scores(NamedTuple):
 
 
 def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> None:
-    """Store bare scores whose trials are already stored."""
+    """Store bare scores of trials that are already stored."""
     if not scores:
         return
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))
@@ -76,7 +76,7 @@ def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> 
 
 
 def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
-    """Store the states of each trial's bare scores, which determine the trial's state."""
+    """Record the states of each trial's bare scores, which determine the trial's state."""
     for batch, places in scores:
         state = _state(batch)
         for place in places:
@@ -85,7 +85,7 @@ def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
 
 
 def _state(batch: FoundScores) -> AssessmentState:
-    """Return the state of the assessments: a model's grades await review, unless the table records a decision made elsewhere."""
+    """Return the assessments' state: a model's grades await review, unless the table records a decision made elsewhere."""
     if batch.state is not None:
         return AssessmentState(batch.state)
     return AssessmentState.PENDING if batch.by is GradedBy.MODEL else AssessmentState.NOT_REQUIRED
@@ -105,7 +105,7 @@ def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: S
 
 
 def _columns(portion: Portion, grader: int, state: AssessmentState, *, by_model: bool) -> list[tuple[Table, dict[str, Any]]]:
-    """Return the columns of each table that the staged rows lack; the other columns have the same names in both."""
+    """Return the columns that the temporary table lacks, by target table."""
     run_key, staged = portion.run.run_key, _STAGED.c
     of_score: dict[str, Any] = {"run_key": run_key, "assessment_key": staged.key}
     both = {"judged_value": staged.value}

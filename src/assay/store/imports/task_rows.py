@@ -1,4 +1,4 @@
-"""Convert imported tasks to their stored form, and number them within the run."""
+"""Convert imported tasks to their stored form, and assign positions in the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TASKS_OF_RUN: Final = "SELECT task_id, position, task_key FROM run_task WHERE ru
 
 
 class Place(NamedTuple):
-    """A task's position and key in the run; `new` if this portion stored it."""
+    """A task's position and key in the run; `new` is True if this portion stored the task."""
 
     position: int
     task_key: int
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 class ReadyTask(NamedTuple):
-    """A task converted to the values that the store keeps."""
+    """An imported task, converted to the values of its columns."""
 
     digest: str
     content: bytes
@@ -90,19 +90,19 @@ def ready_task(imported: FoundTask) -> ReadyTask:
 
 
 BARE_DIGEST: Final = Task(id="", thing="", scoring=_JUDGE).digest
-"""Digest of a task for which only the id is known."""
+"""Digest of a task of which only the id is known."""
 
 # A template, because a file with only answers has such a task for every line.
 _BARE: Final = json_bytes(Task(id="\x01", thing="\x01", scoring=_JUDGE)).split(b'"\\u0001"')
 
 
 def content_digest(content: bytes) -> str:
-    """Return the digest of a task's stored text, which `doctor --check-store` compares with the text."""
+    """Return the digest of a task's stored text, which `doctor --check-store` verifies."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 def bare_content(task_id: str) -> bytes:
-    """Return the stored text of a task for which only the id is known."""
+    """Return the stored text of a task of which only the id is known."""
     name = orjson.dumps(task_id)
     return _BARE[0] + name + _BARE[1] + name + _BARE[2]
 
@@ -113,7 +113,7 @@ def _bare_task(task_id: str) -> ReadyTask:
 
 
 def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, FoundTask]:
-    """Return the tasks by id; if several have the same id, the first one is kept."""
+    """Return tasks by id; of several tasks with the same id, the first one."""
     declared: dict[str, FoundTask] = {}
     for task in tasks:
         if declared.setdefault(plain(task.id), task) != task:
@@ -122,7 +122,7 @@ def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, Fo
 
 
 def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[str]) -> dict[str, Place]:
-    """Return the position of each task in `names`, and store those that the run lacks, with their text if declared."""
+    """Return the position of each task in `names`, and store new tasks, with their text if declared."""
     run = portion.run
     places: dict[str, Place] = {}
     if run.tasks:
@@ -168,7 +168,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
 
 
 def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place) -> Place:
-    """Replace a task stored with only its id by the full task, if its text appears in the file after an answer to it."""
+    """Replace a task stored with only its id by the full task, whose text appears later in the file than an answer to it."""
     run, task = portion.run, ready_task(imported)
     table, planned = schema.task, schema.run_task
     digest = portion.connection.execute(select(table.c.digest).where(table.c.key == place.task_key)).scalar_one()
@@ -199,4 +199,4 @@ def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place
 
 
 def _skip_second(portion: Portion, task: FoundTask) -> None:
-    portion.skip(f"task {task.id}", f"task {task.id!r} appears twice with different content; the first is kept.")
+    portion.skip(f"task {task.id}", f"task {task.id!r} appears twice with different content; Assay kept the first.")

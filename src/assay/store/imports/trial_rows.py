@@ -1,4 +1,4 @@
-"""Store an import's new trials, and update trials of earlier portions that gain answers or grades."""
+"""Store an import's new trials, and update earlier portions' trials that receive answers or grades."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE: Final = 500
 
 @dataclass(slots=True)
 class ImportedTrial:
-    """A trial of the portion; `fresh` if no earlier portion stored it."""
+    """A trial in the portion; `fresh` is True if no earlier portion stored it."""
 
     key: int
     place: Place
@@ -34,11 +34,11 @@ class ImportedTrial:
 
 
 Trials = dict[tuple[str, int], ImportedTrial]
-"""Trials by task id and number."""
+"""Trials by task id and trial number."""
 
 
 class GradedPlace(Protocol):
-    """A record that names a task and the number of one of its trials."""
+    """A record with a task and a trial number."""
 
     @property
     def task(self) -> str: ...
@@ -47,7 +47,7 @@ class GradedPlace(Protocol):
 
 
 def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[GradedPlace]) -> Trials:
-    """Return the trial to which each imported record belongs."""
+    """Return each imported record's trial."""
     run = portion.run
     old: dict[tuple[int, int], int] = {}
     if run.trials:
@@ -71,7 +71,7 @@ def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[Grad
 
 
 def write_new_trials(portion: Portion, trials: Trials) -> None:
-    """Store the trials that no earlier portion stored."""
+    """Store the trials that earlier portions did not store."""
     rows: list[Row] = []
     run_key = portion.run.run_key
     for trial in trials.values():
@@ -92,7 +92,7 @@ def write_new_trials(portion: Portion, trials: Trials) -> None:
 
 
 def settle_old_trials(portion: Portion, trials: Trials) -> None:
-    """Update the state of trials of earlier portions to which this portion added answers or grades."""
+    """Update the states of earlier portions' trials that received answers or grades in this portion."""
     old = {trial.key: trial for trial in trials.values() if not trial.fresh and (trial.usable or trial.states)}
     table, run_key = schema.trial, portion.run.run_key
     for some in portions(old, _AT_ONCE):

@@ -1,4 +1,4 @@
-"""The script that Alembic runs to migrate a store; it uses the caller's connection and transaction."""
+"""The script that Alembic runs to migrate a store. It uses the caller's connection and transaction."""
 
 from alembic import context
 

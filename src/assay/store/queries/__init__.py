@@ -1,1 +1,1 @@
-"""Queries that read the store and never change it."""
+"""Queries that read the store without changing it."""

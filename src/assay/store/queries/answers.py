@@ -1,7 +1,7 @@
-"""Answers side by side: one row per task, one column per chosen candidate of a run.
+"""Compare answers: one row per task, one column per chosen candidate of a run.
 
-Rows are in the order of the first run's tasks; tasks that only the second run has follow in its order, and so on. Each page is one
-seek from the end of the previous page, so reading the millionth row costs as much as the first.
+Rows have the order of the first run's tasks; tasks that only the second run contains follow in that run's order. Each page is
+one seek from the end of the previous page, so the millionth row costs as much as the first.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ def answer_rows(
     limit: int = 50,
     task: str | None = None,
 ) -> tuple[AnswerRow, ...]:
-    """Return up to `limit` rows after a position, or the one row of a task.
+    """Return up to `limit` rows after a position, or the single row of a task.
 
-    Raises:
-        UnknownName: a run does not exist, or has no such candidate.
+    Raises UnknownName if a run does not exist or has no such candidate.
     """
     run_keys = {column.run: _run_with(connection, column) for column in columns}
     runs = list(dict.fromkeys(run_keys[column.run] for column in columns))
@@ -68,7 +67,7 @@ def answer_rows(
 
 
 def _run_with(connection: Connection, column: AnswerColumn) -> int:
-    """Return the key of a column's run, which must have the column's candidate."""
+    """Return the key of a column's run. Raises UnknownName if the column's candidate is not in it."""
     run = find_run(connection, column.run)
     run_key = run_key_of(connection, run)
     names = candidate_names(connection, run_key).values()
@@ -80,7 +79,7 @@ def _run_with(connection: Connection, column: AnswerColumn) -> int:
 def task_places(
     connection: Connection, runs: Sequence[int], *, after: tuple[int, int] | None, limit: int
 ) -> list[tuple[tuple[int, int], str]]:
-    """Return the next tasks of several runs without duplicates, each as (run number, position) and id."""
+    """Return the next distinct tasks of several runs as ((run number, position), task id)."""
     table = schema.run_task
     number, position = after or (0, -1)
     places: list[tuple[tuple[int, int], str]] = []
@@ -99,7 +98,6 @@ def task_places(
 
 
 def _planned(connection: Connection, run: int, ids: Sequence[str]) -> dict[str, Row[Any]]:
-    """Return the run's tasks by id."""
     table, task = schema.run_task, schema.task
     statement = (
         select(table.c.task_id, table.c.task_key, table.c.position, table.c.body_key, task.c.digest)
@@ -120,7 +118,7 @@ def _tasks(connection: Connection, keys: set[int]) -> dict[int, Task]:
 def _answers(
     connection: Connection, run: int, column: AnswerColumn, planned: Mapping[str, Row[Any]], tasks: Mapping[int, Task]
 ) -> dict[str, CandidateAnswer]:
-    """Return a column's answers by task id."""
+    """Return one column's answers by task id."""
     candidate = connection.execute(
         select(schema.candidate.c.key).where(schema.candidate.c.folded == folded(column.candidate))
     ).scalar_one_or_none()
@@ -152,7 +150,7 @@ def _answers(
 
 
 def _failure(trial: Row[Any], call: Row[Any] | None) -> Failure | None:
-    """Return the reason for a missing answer: the failure of the candidate's last call, otherwise the trial's failure."""
+    """Return the reason for a missing answer: the failure of the candidate's last call or, without one, the trial's failure."""
     if call is not None and call.fail_kind is not None:
         return Failure(kind=call.fail_kind, fault=Fault(call.fail_fault), detail=call.fail_detail, tries=call.number)
     if trial.state == TrialState.FAILED:
@@ -167,7 +165,7 @@ def _trials(connection: Connection, run: int, k: int, positions: set[int]) -> di
 
 
 def _asked(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, tuple[str, bool]]:
-    """Return the last response of each trial."""
+    """Return (text, True if truncated) of each trial's last response."""
     table, body = schema.response, schema.body
     rows = connection.execute(
         select(table.c.trial_key, table.c.truncated, body.c.content)
@@ -179,9 +177,9 @@ def _asked(connection: Connection, trials: Sequence[int], candidate: int | None)
 
 
 def _calls(connection: Connection, trials: Sequence[int], candidate: int | None) -> dict[int, list[Row[Any]]]:
-    """Return the candidate's calls of each trial that led to its last answer, or the last call if all failed.
+    """Return, by trial, the calls that led to the candidate's last answer, or only the last call if all failed.
 
-    A conversation has one call for each turn.
+    A conversation has one call per turn.
     """
     table = schema.call
     where = (table.c.trial_key.in_(trials), table.c.role == Role.CANDIDATE, table.c.candidate_key == candidate)
@@ -193,7 +191,7 @@ def _calls(connection: Connection, trials: Sequence[int], candidate: int | None)
 
 
 def _summed(calls: Sequence[Row[Any]], name: str) -> Any:
-    """Return the sum of an amount; None if it is unknown for any of the calls."""
+    """Return the sum of an amount over calls; None if one call's amount is unknown."""
     amounts = [getattr(call, name) for call in calls]
     return sum(amounts) if amounts and None not in amounts else None
 
@@ -201,7 +199,7 @@ def _summed(calls: Sequence[Row[Any]], name: str) -> Any:
 def _scores(
     connection: Connection, run: int, trials: Sequence[int], candidate: int | None
 ) -> defaultdict[int, list[tuple[float | None, str]]]:
-    """Return the current scores of each trial, with their state."""
+    """Return the current scores of each trial, with their states."""
     table, assessment = schema.score, schema.assessment
     of_trials = select(assessment.c.key, assessment.c.trial_key, assessment.c.state).where(
         assessment.c.trial_key.in_(trials), assessment.c.state != AssessmentState.SUPERSEDED.value

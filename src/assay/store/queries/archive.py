@@ -1,4 +1,4 @@
-"""Give access to all queries of a store, with one class per subject."""
+"""Entry point to all queries of a store, grouped by subject."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assay.store.queries.trials import TrialQueries
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The queries of a store, by subject."""
+    """All queries of a store, with one attribute per subject."""
 
     runs: RunQueries
     trials: TrialQueries
@@ -32,7 +32,6 @@ class Archive:
 
     @classmethod
     def of(cls, database: Database, claims: Claims) -> Self:
-        """Return the queries of a database."""
         return cls(
             runs=RunQueries(database, claims),
             trials=TrialQueries(database),

@@ -1,4 +1,4 @@
-"""Read assessments for people: rows with their texts, and corrections applied to the grader's scores."""
+"""Read assessments for review: rows with their texts, and with corrections applied to the grader's scores."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _CALL_SHOWN = (
 )
 
 _MOST_MARKS: Final = 400
-"""Maximum trials of a task that the review page lists beside an item."""
+"""Maximum trials of a task that the review page lists next to an item."""
 
 _PORTION: Final = 200
 
 
 class AssessmentReader:
-    """Reads assessments, and caches the candidates of each run, whose names are never removed."""
+    """Reads assessments, and caches the names of each run's candidates, which are never removed."""
 
     def __init__(self) -> None:
         self._names: dict[int, dict[int, str]] = {}
@@ -53,7 +53,7 @@ class AssessmentReader:
         after: int,
         limit: int,
     ) -> list[AssessmentRow]:
-        """Return up to `limit` assessments of the scope with keys above `after`, in the order of keys."""
+        """Return up to `limit` assessments of the scope with keys above `after`, sorted by key."""
         table = schema.assessment
         of_tasks = scope.of_tasks(connection, table)
         key, state = (unsorted(table.c.key), unsorted(table.c.state)) if of_tasks else (table.c.key, table.c.state)
@@ -68,13 +68,13 @@ class AssessmentReader:
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
-        """Return some assessments in the order of their keys."""
+        """Return assessments by key, sorted by key."""
         table = schema.assessment
         rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
         return [row for row, _ in self._read(connection, rows)]
 
     def details(self, connection: Connection, keys: Sequence[int]) -> list[AssessmentDetail]:
-        """Return assessments with tasks, responses and events, in the order of their keys; shared parts are read once."""
+        """Return assessments with tasks, responses and events, sorted by key; shared data is read once."""
         rows = connection.execute(_joined().where(schema.assessment.c.key.in_(keys)).order_by(schema.assessment.c.key)).all()
         tasks = self._tasks_of(connection, {row.task_body_key for row in rows})
         asked = _asked(connection, {row.trial_key for row in rows})
@@ -95,7 +95,7 @@ class AssessmentReader:
         ]
 
     def marks(self, connection: Connection, row: AssessmentRow) -> tuple[TrialMark, ...]:
-        """Return the trials of the row's task, each with the state of its assessment by the same grader; reads no texts."""
+        """Return the trials of the row's task, each with the state of the same grader's assessment; reads no texts."""
         trial, table, grader = schema.trial, schema.assessment, schema.grader
         place = connection.execute(select(trial.c.run_key, trial.c.position).where(trial.c.key == int(row.trial))).one()
         names = self._names_of(connection, place.run_key)
@@ -125,7 +125,7 @@ class AssessmentReader:
         )
 
     def _read(self, connection: Connection, rows: Sequence[Row[Any]]) -> list[tuple[AssessmentRow, Assessment]]:
-        """Return assessments with corrections applied, each paired with the grader's original assessment."""
+        """Return each assessment with corrections applied, paired with the grader's original."""
         corrected = [row for row in rows if row.state == AssessmentState.CORRECTED]
         numbers = _numbers(connection, corrected)
         bare = _bare_scores(connection, rows)
@@ -171,7 +171,7 @@ class AssessmentReader:
         return known
 
     def _tasks_of(self, connection: Connection, keys: set[int]) -> dict[int, Task]:
-        """Return tasks by body key; the tasks of the last portion are kept, because the next portion often needs them."""
+        """Return tasks by body key. Tasks of the previous batch are cached, because the next batch often needs them."""
         table = schema.body
         lacking = keys.difference(self._tasks)
         self._tasks = {key: self._tasks[key] for key in keys - lacking}
@@ -227,7 +227,7 @@ def _joined() -> Select[Any]:
 
 
 def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, float | None]:
-    """Return the scores that the graders of bare scores gave, by assessment."""
+    """Return the original bare scores by assessment."""
     score, by_run = schema.score, defaultdict[int, list[int]](list)
     for row in rows:
         if row.body_key is None:
@@ -242,7 +242,7 @@ def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, 
 def _numbers(
     connection: Connection, rows: Sequence[Row[Any]]
 ) -> dict[int, tuple[dict[int, float | None], dict[tuple[int, str], float | None]]]:
-    """Return the scores, and the changed grades, that count for each corrected assessment."""
+    """Return each corrected assessment's final scores, and its changed grades."""
     if not rows:
         return {}
     scores: dict[int, dict[int, float | None]] = defaultdict(dict)
@@ -280,7 +280,7 @@ def _laid_over(
     *,
     names: Mapping[int, str],
 ) -> Assessment:
-    """Return the assessment with a person's scores in place of the grader's; raw scores are converted to the same scale."""
+    """Replace the grader's scores by a person's; raw scores are converted to the same scale."""
     changed = {(names[key], criterion): value for (key, criterion), value in grades.items() if key in names}
     laid: list[Grade] = []
     for grade in judged.grades:
@@ -296,7 +296,7 @@ def _laid_over(
 
 
 def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]]:
-    """Return the responses that candidates were asked for in these trials, by round."""
+    """Return the candidates' responses in these trials, sorted by round."""
     table, body = schema.response, schema.body
     responses: defaultdict[int, list[Any]] = defaultdict(list)
     for row in connection.execute(
@@ -310,7 +310,7 @@ def _asked(connection: Connection, trials: set[int]) -> dict[int, list[Row[Any]]
 
 
 def _attempts(connection: Connection, trials: set[int]) -> dict[tuple[int, int, int | None], list[AssessmentKey]]:
-    """Return all attempts at each slot (trial, grader, candidate) of some trials, first to last."""
+    """Return all attempts at each slot (trial, grader, candidate), from first to last."""
     table = schema.assessment
     attempts: defaultdict[tuple[int, int, int | None], list[AssessmentKey]] = defaultdict(list)
     for row in connection.execute(
@@ -323,7 +323,7 @@ def _attempts(connection: Connection, trials: set[int]) -> dict[tuple[int, int, 
 
 
 def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonValue]]:
-    """Return the columns of calls that a reviewer sees, by key."""
+    """Return the facts about calls that a reviewer sees, by key."""
     table = schema.call
     shown = (table.c[name] for name in _CALL_SHOWN)
     rows = connection.execute(select(table.c.key, *shown).where(table.c.key.in_(keys)))
@@ -331,19 +331,19 @@ def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonVa
 
 
 def assessment(connection: Connection, key: AssessmentKey, /) -> AssessmentDetail:
-    """Return one assessment with everything that a reviewer looks at; raises `UnknownName`."""
+    """Return one assessment with all data that a reviewer sees; raises `UnknownName`."""
     for detail in assessments_of(connection, [key]):
         return detail
     raise UnknownName("assessment", shown_assessment(key))
 
 
 def assessments_of(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
-    """Return several assessments in the order of their keys; unknown keys are left out."""
+    """Return several assessments, sorted by key; unknown keys are omitted."""
     return tuple(map(_readable, AssessmentReader().details(connection, keys)))
 
 
 def as_stored(connection: Connection, keys: Sequence[AssessmentKey], /) -> tuple[AssessmentDetail, ...]:
-    """Return several assessments as `assessments_of` does, but with the reports of workspaces instead of their Markdown."""
+    """Return several assessments like `assessments_of`, but with workspace reports as stored instead of as Markdown."""
     return tuple(AssessmentReader().details(connection, keys))
 
 
@@ -354,7 +354,7 @@ def _readable(detail: AssessmentDetail) -> AssessmentDetail:
 
 
 def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentState, int]:
-    """Count the assessments of the selected runs by state, from counters that are kept for each run."""
+    """Count the selected runs' assessments by state, from stored counters."""
     table, scope = schema.run_tally, scope_of(connection, selection)
     sums = select(table.c.state, func.sum(table.c.n)).where(table.c.subject == ASSESSMENT, *scope.where_run(table))
     rows = connection.execute(sums.group_by(table.c.state)).all()
@@ -362,7 +362,7 @@ def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentSta
 
 
 def tally_within(connection: Connection, selection: Selection, /, *, most: int) -> dict[AssessmentState, int] | None:
-    """Count the assessments of a selection by state, narrowed to its tasks and judges; None if there are more than `most`."""
+    """Count a selection's assessments by state, limited to its tasks and judges; None if there are more than `most`."""
     table, scope = schema.assessment, scope_of(connection, selection)
     where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
     # Rows up to the limit instead of COUNT, which would read everything that matches.
@@ -373,8 +373,6 @@ def tally_within(connection: Connection, selection: Selection, /, *, most: int) 
 
 
 class AssessmentQueries(Queries):
-    """Queries about assessments."""
-
     detail = snapshot(assessment)
     details = snapshot(assessments_of)
     as_stored = snapshot(as_stored)
@@ -391,9 +389,9 @@ class AssessmentQueries(Queries):
         after: AssessmentKey | None = None,
         limit: int | None = None,
     ) -> Iterator[AssessmentRow]:
-        """Yield assessments above the key `after`, in the order of keys.
+        """Yield assessments with keys above `after`, sorted by key.
 
-        Each portion is a separate read, so that decisions can be stored in between.
+        Each batch is a separate read, so decisions can be stored in between.
         """
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
@@ -412,6 +410,6 @@ class AssessmentQueries(Queries):
             left = None if left is None else left - len(rows)
 
     def marks(self, row: AssessmentRow, /) -> tuple[TrialMark, ...]:
-        """Return the trials of the row's task, each with the state of its assessment by the same grader."""
+        """Return the trials of the row's task, each with the state of the same grader's assessment."""
         with self._database.reading() as connection:
             return AssessmentReader().marks(connection, row)

@@ -1,4 +1,4 @@
-"""Totals of a run's calls: tokens, cost, time and failures by candidate or judge."""
+"""Totals of a run's calls by candidate or judge: tokens, cost, time and failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.store.queries.plans import run_key_of
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
-    """Add up the calls of a run by candidate, then by other model; raises `UnknownName`."""
+    """Sum a run's calls by candidate, then by other model; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader = schema.call, schema.candidate, schema.grader
     # A call to a judge that grades one candidate at a time has both keys.
@@ -68,7 +68,7 @@ def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
 
 
 def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, ...]:
-    """Add up the calls of each trial of a run by role, candidate and grader; raises `UnknownName`."""
+    """Sum the calls of each trial by role, candidate and grader; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader, trial = schema.call, schema.candidate, schema.grader, schema.trial
     groups = (table.c.trial_key, table.c.role, candidate.c.name.label("candidate"), grader.c.name.label("grader"))

@@ -1,4 +1,4 @@
-"""The log of review events, newest first, read backwards in windows of numbers so that no filter reads the whole table at once."""
+"""The log of review events, newest first. Reads windows of event numbers, so that no filter reads the whole table at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.store.queries.filters import HIDDEN_STATES, find_run
 from assay.store.queries.plans import run_key_of
 
 WINDOW: Final = 10_000
-"""Maximum events that one chunk searches."""
+"""Maximum events that one page searches."""
 
 CHAIN_PART: Final = 2_000
 """Maximum events whose hashes are checked in one read."""
@@ -42,12 +42,8 @@ class StoreEventLog:
     ) -> tuple[tuple[LoggedEvent, ...], int | None]:
         """Return up to `limit` events below a number, newest first, and the number below which the next page begins.
 
-        The number is None at the end. A page may be empty although older events match, because it searches `WINDOW`
-        events.
-
-        Raises:
-            UnknownName: the run does not exist.
-            InputError: several runs begin with this id.
+        The number is None after the last page. A page searches `WINDOW` events, so it may be empty although older events match.
+        Raises UnknownName if the run does not exist, and InputError if several run ids begin with the given text.
         """
         table = schema.review_event
         with self._database.reading() as connection:
@@ -65,7 +61,7 @@ class StoreEventLog:
         return events, after if after > bottom else None
 
     def waiting(self) -> tuple[WaitingRun, ...]:
-        """Return runs with pending assessments. A run's planned protocol never changes, so it is read once."""
+        """Return runs with pending assessments. Their review protocols are cached, because a protocol never changes."""
         run, tally, control, body = schema.run, schema.run_tally, schema.control_item, schema.body
         with self._database.reading() as connection:
             pending = (tally.c.subject == ASSESSMENT, tally.c.state == AssessmentState.PENDING.value, tally.c.n > 0)
@@ -91,18 +87,18 @@ class StoreEventLog:
         )
 
     def reviewers(self) -> tuple[str, ...]:
-        """Return everybody who made a decision; reads every event, so it is only used for hints in error messages."""
+        """Return the names of all reviewers. It reads every event, so only hints in error messages use it."""
         table = schema.review_event
         with self._database.reading() as connection:
             return tuple(sorted(connection.execute(select(table.c.reviewer).distinct()).scalars()))
 
     def first_broken(self) -> int | None:
-        """Return the id of the first review event that was changed after it was stored; None if there is none."""
+        """Return the id of the first review event that was changed after it was stored, or None."""
         with self._database.reading() as connection:
             return first_broken(connection)
 
     def newest(self) -> tuple[int, str]:
-        """Return the number and the hash of the newest event; 0 and an empty text if there is none."""
+        """Return the newest event's number and hash; 0 and an empty text if the log is empty."""
         table = schema.review_event
         with self._database.reading() as connection:
             row = connection.execute(select(table.c.id, table.c.hash).order_by(table.c.id.desc()).limit(1)).first()
@@ -168,7 +164,7 @@ def _items(connection: Connection, keys: Collection[int]) -> dict[int, Any]:
 
 
 def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunId, str]]:
-    """Return runs with their suites, by key."""
+    """Return (run id, suite) by run key."""
     run, suite = schema.run, schema.suite
     rows = connection.execute(
         select(run.c.key, run.c.id, suite.c.name).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))
@@ -177,7 +173,7 @@ def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunI
 
 
 def _active(connection: Connection, keys: Sequence[str]) -> dict[str | None, int]:
-    """Return active times by the idempotency key of their decision."""
+    """Return reviewers' active times by their decisions' idempotency keys."""
     table = schema.observation
     if not keys:
         return {}

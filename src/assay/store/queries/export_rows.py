@@ -1,7 +1,6 @@
-"""Rows for exports: scores, whole assessments and review events, each kind from one snapshot.
+"""Rows for exports: scores, whole assessments and review events, each from one snapshot.
 
-A score counts under the same condition as in `score_columns`, so that a table written from these rows gives the same
-numbers as the statistics.
+A score counts under the same condition as in `score_columns`, so an exported table reproduces the statistics.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _WHY: Final = {
 
 
 def score_rows(connection: Connection, selection: Selection, /, *, everything: bool = False) -> Iterator[ScoreRow]:
-    """Yield scores run by run, oldest run first, in the order of their assessments.
+    """Yield scores of one run after another, oldest run first, in the order of assessments.
 
-    Only scores that count are included, unless `everything` is set.
+    Only scores that count are included, unless `everything` is True.
     """
     from assay.analysis.tables import names_of_tasks  # NumPy, which is not needed to open a store
 
@@ -79,9 +78,9 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
 
 
 def candidate_names(connection: Connection, selection: Selection, /) -> dict[tuple[RunId, str], str]:
-    """Return the names of candidates in statistics, by run and the name in the run's records.
+    """Return candidates' names in statistics, by run and by the name in the run.
 
-    The names differ after a rename, or if runs gave one name to several models.
+    The two names differ after a rename, or if runs used one name for several models.
     """
     scope = scope_of(connection, selection)
     names, ids, own = (_names_by_run(connection, scope), dict(zip(scope.runs, scope.ids, strict=True)), schema.run_candidate)
@@ -92,7 +91,7 @@ def candidate_names(connection: Connection, selection: Selection, /) -> dict[tup
 def details(
     connection: Connection, selection: Selection, /, *, everything: bool = False
 ) -> Iterator[tuple[AssessmentDetail, NotCounted | None]]:
-    """Yield assessments with responses, reviews and calls, and the reason why each does not count (None if it does)."""
+    """Yield assessments with responses, reviews and calls, each with the reason why it does not count (None if it counts)."""
     scope = scope_of(connection, selection)
     reader = AssessmentReader()
     table = schema.assessment
@@ -124,7 +123,7 @@ def details(
 
 
 def events(connection: Connection, selection: Selection, /) -> Iterator[tuple[AssessmentRow, ReviewEvent]]:
-    """Yield review events of the selected assessments, oldest first, each with its assessment."""
+    """Yield the review events of the selected assessments, oldest first, each with its assessment."""
     scope = scope_of(connection, selection)
     table, assessment = schema.review_event, schema.assessment
     reader = AssessmentReader()
@@ -185,7 +184,7 @@ def _scores(scope: Scope, run_key: int, *, everything: bool) -> Select[Any]:
 
 
 def _counts(scope: Scope) -> ColumnElement[bool]:
-    """True if any score of an assessment counts."""
+    """Return the condition that at least one score of an assessment counts."""
     table, assessment = schema.score, schema.assessment
     return and_(
         assessment.c.state.in_(COUNTING),
@@ -199,7 +198,7 @@ def _counts(scope: Scope) -> ColumnElement[bool]:
 
 
 def _of_criteria(scope: Scope) -> list[ColumnElement[bool]]:
-    """Return conditions on `assessment`: it has a grade on one of the selected criteria."""
+    """Return conditions on `assessment`: it has a grade on a selected criterion."""
     if scope.criteria is None:
         return []
     grade, assessment = schema.grade, schema.assessment
@@ -222,7 +221,7 @@ def _names(connection: Connection, table: Table) -> dict[int, str]:
 
 
 def _names_by_run(connection: Connection, scope: Scope) -> dict[tuple[int, int], str]:
-    """Return the names of candidates in statistics, by the keys of the run and the candidate."""
+    """Return candidates' names in statistics, by the keys of run and candidate."""
     own = schema.run_candidate
     names = _names(connection, schema.candidate)
     rows = connection.execute(select(own.c.run_key, own.c.candidate_key).where(*scope.where_run(own)))
@@ -240,10 +239,10 @@ def _criterion_names(connection: Connection, scope: Scope) -> str:
 
 
 def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int], int]:
-    """Count the trials that earlier exported runs planned, by (run, task), for tasks in several runs.
+    """Count the trials planned in earlier exported runs by (run, task), for tasks in several runs.
 
-    Trial 3 of one run and trial 3 of another are different trials, so a table without a column for the run numbers trials on from
-    one run to the next.
+    Equal trial numbers in different runs mean different trials. A table without a run column therefore continues the numbering
+    from one run to the next.
     """
     table = schema.run_task
     shared = (
@@ -266,7 +265,7 @@ def _trials_before(connection: Connection, scope: Scope) -> dict[tuple[int, int]
 
 
 class ExportQueries(Queries):
-    """Queries for exports, which stream their rows."""
+    """Export queries, which stream their rows."""
 
     candidate_names = snapshot(candidate_names)
     score_rows = streamed(score_rows)

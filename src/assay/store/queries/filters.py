@@ -1,4 +1,4 @@
-"""Turn a selection into SQL conditions; an unknown name is an error that suggests the nearest known one."""
+"""Convert a selection to SQL conditions. An unknown name raises an error that suggests the nearest known name."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ V = TypeVar("V")
 
 HIDDEN_STATES = tuple(sorted(state.value for state in HIDDEN))
 _UNREADABLE_STATES = tuple(sorted(state.value for state in UNREADABLE))
-"""States of runs from which nothing is read, as the store writes them."""
+"""Stored states of runs that no query reads."""
 
 _NAMED = 200
-"""Maximum run keys that a statement lists; databases accept a few thousand, and compile each one."""
+"""Maximum run keys listed in a statement; databases accept a few thousand, and compile each one."""
 
 _AT_ONCE = 500
-"""Maximum run ids that one query lists."""
+"""Maximum run ids listed in a query."""
 
 _LISTED = 8
-"""Maximum known names that an error message lists."""
+"""Maximum known names listed in an error message."""
 
 
 class SelectedRuns:
-    """Keys and ids of the selected runs, oldest first, read on first use while the connection is open.
+    """Keys and ids of the selected runs, oldest first; read on first use, while the connection is open.
 
-    Most queries over all runs list no keys, and need not read twenty thousand of them.
+    Most queries over all runs need no list of keys, and so avoid reading twenty thousand of them.
     """
 
     def __init__(self, connection: Connection, where: Sequence[ColumnElement[bool]]) -> None:
@@ -47,7 +47,7 @@ class SelectedRuns:
 
     @property
     def question(self) -> Select[tuple[int]]:
-        """Return a sub-select of the run keys, for a selection of more runs than a statement can list."""
+        """Return a subquery for the run keys, for selections with too many runs to list."""
         return select(schema.run.c.key).where(*self._where).correlate(None)
 
     @cached_property
@@ -61,17 +61,16 @@ class SelectedRuns:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A selection, resolved to keys of the store; a filter that excludes nothing is None.
+    """A selection, resolved to the store's keys. A filter that excludes nothing is None.
 
     Attributes:
-        listed: the selected runs, read only if needed.
+        listed: selected runs, read only if needed.
         every_run: True if no filter excludes a run.
-        hidden: keys of runs that are never read: half-written, deleted or replaced runs.
-        graders: keys of the selected judges.
-        criteria: keys of the selected criteria.
+        hidden: keys of half-written, deleted or replaced runs, which are never read.
+        graders, criteria: keys of the selected judges and criteria.
         families: selected runs that grade the same responses.
-        family_rule: rule that groups tasks into families; None to use the stored families.
-        named_in: the runs in which candidates that share a name are kept apart, if `compared` leaves some of these runs out.
+        family_rule: rule that groups tasks into families; None for the stored families.
+        named_in: runs used to detect candidates that share a name, if `compared` excludes some of these runs.
     """
 
     listed: SelectedRuns
@@ -87,27 +86,27 @@ class Scope:
     named_in: SelectedRuns | None
 
     def variants(self, connection: Connection) -> tuple[Variant, ...]:
-        """Return the candidates that share a name but are kept apart, regardless of which candidates are compared."""
+        """Return candidates that share a name with another candidate, regardless of `compared`."""
         own = schema.run_candidate
         return variants_of(connection, self.where_run(own) if self.named_in is None else _among(self.named_in))
 
     @property
     def runs(self) -> tuple[int, ...]:
-        """Keys of the selected runs, oldest first; the first access must be while the scope's connection is open."""
+        """Return the selected runs' keys, oldest first. First call this while the scope's connection is open."""
         return tuple(key for key, _ in self.listed.rows)
 
     @property
     def ids(self) -> tuple[RunId, ...]:
-        """Ids of the selected runs, in the same order."""
+        """Return the selected runs' ids, oldest first."""
         return tuple(identifier for _, identifier in self.listed.rows)
 
     @property
     def narrows_tasks(self) -> bool:
-        """True if the selection excludes some tasks of the selected runs."""
+        """True if the selection excludes some of the selected runs' tasks."""
         return self.tasks is not None or self.tags is not None or self.languages is not None
 
     def where(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on a table with `run_key` and `task_key`: its rows belong to selected runs and tasks."""
+        """Return conditions on a table with `run_key` and `task_key` that select rows of the selected runs and tasks."""
         return [*self.where_run(table), *self._where_task(table)]
 
     def where_run(self, table: Table) -> list[ColumnElement[bool]]:
@@ -123,7 +122,7 @@ class Scope:
         return [column.not_in(select(schema.run.c.key).where(schema.run.c.state.in_(HIDDEN_STATES)).correlate(None))]
 
     def of_tasks(self, connection: Connection, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on the runs of the selected tasks, so that the query can use an index; empty without a task filter."""
+        """Return conditions on the selected tasks' runs, which enable an index; empty without a task filter."""
         if self.tasks is None:
             return []
         planned = schema.run_task
@@ -148,11 +147,11 @@ class Scope:
 
 
 def scope_of(connection: Connection, selection: Selection) -> Scope:
-    """Resolve the names in a selection to keys of the store.
+    """Resolve a selection's names to the store's keys.
 
     Raises:
-        UnknownName: a run, suite, batch, task, tag, language, judge or criterion does not exist.
-        InputError: several runs begin with the given id.
+        UnknownName: A run, suite, batch, task, tag, language, judge or criterion does not exist.
+        InputError: Several run ids begin with the given text.
     """
     run, suite = schema.run, schema.suite
     hidden = tuple(connection.execute(select(run.c.key).where(run.c.state.in_(HIDDEN_STATES))).scalars())
@@ -204,7 +203,7 @@ def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:
 
 
 def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[ColumnElement[bool]]:
-    """Return conditions on runs of any of these candidates, in suites that all of them have run."""
+    """Return conditions on runs that contain one of these candidates, in suites that all of the candidates ran."""
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [
@@ -220,15 +219,15 @@ def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[Colum
 
 
 def unsorted(column: ColumnElement[V]) -> ColumnElement[V]:
-    """Return a column as an expression that SQLite cannot sort by an index.
+    """Return a column as an expression that SQLite cannot sort with an index.
 
-    If few rows match, SQLite would otherwise walk an index over all rows to find them in the requested order.
+    If few rows match, SQLite would otherwise scan an index over all rows to return them in the requested order.
     """
     return column.op("||")("") if column.type.python_type is str else column.op("+")(0)
 
 
 def find_run(connection: Connection, text: str) -> RunId:
-    """Return the run with this id, or the only one whose id begins with it; raises `UnknownName` or `InputError`."""
+    """Return the run with this id, or the only run whose id begins with it; raises `UnknownName` or `InputError`."""
     table = schema.run
     is_shown = table.c.state.not_in(_UNREADABLE_STATES)
     exact = connection.execute(select(table.c.id).where(table.c.id == text, is_shown)).scalar_one_or_none()
@@ -247,7 +246,7 @@ def find_run(connection: Connection, text: str) -> RunId:
 
 
 def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
-    """Return keys of runs by id or its beginning; complete ids, of which pages pass many, are looked up together."""
+    """Return run keys by id or by the beginning of an id. Complete ids, of which pages pass many, share one query."""
     table, known = schema.run, dict[str, int]()
     for some in portions(texts, _AT_ONCE):
         query = select(table.c.id, table.c.key).where(table.c.id.in_(some))
@@ -260,7 +259,7 @@ def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
 
 
 def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
-    """Return the keys of tasks that have one of these ids or Things in the selected runs."""
+    """Return keys of the selected runs' tasks with one of these ids or Thing names."""
     if not wanted:
         return None
     table = schema.run_task
@@ -295,7 +294,7 @@ def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[
 def _matching(
     kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
 ) -> list[V]:
-    """Return every value whose name is requested, ignoring case; error messages list the names in `listed`, if given."""
+    """Return the values with the requested names, ignoring case. Error messages list `listed` instead of all known names."""
     by_name: dict[str, list[V]] = {}
     for name, value in known:
         by_name.setdefault(folded(name), []).append(value)
@@ -305,6 +304,6 @@ def _matching(
             names = tuple(dict.fromkeys(given for given, _ in known))
             shown = names if listed is None else tuple(dict.fromkeys(listed))
             shown_names = ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
-            raise UnknownName(kind, name, names, remedy=f"Known: {shown_names}." if names else "None is stored yet.")
+            raise UnknownName(kind, name, names, remedy=f"Known: {shown_names}." if names else "The store has none yet.")
         values.extend(by_name[folded(name)])
     return values

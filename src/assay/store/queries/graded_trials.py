@@ -1,6 +1,6 @@
-"""List trials in plan order, page by page, to compare grades and batches of runs.
+"""List trials in plan order, in pages, to compare grades and runs.
 
-Every page is one seek from the end of the previous page, so the last page of a long run costs as much as the first.
+Every page is one seek from the end of the previous page, so the last page costs as much as the first.
 """
 
 from __future__ import annotations
@@ -84,10 +84,9 @@ def graded_trials(
     after: tuple[int, int] | None = None,
     limit: int,
 ) -> tuple[PlacedTrial, ...]:
-    """Return up to `limit` trials of a run after a position, in plan order; with `again`, only those judged again.
+    """Return up to `limit` trials of a run after a position, in plan order; with `again`, only trials judged again.
 
-    Raises:
-        UnknownName: the run does not exist, or has no such task.
+    Raises UnknownName if the run does not exist or has no such task.
     """
     scope = scope_of(connection, Selection(runs=(run,), tasks=(task,) if task else ()))
     run_key, tasks = scope.runs[0], scope.tasks
@@ -112,7 +111,7 @@ def graded_trials(
 
 
 def paired_trials(connection: Connection, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
-    """Return, for each trial of `other`, the trial among `trials` that has the same task and number."""
+    """Map each trial of `other` to the one in `trials` with the same task and number."""
     other_key = run_key_of(connection, other)
     mine, others = schema.trial.alias("mine"), schema.trial.alias("theirs")
     planned, paired = schema.run_task.alias("planned"), schema.run_task.alias("paired")
@@ -130,7 +129,7 @@ def paired_trials(connection: Connection, other: RunId, trials: Collection[Trial
 def task_matrix(
     connection: Connection, runs: Sequence[RunId], /, *, after: tuple[int, int] | None = None, limit: int, trials: int
 ) -> tuple[MatrixRow, ...]:
-    """Return up to `limit` tasks of several runs after a position, each once, with their trials up to number `trials`."""
+    """Return up to `limit` distinct tasks of several runs after a position, with their trials up to number `trials`."""
     run_keys = {run: run_key_of(connection, run) for run in runs}
     places = task_places(connection, list(run_keys.values()), after=after, limit=limit)
     ids = [task for _, task in places]

@@ -1,7 +1,6 @@
-"""Find tasks whose pooled scores were computed by different rules, such as `exact` and `similarity`.
+"""Find tasks whose pooled scores come from different scoring rules, such as `exact` and `similarity`.
 
-The digest of a task does not cover its scoring, so that a regrade keeps the task. Two runs may therefore score one task
-differently.
+A task's digest does not cover its scoring, so that a regrade keeps the task. Two runs may therefore score a task differently.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from assay.store.database.codec import json_bytes, json_text, task_record
 from assay.store.queries.filters import Scope
 
 _MOST_TEXTS: Final = 2_000
-"""Maximum task texts that one query compares. Suites change their rule for all tasks, so the first ones are enough to show it."""
+"""Maximum task texts that one query compares. Suites change a rule for all tasks, so the first tasks show any difference."""
 
 
 def mixed_rules(
     connection: Connection, scope: Scope, graded: Collection[str], replaced: Collection[int]
 ) -> tuple[MixedRules, ...]:
-    """Return the tasks that several rules scored, by these rules; `graded` has the graders whose scores count.
+    """Return the tasks that several rules scored, grouped by these rules.
 
-    `replaced` has the keys of runs in which no score counts any more.
+    `graded`: graders whose scores count. `replaced`: keys of runs without any counting score.
     """
     if len(scope.runs) < 2:
         return ()
@@ -79,7 +78,7 @@ def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
 
 
 def _in_words(scoring: Scoring, others: Iterable[Scoring]) -> str:
-    """Describe a rule briefly, with its options or code only if these distinguish it from the others."""
+    """Describe a rule briefly; options or code are included only if the other rules differ in them."""
     if scoring.partial_credit:
         return f"{scoring.method} with credit for near misses, as it was then"
     alike = [other for other in others if other.method == scoring.method and not other.partial_credit]

@@ -1,7 +1,7 @@
-"""Calls to models over the whole store, read so that a process adds up each call once.
+"""Calls to models in the whole store, read incrementally so that a process adds up each call once.
 
-Calls are only ever added, and their keys grow in the order of commits, so a reader that remembers the newest key
-continues from there.
+Calls are only appended, and their keys follow the order of commits. A reader that remembers the newest key can continue from
+it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from assay.store.queries.call_totals import call_totals, calls_by_trial
 from assay.store.queries.snapshots import Queries, snapshot
 
 _LATENCY_WINDOW: Final = 50_000
-"""Maximum number of calls, of any model, that are searched for a model's newest latencies."""
+"""Maximum calls, of all models, that are searched for a model's newest latencies."""
 
 
 def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallGroup, ...]]:
-    """Return the newest call's key, and sums of all calls after `after` by run, role, model and outcome."""
+    """Return the newest call's key, and sums over calls with keys above `after`, by run, role, model and outcome."""
     table, run = schema.call, schema.run
     # A process adds up all calls once, and from then on only adds the calls made since.
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
@@ -76,7 +76,7 @@ def call_groups(connection: Connection, after: int, /) -> tuple[int, tuple[CallG
 
 
 def call_facts(connection: Connection, keys: Collection[int], /) -> tuple[CallFact, ...]:
-    """Return single calls in the order of their keys; unknown keys are left out."""
+    """Return calls by key, sorted by key; unknown keys are omitted."""
     table = schema.call
     columns = (table.c.fail_kind.label("kind"), table.c.fail_fault.label("fault"), table.c.fail_detail.label("detail"))
     rows: Any = connection.execute(
@@ -90,7 +90,7 @@ def call_facts(connection: Connection, keys: Collection[int], /) -> tuple[CallFa
 def newest_latencies(
     connection: Connection, model: str, /, *, role: str, first: int, last: int, limit: int
 ) -> tuple[float, ...]:
-    """Return the latencies in seconds of a model's newest usable calls between two keys, newest first."""
+    """Return a model's newest successful latencies in seconds, for calls between two keys, newest first."""
     table = schema.call
     first = max(first, last - _LATENCY_WINDOW)
     rows = connection.execute(
@@ -109,7 +109,7 @@ def newest_latencies(
 
 
 def missing_answers(connection: Connection) -> dict[int, int]:
-    """Count the requests that an imported file did not answer, by run number; runs without such requests are left out."""
+    """Count the requests without an answer in imported files, by run number; runs without such requests are omitted."""
     trial, imported = schema.trial, schema.imported
     runs = select(imported.c.run_key).where(imported.c.run_key.is_not(None))
     rows = connection.execute(
@@ -121,7 +121,7 @@ def missing_answers(connection: Connection) -> dict[int, int]:
 
 
 def program_logs(connection: Connection, trial: int, /) -> dict[str, str]:
-    """Return each candidate program's output and traceback from its last call in a trial, by candidate."""
+    """Return the output and traceback of each candidate program's last call in a trial, by candidate."""
     table, body, candidate = schema.call, schema.body, schema.candidate
     rows = connection.execute(
         select(candidate.c.name, body.c.content)

@@ -1,4 +1,4 @@
-"""Count the trials that results leave out, by reason, and the number of counting trials in which each candidate took part."""
+"""Count the trials excluded from results, by reason, and each candidate's counting trials."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _TO_COME: Final = tuple(state.value for state in TO_COME)
 _OPEN: Final = (*_TO_COME, TrialState.NEEDS_REVIEW.value)
 
 _TrialCounts = Mapping[tuple[bool, str, str], int]
-"""Number of trials by (True if their run awaits review, `trial` or `standing`, state)."""
+"""Number of trials by (True if the run awaits review, `trial` or `standing`, state)."""
 
 
 def excluded(connection: Connection, selection: Selection, /) -> Excluded:
-    """Count trials by the reason why they do not count, and superseded attempts.
+    """Count excluded trials by reason, and superseded attempts.
 
-    With `judges` in the selection, the numbers are computed as if only these judges had graded.
+    With `judges` in the selection, the counts are as if only these judges had graded.
     """
     scope = scope_of(connection, selection)
     if scope.graders is not None:
@@ -58,7 +58,7 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
 
 
 def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]:
-    """Count, by candidate, the counting trials that contain an answer or a score of the candidate; reads every score."""
+    """Count, by candidate, the counting trials with an answer or a score of the candidate. Reads every score."""
     scope = scope_of(connection, selection)
     score, response, candidate = schema.score, schema.response, schema.candidate
     counts = (
@@ -86,7 +86,7 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
 
 
 def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
-    """Return trials by standing, the number without grades, and the number that counts although an assessment is pending.
+    """Return (trials by standing, trials without grades, counting trials with a pending assessment).
 
     Trials of a run without pending assessments need no decision. An unfinished trial is pending unless one of its scores
     counts.
@@ -114,7 +114,7 @@ def _tallied_by_wait(connection: Connection, scope: Scope) -> _TrialCounts:
 
 
 def _counted_by_run(connection: Connection, scope: Scope) -> _TrialCounts:
-    """Count trials as `_tallied_by_wait` does, one by one, because counters exist only for whole runs."""
+    """Count trials one by one for a partial selection; stored counters exist only for whole runs."""
     table = schema.trial
     waiting = set(connection.execute(_waiting_runs()).scalars())
     rows = connection.execute(
@@ -138,7 +138,7 @@ def _waiting_runs() -> Select[tuple[int]]:
 
 
 def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str, int], int, int]:
-    """Return the numbers of `_standings` as if only the selected judges had graded."""
+    """Return the same counts as `_standings`, as if only the selected judges had graded."""
     trial, assessment = schema.trial, schema.assessment
     counts = func.max(case((assessment.c.state.in_(COUNTING), 1), else_=0))
     waits = func.max(case((assessment.c.state == AssessmentState.PENDING.value, 1), else_=0))

@@ -1,4 +1,4 @@
-"""Find a candidate's trials: all trials of a run, unless an imported file names only some candidates per trial."""
+"""Find a candidate's trials: all trials of a run, except that imported trials may have only some of the candidates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from assay.store.database import schema
 from assay.store.queries.filters import Scope
 
 _OPEN: Final = (*(state.value for state in TO_COME), TrialState.FAILED.value)
-"""States of trials whose answers may still be incomplete; every candidate of the run is considered to take part in them."""
+"""States of trials whose answers may be incomplete; all candidates of the run take part in such trials."""
 
 
 def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, frozenset[int]]:
-    """Return a candidate's key (0 if the name is unknown) and the selected runs in which the candidate takes part."""
+    """Return (candidate's key or 0 if unknown, keys of the selected runs that include the candidate)."""
     table, own = schema.candidate, schema.run_candidate
     for variant in scope.variants(connection):
         if folded(variant.label) == folded(name):
@@ -30,9 +30,9 @@ def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, froze
 
 
 def takes_part(trial: Table, candidate: int) -> ColumnElement[bool]:
-    """True if the candidate takes part in a trial of its run, as a condition that uses indexes on the trial.
+    """Return a condition that uses indexes: the candidate takes part in a trial of its run.
 
-    It does not take part if the trial is done and has answers or scores of other candidates but not of this one.
+    It does not take part in a finished trial that has answers or scores of other candidates only.
     """
     response, assessment, score = schema.response, schema.assessment, schema.score
     answered = response.c.trial_key == trial.c.key

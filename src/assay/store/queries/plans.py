@@ -19,7 +19,6 @@ _TASKS_AT_ONCE: Final = 500
 
 
 def run_key_of(connection: Connection, run: RunId) -> int:
-    """Return the key of a run; raises `UnknownName`."""
     table = schema.run
     key = connection.execute(select(table.c.key).where(table.c.id == run)).scalar_one_or_none()
     if key is None:
@@ -28,7 +27,7 @@ def run_key_of(connection: Connection, run: RunId) -> int:
 
 
 def plan_of(connection: Connection, run: RunId) -> RunPlan:
-    """Return a run's current plan, with all extensions; raises `UnknownName`."""
+    """Return a run's current plan, including extensions; raises `UnknownName`."""
     run_key = run_key_of(connection, run)
     table, body, copies = schema.run, schema.body, schema.suite_copy
     text_body = body.alias()
@@ -44,7 +43,7 @@ def plan_of(connection: Connection, run: RunId) -> RunPlan:
 
 
 def tasks_of(database: Database, run: RunId) -> Iterator[tuple[PlannedTask, int]]:
-    """Yield each task of a run in plan order with its number of trials, read in batches with a short query each."""
+    """Yield (task, number of trials) of a run in plan order, with a short query per batch."""
     with database.reading() as connection:
         run_key = run_key_of(connection, run)
     table, body = schema.run_task, schema.body
@@ -66,9 +65,9 @@ def tasks_of(database: Database, run: RunId) -> Iterator[tuple[PlannedTask, int]
 
 
 def settings_of(plan: RunPlan) -> list[tuple[str | None, str]]:
-    """Return each judge with a digest of its settings; runs with equal digests may be pooled without a warning.
+    """Return each judge with a digest of its settings. Runs with equal digests can be pooled without a warning.
 
-    Seeds are left out: they differ between runs on purpose.
+    The digest excludes seeds, which differ between runs on purpose.
     """
     own = {name: value for name, value in plan.parameters.as_json().items() if name != "seed"}
     asked: dict[str, JsonValue] = {"parameters": own, "system_prompt": plan.system_prompt}

@@ -1,4 +1,4 @@
-"""Pair judges' scores with people's grades of the same responses, if these came with the data."""
+"""Pair judges' scores with the grades that people gave the same responses before the import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.store.queries.score_columns import COUNTING, candidates_of, judges_of
 
 
 def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:
-    """Return the people whose grades of a run's responses came with the data."""
+    """Return the people whose grades were imported together with a run's responses."""
     own, grader = schema.run_grader, schema.grader
     rows = select(grader.c.name).join(own, own.c.grader_key == grader.c.key)
     of_run = (own.c.run_key == run_key_of(connection, run), own.c.reference)
@@ -29,9 +29,9 @@ def reference_graders(connection: Connection, run: RunId, /) -> frozenset[str]:
 
 
 def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[ReferencePair, ...]:
-    """Return each judge's newest score of each response that people had graded; empty without such people or judges.
+    """Pair each judge's newest score of a response with people's imported grades; empty without such people or judges.
 
-    The judge's original score is used, regardless of later decisions. If several people graded, their median is the reference.
+    The judge's score is the original one, before any correction. If several people graded, the reference is their median.
     """
     scope = scope_of(connection, selection)
     own, trial, score, assessment = schema.run_grader, schema.trial, schema.score, schema.assessment
@@ -87,7 +87,7 @@ def reference_pairs(connection: Connection, selection: Selection, /) -> tuple[Re
 
 
 def _verdicts(connection: Connection, runs: Collection[int]) -> dict[tuple[int, int], Verdict]:
-    """Return the verdicts by assessment and candidate, for runs whose rubric has rules for them."""
+    """Return verdicts by assessment and candidate, for runs whose rubric defines verdict rules."""
     run, body, grade = schema.run, schema.body, schema.grade
     plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(run.c.key.in_(list(runs)))
     verdicts: dict[tuple[int, int], Verdict] = {}

@@ -1,6 +1,6 @@
-"""Lists of runs, a page at a time, and the values by which they can be filtered.
+"""Pages of runs, and the values that can filter them.
 
-Only narrow columns are sorted; the other columns of a page's runs are read by key.
+Only narrow columns are sorted; a page's other columns are read by run key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from assay.store.queries.run_summaries import left_alone, run_summaries
 from assay.store.queries.runs import something_waits
 
 FACETS: Final = 12
-"""Number of values of each kind, the most frequent first, that a list offers as filters."""
+"""Number of most frequent values of each field that a list offers as filters."""
 
 
 class StoreRegister:
@@ -39,11 +39,9 @@ class StoreRegister:
     def page(
         self, wanted: RunFilter, /, *, before: RunId | None = None, limit: int = 50, order: RunOrder = RunOrder.NEWEST
     ) -> tuple[tuple[RunSummary, ...], bool]:
-        """Return up to `limit` runs that follow `before` in this order, and True if more match.
+        """Return up to `limit` runs that follow `before` in the given order, and True if more runs match.
 
-        Raises:
-            UnknownName: `before` is not a run.
-            InputError: a state that runs do not have.
+        Raises UnknownName if the run `before` does not exist, and InputError for an unknown state.
         """
         run, (lead, falls) = schema.run, _lead(order)
         recency = (run.c.started, run.c.key)
@@ -78,8 +76,7 @@ class StoreRegister:
     def runs_of_candidate(self, candidate: str, /, *, limit: int) -> tuple[str, tuple[tuple[RunSummary, str], ...]]:
         """Return a candidate's current name, and its newest runs, each with the candidate's name in that run.
 
-        Raises:
-            UnknownName: no such candidate.
+        Raises UnknownName.
         """
         run, own = schema.run, schema.run_candidate
         with self._database.reading() as connection:
@@ -91,7 +88,7 @@ class StoreRegister:
             )
             if not keys:
                 known = [row.name for row in self.candidates()]
-                raise UnknownName("candidate", candidate, known, remedy="/candidates lists them.")
+                raise UnknownName("candidate", candidate, known, remedy="/candidates lists all candidates.")
             key = _candidate_key(connection, candidate)
             rows = connection.execute(
                 select(own.c.run_key, own.c.name).where(own.c.candidate_key == key, own.c.run_key.in_(keys))
@@ -101,12 +98,12 @@ class StoreRegister:
             return now, tuple(zip(self._summaries(connection, keys), (names[key] for key in keys), strict=True))
 
     def candidates(self) -> tuple[CandidateRow, ...]:
-        """Return the candidates of all runs by name."""
+        """Return the candidates of all runs, sorted by name."""
         with self._database.reading() as connection:
             return all_candidates(connection)
 
     def task_uses(self, suite: str, task: str, /, *, limit: int = 200) -> tuple[TaskUse, ...]:
-        """Return the uses of a task in the newest `limit` runs of its suite, newest first."""
+        """Return a task's uses in the newest `limit` runs of its suite, newest first."""
         run, suites, planned, version = schema.run, schema.suite, schema.run_task, schema.task
         with self._database.reading() as connection:
             newest = (
@@ -137,7 +134,7 @@ class StoreRegister:
             )
 
     def _summaries(self, connection: Connection, keys: Sequence[int]) -> tuple[RunSummary, ...]:
-        """Return the summaries of runs in the order of their keys."""
+        """Return summaries of runs in the order of `keys`."""
         if not keys:
             return ()
         run, suite = schema.run, schema.suite
@@ -210,7 +207,7 @@ class StoreRegister:
 
 
 def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
-    """Return every candidate that took part in a run, by name, with the other names that its runs use for it."""
+    """Return all candidates that took part in a run, sorted by name, with the other names that runs use for them."""
     candidate, own, run = schema.candidate, schema.run_candidate, schema.run
     statement = (
         select(
@@ -243,7 +240,7 @@ def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
 
 
 def _lead(order: RunOrder) -> tuple[tuple[ColumnElement[Any], ...], bool]:
-    """Return the column that an order compares before the time, if any, and True if it is sorted from high to low."""
+    """Return the columns that are sorted before the time, and True if they are sorted from high to low."""
     run, suite, tally = schema.run, schema.suite.alias(), schema.run_tally.alias()
     match order:
         case RunOrder.NAME:
@@ -262,7 +259,7 @@ def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnEl
     run, (lead, falls) = schema.run, _lead(order)
     place = connection.execute(select(run.c.started, run.c.key, *lead).where(run.c.id == plain(before))).first()
     if place is None:
-        raise UnknownName("run", before, remedy="Open the page without `before`.")
+        raise UnknownName("run", before, remedy="Remove `before` from the page's address.")
     recency, mark = tuple_(run.c.started, run.c.key), tuple_(*place[:2])
     later: ColumnElement[bool] = recency > mark if order is RunOrder.OLDEST else recency < mark
     for column, value in zip(lead, place[2:], strict=True):
@@ -271,7 +268,7 @@ def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnEl
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:
-    """Return the candidate that has this name now, or had it before it was renamed."""
+    """Return the key of the candidate with this current or earlier name."""
     table, alias = schema.candidate, schema.candidate_alias
     same = folded(plain(name))
     key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
@@ -307,7 +304,7 @@ def _holds(run: Table, text: str) -> ColumnElement[bool]:
 
 
 def _counted(connection: Connection, statement: Select[Any]) -> tuple[Facet, ...]:
-    """Return rows of (value, number) as facets, the most frequent first."""
+    """Convert rows of (value, count) to facets, the most frequent first."""
     value, n = statement.selected_columns
     rows = connection.execute(statement.order_by(n.desc(), value).limit(FACETS))
     return tuple(Facet(value=value, runs=runs) for value, runs in rows)

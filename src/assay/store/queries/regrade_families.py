@@ -1,9 +1,9 @@
-"""Runs that grade the same responses, and the rule for which grading of a response counts.
+"""Groups of runs that grade the same responses, and the rule for the grading that counts.
 
-A regrade keeps the trial numbers of its origin: trial (position, k) of one grades the responses of trial (position, k) of the
-other. Runs with the same origin are a family. The newest grading of a response in a family counts, regardless of decisions about
-it. A run that has not graded the response changes nothing. People's grades that came with the data are references, with which later
-gradings are compared: a run with such grades is treated as the newest of its family.
+A regrade keeps its original run's trial numbers: trials with the same position and k grade the same responses. Runs with the
+same original run form a family. Within a family the newest grading of a response counts, regardless of decisions. A run that
+has not graded the response changes nothing. People's grades that were imported with the responses are references for comparing
+later gradings. A run with such grades therefore counts as the newest of its family.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ _SUPERSEDED: Final = AssessmentState.SUPERSEDED.value
 class Families:
     """Selected runs that grade the same responses; empty in nearly every store.
 
-    Attributes:
-        newer: for each run, the newer runs of its family; runs without newer ones are left out.
-        older: for each run, the older runs of its family.
-        graders: keys of the selected judges; None for all.
-        references: keys of the selected people whose grades came with the data, by run.
+    `newer`, `older`: the newer or older runs of a run's family, by run; runs without any are omitted. `graders`: keys of the
+    selected judges; None for all judges. `references`: keys of selected people whose grades were imported with the responses,
+    by run.
     """
 
     newer: dict[int, tuple[int, ...]]
@@ -49,18 +47,18 @@ class Families:
         return tuple({**self.newer, **self.older})
 
     def hold(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on `score`: no newer grading of the response replaces it."""
+        """Return conditions on `score` that no newer grading of the response replaces it."""
         if not self.newer:
             return []
         replaced = exists().where(*self._replacing(table))
         return [or_(table.c.run_key.not_in(self.contested), not_(replaced))]
 
     def give_way(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on `score`: a newer grading of the response replaces it; call this only if some run is contested."""
+        """Return conditions on `score` that a newer grading of the response replaces it. Requires a contested run."""
         return [table.c.run_key.in_(self.contested), exists().where(*self._replacing(table))]
 
     def _replacing(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return the conditions for a current grading of the same candidate in the paired trial of a newer run."""
+        """Return conditions that the paired trial of a newer run has a current grading of the same candidate."""
         mine, paired = schema.trial.alias("mine"), schema.trial.alias("paired")
         assessment, scored = schema.assessment.alias("its"), schema.score.alias("scored")
         return [
@@ -78,7 +76,7 @@ class Families:
         ]
 
     def stand(self, trial: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on `trial`: it is the newest of the paired trials that was graded, otherwise the oldest."""
+        """Return conditions on `trial`: it is the newest graded of its paired trials or, if all are ungraded, the oldest."""
         if not self.newer:
             return []
         paired, assessment, own = (schema.trial.alias("paired"), schema.assessment.alias("its"), schema.assessment.alias("own"))
@@ -97,10 +95,9 @@ class Families:
 
 
 def families(connection: Connection, runs: Callable[[], Sequence[int]], *, graders: tuple[int, ...] | None) -> Families:
-    """Return the families among the selected runs; `runs` is called only if a regrade exists.
+    """Return the families among the selected runs; `runs` is called only if the store has a regrade.
 
-    They are in the order in which they were stored. When they were sorted by time, a regrade was ignored after the clock was set
-    back.
+    Runs keep the order in which they were stored, because sorting by time ignored a regrade after the clock was set back.
     """
     table = schema.run
     # `> 0` rather than `IS NOT NULL`, because the index serves it; keys begin at 1
@@ -133,6 +130,6 @@ def families(connection: Connection, runs: Callable[[], Sequence[int]], *, grade
 
 
 def _paired(trial: FromClause, other: FromClause, related: dict[int, tuple[int, ...]]) -> list[ColumnElement[bool]]:
-    """Return the conditions for two trials with the same position and number in related runs."""
+    """Return conditions that two trials of related runs have the same position and number."""
     runs = or_(*(and_(trial.c.run_key == run, other.c.run_key.in_(others)) for run, others in related.items()))
     return [runs, other.c.position == trial.c.position, other.c.k == trial.c.k]

@@ -16,7 +16,7 @@ _BY_PERSON: Final = (AssessmentState.APPROVED.value, AssessmentState.CORRECTED.v
 
 
 def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[ReplacedGrades, ...]:
-    """Count, by run, the trials whose grades would count if no other selected run graded the same responses."""
+    """Count, by run, the trials whose grades would count without another selected run's grades of the same responses."""
     scope = scope_of(connection, selection)
     if not scope.families.contested:
         return ()

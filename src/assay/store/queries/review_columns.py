@@ -1,4 +1,4 @@
-"""Every assessment as NumPy columns, regardless of its state, for statistics about reviewing; never used for a result."""
+"""Read all assessments in any state as NumPy columns, for statistics about reviewing only."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _KEYS_AT_ONCE: Final = 5_000
 def review_columns(
     connection: Connection, selection: Selection, /, *, trials: Collection[TrialKey] | None = None
 ) -> ReviewColumns:
-    """Read every assessment of a selection, in any state, with the grader's original score and the final score.
+    """Read all assessments of a selection, with the grader's original score and the final score.
 
-    With `trials`, only assessments of these trials are read, by index; the labels are those of their tasks, and
-    `planned` is 0 for all of them.
+    With `trials`, only these trials' assessments are read, by index. The labels are then those of their tasks, and `planned` is
+    0.
     """
     import numpy as np
 
@@ -50,7 +50,7 @@ def review_columns(
     )
     if np.isnan(rows[:, 6]).any():
         problem = "is damaged: an assessment has a state that does not exist."
-        raise StoreError("store", problem, remedy="Restore it from a copy; `assay doctor --check-store` lists the damage.")
+        raise StoreError("store", problem, remedy="Restore it from a backup; `assay doctor --check-store` lists the damage.")
     order = np.lexsort((rows[:, 1], rows[:, 4]))
     rows = rows[order]
     number, run = (None, None) if trials is not None else _numbers(connection, scope, rows[:, 3])
@@ -79,7 +79,7 @@ def review_columns(
 
 
 def _reviews(scope: Scope) -> Select[Any]:
-    """Select all rows of `ReviewColumns`; a missing score is stored as -1."""
+    """Select all rows of `ReviewColumns`; -1 represents a missing score."""
     table, assessment, grade = schema.score, schema.assessment, schema.grade
     state = case({state.value: code for code, state in enumerate(STATES)}, value=assessment.c.state)
     first = (
@@ -110,7 +110,7 @@ def _reviews(scope: Scope) -> Select[Any]:
 def _reviews_of(
     connection: Connection, scope: Scope, trials: Collection[int], variants: tuple[Variant, ...]
 ) -> NDArray[np.float64]:
-    """Read rows of `_reviews` of some trials."""
+    """Read the rows of `_reviews` for some trials."""
     import numpy as np
 
     assessment, statement = schema.assessment, _reviews(scope)
@@ -134,9 +134,9 @@ def _tasks_of(connection: Connection, trials: Collection[int]) -> list[int]:
 
 
 def _numbers(connection: Connection, scope: Scope, keys: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each trial in `keys`, its number within its task and the number of its run.
+    """Return each trial's number within its task, and the number of its run, for the trial keys in `keys`.
 
-    They are read separately from the scores, because there are fewer trials.
+    A separate query reads them, because there are fewer trials than scores.
     """
     import numpy as np
 

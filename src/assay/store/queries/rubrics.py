@@ -1,4 +1,4 @@
-"""Rubrics of runs, and the grades on their criteria that were decided or that count."""
+"""Read runs' rubrics, and the decided or counting grades on their criteria."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _AT_ONCE: Final = 500
 
 
 def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[RubricUse, ...]]:
-    """Return the key from which to continue, and the rubrics of judged runs above the key `after`, oldest first.
+    """Return rubrics of judged runs with keys above `after`, oldest first, and the key for the next call.
 
-    Runs whose import is unfinished are left out; a later call returns them.
+    Runs with an unfinished import are returned by a later call.
     """
     run, suite, body = schema.run, schema.suite, schema.body
     rows = connection.execute(
@@ -56,7 +56,7 @@ def rubric_uses(connection: Connection, after: int, /) -> tuple[int, tuple[Rubri
 
 
 def criterion_facts(connection: Connection, selection: Selection, /) -> CriterionFacts:
-    """Collect decisions, corrections, blind grades and counting grades for each criterion of the selected runs."""
+    """Collect decisions, corrections, blind grades and counting grades per criterion of the selected runs."""
     scope = scope_of(connection, selection)
     names = {row.key: row.name for row in connection.execute(select(schema.criterion.c.key, schema.criterion.c.name)).all()}
     decided = _decided(connection, scope)
@@ -99,7 +99,7 @@ def _counted(connection: Connection, scope: Scope, names: dict[int, str]) -> tup
 
 
 def _decided(connection: Connection, scope: Scope) -> tuple[tuple[int, bool], ...]:
-    """Return (key, rejected) of the judged assessments that people decided, in the order of their last decision."""
+    """Return (assessment key, True if rejected) for judged assessments that people decided, by time of the last decision."""
     assessment, event, grader = schema.assessment, schema.review_event, schema.grader
     last = func.max(event.c.id)
     rows = connection.execute(
@@ -132,7 +132,7 @@ def _corrected(
 
 
 def _graded(connection: Connection, scope: Scope, names: dict[int, str]) -> dict[str, int]:
-    """Count the decided assessments in which the judge graded a criterion."""
+    """Count the decided assessments that contain a judge's grade, by criterion."""
     assessment, grade, grader = schema.assessment, schema.grade, schema.grader
     rows: Any = connection.execute(
         select(grade.c.criterion_key, func.count(grade.c.assessment_key.distinct()).label("n"))
@@ -174,7 +174,7 @@ def _verdicts(
 def _pairs(
     connection: Connection, verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...], names: dict[int, str]
 ) -> Iterator[BlindGrade]:
-    """Pair each blind grade with the judge's grade of the same candidate on the same criterion."""
+    """Pair each blind grade with the judge's grade of the same candidate and criterion."""
     grade = schema.grade
     by_run: dict[int, list[tuple[int, list[tuple[str, str, float]]]]] = {}
     for key, run_key, grades in verdicts:

@@ -1,9 +1,9 @@
 """Write a run as lines for a restore: one `run`, then every `task`, then every `trial`, and finally a `mark`.
 
-A `trial` line holds everything about a trial: calls, responses, assessments with scores and grades, decisions, and votes. A later
-line for the same trial replaces an earlier one, so changes since a mark can be appended. Only lines up to the last mark count;
-lines after it, or cut-off lines, are ignored. Names replace the keys of the store, except for numbers that people see (`t5`, `a17`,
-events), which are kept if the store is empty.
+A `trial` line contains all data of a trial: calls, responses, assessments with scores and grades, decisions, and votes. A later
+line for the same trial replaces an earlier one, so changes can be appended. A reader ignores lines after the last mark and
+incomplete lines. Names replace the store's keys. Only numbers that people see (`t5`, `a17`, events) are written, and an empty
+store keeps them on restore.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRIALS_AT_ONCE: Final = 100
 _KEYS_AT_ONCE: Final = 400
 
 Line = dict[str, Any]
-"""One line of a record: JSON whose keys depend on its `kind`."""
+"""One line of a record: a JSON object whose keys depend on `kind`."""
 
 
 def whole_record(connection: Connection, run: RunId, /) -> Iterator[Line]:
@@ -41,7 +41,10 @@ def whole_record(connection: Connection, run: RunId, /) -> Iterator[Line]:
 
 
 def changes(connection: Connection, run: RunId, /, *, since_event: int, trials: Collection[TrialKey] = ()) -> Iterator[Line]:
-    """Yield lines to add to a record: `trials` and those decided on after an event, then a mark; nothing without changes."""
+    """Yield the lines to append to a record: `trials` and trials with later decisions, then a mark.
+
+    Yields nothing if nothing has changed since the event `since_event`.
+    """
     run_key = run_key_of(connection, run)
     table, assessment = schema.review_event, schema.assessment
     decided = connection.execute(
@@ -58,7 +61,7 @@ def changes(connection: Connection, run: RunId, /, *, since_event: int, trials: 
 
 
 def head(connection: Connection, run_key: int) -> Line:
-    """Return the first line: the run without its tasks and trials."""
+    """Return the first line: the run without tasks and trials."""
     run, suite, body = schema.run, schema.suite, schema.body
     row = connection.execute(select(run).where(run.c.key == run_key)).one()
     copy = connection.execute(
@@ -100,7 +103,7 @@ def head(connection: Connection, run_key: int) -> Line:
 
 
 def mark(connection: Connection, run_key: int) -> Line:
-    """Return the line that ends a complete record: the run's state, and the last decision in the record."""
+    """Return the line that completes a record: the run's state and the last recorded decision."""
     run, table = schema.run, schema.review_event
     row = connection.execute(select(run).where(run.c.key == run_key)).one()
     last = connection.execute(select(func.max(table.c.id)).where(table.c.run_key == run_key)).scalar_one()
@@ -108,7 +111,7 @@ def mark(connection: Connection, run_key: int) -> Line:
 
 
 def shown(content: bytes) -> str | dict[str, str]:
-    """Return bytes as a JSON value: text if the bytes are UTF-8, otherwise base64."""
+    """Convert bytes to a JSON value: text for UTF-8, otherwise base64."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -116,12 +119,12 @@ def shown(content: bytes) -> str | dict[str, str]:
 
 
 def hidden(value: str | dict[str, str]) -> bytes:
-    """Return the original bytes from a value that `shown` returned."""
+    """Convert the output of `shown` back to bytes."""
     return value.encode("utf-8") if isinstance(value, str) else base64.b64decode(value["base64"])
 
 
 def _run(row: Row[Any]) -> Line:
-    """Return the run's own columns; a running run is recorded as interrupted, because a reader of the record cannot know more."""
+    """Return the run's columns. A running run is recorded as interrupted, because a reader cannot know if it still runs."""
     without = {"suite_key", "plan_key", "regrade_of"}
     line = {name: value for name, value in row._mapping.items() if name not in without}
     if line["state"] == RunState.RUNNING.value:
@@ -175,7 +178,7 @@ def _tasks(connection: Connection, run_key: int) -> Iterator[Line]:
 
 
 def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) -> Iterator[Line]:
-    """Yield the lines of a run's trials in plan order, or of some trials by key."""
+    """Yield the lines of a run's trials in plan order; `keys` limits them to some trials."""
     table = schema.trial
     names = _NamesByKey(connection)
     if keys is not None:
@@ -200,7 +203,7 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
 
 
 class _NamesByKey:
-    """Names of candidates, graders and criteria by key."""
+    """Maps keys of candidates, graders and criteria to names."""
 
     def __init__(self, connection: Connection) -> None:
         self._names = {
@@ -264,7 +267,7 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByK
 
 
 def _votes(connection: Connection, trials: Sequence[int]) -> defaultdict[int, list[Line]]:
-    """Return votes of the arena, including those taken back, by trial, oldest first."""
+    """Return arena votes, including withdrawn ones, by trial, oldest first."""
     table = schema.vote
     votes: defaultdict[int, list[Line]] = defaultdict(list)
     for row in connection.execute(select(table).where(table.c.trial_key.in_(trials)).order_by(table.c.id)):

@@ -1,4 +1,4 @@
-"""Summarise runs: counters, candidates, and if a process is still executing them."""
+"""Summarise runs: counters, candidates, and if a process still executes them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT, TRIAL
 
 Where = Callable[[Table], list[ColumnElement[bool]]]
-"""Function that returns conditions for a table with `run_key`: those that select the runs, or none for all runs."""
+"""Function that returns conditions for a table with `run_key` that select the runs; no condition selects all runs."""
 
 
 def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any]], where: Where) -> tuple[RunSummary, ...]:
-    """Return summaries of rows of `run`, which have the suite's name as `suite`, in the order of the rows."""
+    """Return summaries of rows of `run`, which contain the suite's name as `suite`, in the rows' order."""
     tallies = _tallies(connection, where)
     names = candidates_of(connection, where)
     running = [row.key for row in rows if row.state == RunState.RUNNING]
@@ -56,7 +56,7 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
 
 
 def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -> set[int]:
-    """Return the running runs whose processes have all ended, for whatever reason."""
+    """Return the keys of running runs that no living process executes."""
     if not running:
         return set()
     table = schema.execution
@@ -66,7 +66,7 @@ def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -
 
 
 def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tuple[str | None, int]]:
-    """Return when each running run last started or continued, and how much of it was done by then."""
+    """Return (time of the last start or resume, number of trials done by then) by running run."""
     if not running:
         return {}
     table = schema.stretch
@@ -75,13 +75,12 @@ def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tupl
 
 
 def _imported(connection: Connection, where: Where) -> set[int]:
-    """Return the runs that were imported."""
     table = schema.imported
     return set(connection.execute(select(table.c.run_key).where(*where(table))).scalars())
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
-    """Return the candidates of each run in its order, by the names in the run, or by the new name after a rename."""
+    """Return each run's candidates in its order, by their names in the run or, after a rename, by their new names."""
     table, candidate = schema.run_candidate, schema.candidate
     names: dict[int, list[str]] = {}
     for run_key, name, now, same in connection.execute(

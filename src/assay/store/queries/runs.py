@@ -1,4 +1,4 @@
-"""List runs, add up their totals, and find runs with pending assessments."""
+"""List runs, compute totals, and find runs with pending assessments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RUNS_AT_ONCE: Final = 50
 _UNFINISHED: Final = tuple(state.value for state in (RunState.PLANNED, RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED))
 
 _RANDOM: Final = b'"order":"random"'
-"""Bytes that occur in the plan of a run with random review order; the texts of a suite may contain them too."""
+"""Bytes that occur in the plan of every run with random review order; a suite's texts may also contain them."""
 
 
 _PENDING: Final = (
@@ -38,9 +38,9 @@ _PENDING: Final = (
 
 
 def run_totals(connection: Connection, selection: Selection, /) -> RunTotals:
-    """Add up the selected runs.
+    """Sum the counters of the selected runs.
 
-    Twenty thousand summaries take a second to read; these sums take a few milliseconds.
+    Twenty thousand run summaries take a second to read; these sums take a few milliseconds.
     """
     scope = scope_of(connection, selection)
     run, tally, planned = schema.run, schema.run_tally, schema.run_task
@@ -61,20 +61,20 @@ def run_totals(connection: Connection, selection: Selection, /) -> RunTotals:
 
 
 def waiting_runs(connection: Connection) -> frozenset[RunId]:
-    """Return the runs that have a pending assessment."""
+    """Return the runs with a pending assessment."""
     run, tally = schema.run, schema.run_tally
     rows = connection.execute(select(run.c.id).join(tally, tally.c.run_key == run.c.key).where(*_PENDING))
     return frozenset(RunId(run_id) for run_id in rows.scalars())
 
 
 def something_waits(run_key: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return an SQL condition that is true for the key of a run with a pending assessment."""
+    """Return an SQL condition that a run, given by its key, has a pending assessment."""
     tally = schema.run_tally
     return exists().where(tally.c.run_key == run_key, *_PENDING)
 
 
 def drawn_orders(connection: Connection, after: int, /) -> tuple[int, tuple[DrawnOrder, ...]]:
-    """Return the newest run's number, and the runs above `after` that are reviewed in a random order."""
+    """Return the newest run's number, and the runs numbered above `after` with random review order."""
     run, suite, body = schema.run, schema.suite, schema.body
     newest = connection.execute(select(func.max(run.c.key))).scalar_one()
     if newest is None or newest <= after:
@@ -99,14 +99,14 @@ def drawn_orders(connection: Connection, after: int, /) -> tuple[int, tuple[Draw
 
 
 def regrades(connection: Connection, run: RunId, /) -> tuple[RunId, ...]:
-    """Return the runs that grade the answers of this one, oldest first."""
+    """Return the runs that grade this run's answers, oldest first."""
     table = schema.run
     which = (table.c.regrade_of == run_key_of(connection, run), table.c.state.not_in(HIDDEN_STATES))
     return tuple(map(RunId, connection.execute(select(table.c.id).where(*which).order_by(table.c.key)).scalars()))
 
 
 def decided_after(connection: Connection, event: int, /) -> tuple[RunId, ...]:
-    """Return the runs that have decisions after a review event, oldest first."""
+    """Return the runs with decisions after a review event, oldest first."""
     table, run = schema.review_event, schema.run
     rows = connection.execute(
         select(run.c.id)
@@ -117,7 +117,7 @@ def decided_after(connection: Connection, event: int, /) -> tuple[RunId, ...]:
 
 
 def begun_evaluations(connection: Connection) -> tuple[RunId, ...]:
-    """Return the submitted evaluations that are not finished, paused or cancelled, oldest first."""
+    """Return submitted evaluations that are not finished, paused or cancelled, oldest first."""
     run = schema.run
     going_on = [state for state in _UNFINISHED if state != RunState.PAUSED.value]
     rows = select(run.c.id).where(run.c.id.startswith("eval_", autoescape=True), run.c.state.in_(going_on))
@@ -125,14 +125,14 @@ def begun_evaluations(connection: Connection) -> tuple[RunId, ...]:
 
 
 def run_numbers(connection: Connection) -> dict[int, RunId]:
-    """Return the id of every run by its number in the store, including half-written imports, but not runs out of use."""
+    """Return all run ids by number, including half-written imports but excluding runs out of use."""
     table = schema.run
     in_use = table.c.state.not_in([state.value for state in SET_ASIDE])
     return {row.key: RunId(row.id) for row in connection.execute(select(table.c.key, table.c.id).where(in_use))}
 
 
 def newest_run_event(connection: Connection) -> int:
-    """Return the number of the newest event that took a run out of use or brought it back; 0 if there is none."""
+    """Return the number of the newest event that took a run out of use or restored it; 0 without such events."""
     return int(connection.execute(select(func.coalesce(func.max(schema.run_event.c.id), 0))).scalar_one())
 
 
@@ -142,7 +142,7 @@ def _with_suite() -> Select[Any]:
 
 
 class RunQueries(Queries):
-    """Queries about runs, which return the newest runs first unless a method names another order."""
+    """Queries about runs. The newest run comes first unless a method names another order."""
 
     find = snapshot(find_run)
     totals = snapshot(run_totals)
@@ -160,9 +160,9 @@ class RunQueries(Queries):
         self._claims = claims
 
     def matching(self, selection: Selection | None = None, /, *, limit: int | None = None) -> tuple[RunSummary, ...]:
-        """Return summaries of the matching runs; with a task filter, only of runs that have such a task.
+        """Return summaries of the matching runs; a task filter selects runs that contain such a task.
 
-        The cost grows with the number of runs, so a page passes its own length as `limit`.
+        The cost grows with the number of runs, so a page passes its length as `limit`.
         """
         run, planned = schema.run, schema.run_task
         with self._database.reading() as connection:
@@ -177,7 +177,7 @@ class RunQueries(Queries):
             return self._summaries(connection, rows)
 
     def newest(self, *, limit: int, before: str | None = None) -> tuple[RunSummary, ...]:
-        """Return up to `limit` runs that are older than the run `before`, or the newest runs if no run has this id."""
+        """Return up to `limit` runs older than the run `before`, or the newest runs if `before` does not exist."""
         run = schema.run
         statement = _with_suite().where(run.c.state.not_in(HIDDEN_STATES))
         with self._database.reading() as connection:
@@ -188,7 +188,7 @@ class RunQueries(Queries):
             return self._summaries(connection, rows)
 
     def newest_first(self, *, before: str | None = None) -> Iterator[RunSummary]:
-        """Yield every run as `newest` lists them; each portion is a separate read."""
+        """Yield all runs in the order of `newest`; each batch is a separate read."""
         while True:
             page = self.newest(limit=_RUNS_AT_ONCE, before=before)
             yield from page

@@ -1,6 +1,6 @@
-"""Read the scores that count as NumPy columns, without a record for each row.
+"""Read the scores that count as NumPy columns, without creating a record per row.
 
-NumPy is imported when the first column is read, so that commands without statistics do not pay for it.
+Reading the first column imports NumPy, so commands without statistics start faster.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COUNTING: Final = tuple(sorted(state.value for state in COUNTS))
 
 
 def score_columns(connection: Connection, selection: Selection, /) -> ScoreColumns:
-    """Read every score that counts; with `criteria`, each score is the weighted mean over these criteria only."""
+    """Read all scores that count. If the selection has `criteria`, a score is the weighted mean over these only."""
     import numpy as np
 
     scope = scope_of(connection, selection)
@@ -77,7 +77,7 @@ def score_columns(connection: Connection, selection: Selection, /) -> ScoreColum
 
 
 def criterion_moments(connection: Connection, selection: Selection, /) -> tuple[CriterionMoments, ...]:
-    """Read the moments of each criterion's counting grades per task and candidate, in the order of criterion keys."""
+    """Read the moments of counting grades per criterion, task and candidate, sorted by criterion key."""
     import numpy as np
 
     scope = scope_of(connection, selection)
@@ -102,9 +102,9 @@ def criterion_moments(connection: Connection, selection: Selection, /) -> tuple[
 
 
 def trial_scores(connection: Connection, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
-    """Read the counting scores of those of these trials that are in the selection.
+    """Read the counting scores of those trials that are in the selection.
 
-    They are read by index, so that the cost does not depend on the size of the store.
+    The query uses an index, so its cost does not depend on the size of the store.
     """
     scope = scope_of(connection, selection)
     trial, task, suite = schema.trial, schema.task, schema.suite
@@ -155,7 +155,7 @@ def _scores(scope: Scope) -> Select[Any]:
 
 
 def _marks() -> ColumnElement[int]:
-    """Return a score's flags as one number, because each further column costs as much as the rest of the row."""
+    """Return a score's flags as one number, because each additional column costs as much as the rest of the row."""
     table = schema.score
     joint = case((table.c.joint, case((table.c.place.is_(None), _JOINT + _UNPLACED), else_=_JOINT)), else_=0)
     exempt, by_rule = AssessmentState.EXEMPT.value, AssessmentState.NOT_REQUIRED.value
@@ -163,7 +163,7 @@ def _marks() -> ColumnElement[int]:
 
 
 def _criteria_scores(scope: Scope) -> Select[Any]:
-    """Select scores over some criteria: their weighted mean, or the plain mean if all their weights are 0."""
+    """Select scores over some criteria: the weighted mean, or the plain mean if all weights are 0."""
     table, grade = schema.score, schema.grade
     weight = func.sum(case((grade.c.value.is_not(None), grade.c.weight), else_=0.0))
     score = case(
@@ -189,7 +189,7 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
 
 
 def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return the weighted mean of grades; null if one that has a weight is missing."""
+    """Return the weighted mean of grades; null if a grade with a weight above 0 is missing."""
     weight = schema.grade.c.weight
     total = func.sum(case((value.is_not(None), weight), else_=0.0))
     missing = func.sum(case((and_(value.is_(None), weight > 0), 1), else_=0))
@@ -243,7 +243,7 @@ def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
 
 
 def matrix_of(connection: Connection, statement: Select[Any]) -> NDArray[np.float64]:
-    """Read all rows as float64, shape (rows, columns); keys stay exact, because they are far below 2**53."""
+    """Read all rows as float64, shape (rows, columns). Keys stay exact because they are far below 2**53."""
     import numpy as np
 
     width = len(statement.selected_columns)
@@ -271,7 +271,7 @@ def codes_of(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.in
 def labels_of(
     connection: Connection, scope: Scope, tasks: Collection[int] | None = None
 ) -> tuple[tuple[TaskLabel, ...], tuple[int, ...]]:
-    """Return labels and keys of the planned tasks of a scope, in plan order; if `tasks` is given, only of these tasks."""
+    """Return labels and keys of a scope's planned tasks, in plan order; `tasks` limits them to some tasks."""
     planned, task, suite, run = schema.run_task, schema.task, schema.suite, schema.run
     rows = connection.execute(
         select(task.c.key, suite.c.name, task.c.task_id, task.c.digest, planned.c.thing, planned.c.weight, task.c.family)
@@ -304,7 +304,7 @@ def labels_of(
 
 
 def scores_apart(connection: Connection, statement: Select[Any], variants: tuple[Variant, ...]) -> NDArray[np.float64]:
-    """Read rows of `score` whose second column is the candidate, with variants of one name apart."""
+    """Read rows of `score`, whose second column is the candidate, and keep candidates that share a name apart."""
     if not variants:
         return matrix_of(connection, statement)
     rows = matrix_of(connection, statement.add_columns(schema.score.c.run_key))
@@ -313,7 +313,7 @@ def scores_apart(connection: Connection, statement: Select[Any], variants: tuple
 
 
 def candidate_names(connection: Connection, selection: Selection, /) -> dict[str, str]:
-    """Return the candidates of a selection by their names in results, each with the name that its runs use."""
+    """Map the selected candidates' names in results to the names in their runs."""
     scope = scope_of(connection, selection)
     variants = scope.variants(connection)
     shared = {variant.key: variant.name for variant in variants}
@@ -321,7 +321,7 @@ def candidate_names(connection: Connection, selection: Selection, /) -> dict[str
 
 
 def candidates_of(connection: Connection, scope: Scope, variants: tuple[Variant, ...]) -> dict[int, str]:
-    """Return the candidates of the selected runs by key, in the order in which runs list them; variants have labels."""
+    """Return the selected runs' candidates by key, in the runs' order, with distinct labels for shared names."""
     table, own = schema.candidate, schema.run_candidate
     variant_in = {(variant.candidate, run): variant for variant in variants for run in variant.runs}
     rows = connection.execute(
@@ -350,7 +350,7 @@ def judges_of(connection: Connection, scope: Scope) -> dict[int, str]:
 def _settings(
     connection: Connection, scope: Scope, graded: Collection[str], replaced: Collection[int]
 ) -> tuple[GradingSetting, ...]:
-    """Return the settings whose grades count; `graded` has the names of the judges and scorers that gave such grades."""
+    """Return the grading settings of judges and scorers in `graded`, the names whose grades count."""
     table, tally = schema.run, schema.run_tally
     counts = (tally.c.subject == ASSESSMENT, tally.c.state.in_(COUNTING), tally.c.n > 0)
     where = [*scope.where_key(table.c.key), exists().where(tally.c.run_key == table.c.key, *counts)]
@@ -370,7 +370,7 @@ def _settings(
 
 
 def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:
-    """Return runs in which no score counts any more, because other runs grade the same responses."""
+    """Return runs without any counting score, because other runs grade the same responses."""
     members = scope.families.members
     if not members:
         return ()

@@ -1,4 +1,4 @@
-"""Queries for statistics: columns of scores and of reviews, and counts of trials that do not count."""
+"""Queries for statistics: columns of scores and reviews, and counts of excluded trials."""
 
 from __future__ import annotations
 

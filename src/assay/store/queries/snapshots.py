@@ -1,4 +1,4 @@
-"""Turn query functions into methods of the store's query classes."""
+"""Convert query functions to methods of the store's query classes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ R = TypeVar("R")
 
 
 class Queries:
-    """Base class of queries about one subject. Each method reads one snapshot and may be called from any thread."""
+    """Base class for queries about a subject. Each method reads one snapshot and may be called from any thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
 
 def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concatenate[Queries, P], R]:
-    """Return a method that calls the function with a connection as its first argument."""
+    """Return a method that calls a query function with a connection as its first argument."""
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> R:
@@ -33,7 +33,7 @@ def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concate
 
 
 def streamed(query: Callable[Concatenate[Connection, P], Iterator[R]]) -> Callable[Concatenate[Queries, P], Iterator[R]]:
-    """Make a method from a generator function; the snapshot stays open until the last row is read."""
+    """Return a method for a generator function; its snapshot stays open until the last row is read."""
 
     @wraps(query)
     def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> Iterator[R]:

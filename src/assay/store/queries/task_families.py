@@ -1,4 +1,4 @@
-"""Group tasks into families by a rule, from their tags or their stored metadata."""
+"""Group tasks into families by their tags or metadata."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _TAGS_NAMED: Final = 8
 
 
 def families_of(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[int, str]:
-    """Return the family of each task of a scope by task key; tasks to which the rule does not apply are left out.
+    """Return each task's family by task key; tasks without the rule's tag or metadata are omitted.
 
-    Raises:
-        InputError: the rule applies to none of the tasks, or gives one task two families.
+    Raises InputError if no task has a family, or if a task has several.
     """
     return _by_tag(connection, scope, rule) if rule.by_tag else _by_metadata(connection, scope, rule)
 
@@ -44,7 +43,7 @@ def _by_tag(connection: Connection, scope: Scope, rule: FamilyRule) -> Mapping[i
         if len(names) > 1:
             listed = ", ".join(sorted(names)[:_TAGS_NAMED])
             problem = f"gives task {task_id!r} several families: {listed}."
-            raise InputError(OPTION, problem, remedy="Choose a prefix that one tag of each task has: tag:PREFIX.")
+            raise InputError(OPTION, problem, remedy="Choose a prefix that occurs in only one tag of each task: tag:PREFIX.")
     if not tags and scope.ids:
         named = ", ".join(sorted(known)[:_TAGS_NAMED])
         problem = f"no selected task has a tag that begins with '{rule.key}:'." if rule.key else "no selected task has a tag."

@@ -1,4 +1,4 @@
-"""Queries about trials: lists, single trials, and trials of several runs for comparison."""
+"""Queries about trials: lists, single trials, and trials for comparing runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def trial(connection: Connection, key: TrialKey, /) -> TrialRow:
 
 
 def under_way(connection: Connection, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
-    """Return the run's first trial, in plan order, that is executing or comes next, and the first one that failed."""
+    """Return the run's first executing (or next) trial and its first failed trial, each None if missing."""
     run_key = run_key_of(connection, run)
     running = _first(connection, run_key, TrialState.RUNNING)
     return running or _first(connection, run_key, TrialState.PENDING), _first(connection, run_key, TrialState.FAILED)
@@ -74,7 +74,7 @@ def _first(connection: Connection, run_key: int, state: TrialState) -> TrialRow 
 
 
 def decided_since(connection: Connection, event: int | None, /) -> tuple[int, tuple[TrialKey, ...]]:
-    """Return the id of the newest review event, and the trials that events after `event` concern (None if there are none)."""
+    """Return the newest review event's id, and the trials of all events after `event` (no trials if `event` is None)."""
     table, assessment = schema.review_event, schema.assessment
     if event is None:
         return connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one(), ()
@@ -88,7 +88,7 @@ def decided_since(connection: Connection, event: int | None, /) -> tuple[int, tu
 
 
 def failure_kinds(connection: Connection, run: RunId, /) -> tuple[tuple[str, str, int], ...]:
-    """Return the kind, fault and number of a run's failures, the most frequent first."""
+    """Return (kind, fault, count) of a run's failures, the most frequent first."""
     table, n = schema.trial, func.count().label("n")
     rows = connection.execute(
         select(table.c.fail_kind, table.c.fail_fault, n)
@@ -100,8 +100,6 @@ def failure_kinds(connection: Connection, run: RunId, /) -> tuple[tuple[str, str
 
 
 class TrialQueries(Queries):
-    """Queries about trials."""
-
     detail = snapshot(trial)
     under_way = snapshot(under_way)
     failure_kinds = snapshot(failure_kinds)
@@ -114,9 +112,9 @@ class TrialQueries(Queries):
     def matching(
         self, selection: Selection, /, *, failed_only: bool = False, candidate: str | None = None, number: int | None = None
     ) -> Iterator[TrialRow]:
-        """Yield trials, oldest run first, in plan order within each run; each portion is a separate read.
+        """Yield trials of one run after another, oldest run first, in plan order; each batch is a separate read.
 
-        `candidate` keeps the trials in which it takes part, and `number` the trial with this number of each task.
+        `candidate`: only trials in which this candidate takes part. `number`: only trials with this number within their task.
         """
         table = schema.trial
         with self._database.reading() as connection:

@@ -1,7 +1,7 @@
-"""Candidates that share a name but have different models or prompts, so that their numbers must not be pooled.
+"""Keep apart candidates that share a name but have different models or prompts, because pooling them would be wrong.
 
-If selected runs use one name with several identities, each identity becomes a separate candidate, labelled with its model: `bot
-(openai/small)`. A candidate without an identity is never kept apart.
+If selected runs use one name for several identities, each identity becomes a separate candidate, labelled with its model: `bot
+(openai/small)`. Candidates without an identity are always pooled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of several candidates with the same name: its `key` is below 0, `candidate` and `runs` are keys of the store."""
+    """One of several candidates with the same name. `key` is negative; `candidate` and `runs` are keys of the store."""
 
     key: int
     candidate: int
@@ -34,7 +34,7 @@ class Variant:
 
 
 def variants_of(connection: Connection, of_runs: Sequence[ColumnElement[bool]]) -> tuple[Variant, ...]:
-    """Return the candidates that are kept apart, under conditions on `run_candidate`; none in nearly every store."""
+    """Return candidates that share a name, under conditions on `run_candidate`; empty in nearly every store."""
     own, candidate = schema.run_candidate, schema.candidate
     several = (
         select(own.c.candidate_key)
@@ -69,7 +69,7 @@ def variants_of(connection: Connection, of_runs: Sequence[ColumnElement[bool]]) 
 def split_keys(
     variants: tuple[Variant, ...], candidates: NDArray[np.float64], runs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the keys of candidates, replaced by those of their variants if any; `candidates` and `runs` have shape (rows,)."""
+    """Replace candidates' keys by those of their variants; `candidates` and `runs` have shape (rows,)."""
     import numpy as np
 
     keys = candidates.copy()

@@ -1,1 +1,1 @@
-"""Writes of human review: decisions, leases, observations, votes."""
+"""Write human review: decisions, leases, observations, votes."""

@@ -1,8 +1,8 @@
 """Store control items (planted checks) and their decisions, in separate tables that no statistic reads.
 
-They share the key numbers, the rules and the events of real assessments, so that a reviewer cannot tell them apart. They are rows
-of `control_item` instead of `assessment`, because some 40 queries read `assessment` and `score`: any of them without a filter on
-the purpose would let a control item into a statistic, and with the filter they could not use the covering indexes.
+Control items share key numbers, rules and events with real assessments, so that reviewers cannot tell them apart. They are rows
+of `control_item` instead of `assessment`, because some 40 queries read `assessment` and `score`. A query without a filter on
+the purpose would include control items in a statistic, and the filter would prevent the use of covering indexes.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class StoreControlItems:
         return self._writer.call(lambda connection: _put(connection, item))
 
     def supersede(self, decision: Decision, item: ControlItem, /) -> AssessmentKey:
-        """Store a further attempt, and the event of the rerun that requested it; return the new key.
+        """Store a new attempt and the event of the rerun that requested it; return the new key.
 
-        A rerun whose idempotency key is already known changes nothing.
+        A rerun with a known idempotency key changes nothing.
         """
 
         def supersede(connection: Connection) -> AssessmentKey:
@@ -72,7 +72,7 @@ class StoreControlItems:
         keys: Collection[AssessmentKey] | None = None,
         source: AssessmentKey | None = None,
     ) -> tuple[ControlItem, ...]:
-        """Return the control items that match, by key."""
+        """Return the control items that match all filters, sorted by key."""
         table = schema.control_item
         where: list[ColumnElement[bool]] = [] if reviewer is None else [table.c.reviewer == plain(reviewer)]
         if keys is not None:
@@ -99,7 +99,7 @@ class StoreControlItems:
         return {key: tuple(events[key]) for key in keys}
 
     def tally(self) -> dict[RunId, Counter[AssessmentState]]:
-        """Return the number of control items by run and state."""
+        """Count control items by run and state."""
         table, run = schema.control_item, schema.run
         statement = (
             select(run.c.id, table.c.state, func.count())
@@ -113,7 +113,7 @@ class StoreControlItems:
         return dict(counts)
 
     def count(self, run: RunId, /, *, before: str | None = None) -> int:
-        """Return the number of control items of a run, or the number of those made before a time."""
+        """Count a run's control items; `before` limits them to those created before a time."""
         table = schema.control_item
         where = [schema.run.c.id == plain(run), *([] if before is None else [table.c.made < before])]
         statement = select(func.count()).select_from(table.join(schema.run, schema.run.c.key == table.c.run_key))
@@ -122,7 +122,7 @@ class StoreControlItems:
 
 
 def control_event_of_key(connection: Connection, idempotency_key: str | None) -> ReviewEvent | None:
-    """Return the decision on a control item with this idempotency key."""
+    """Return the control item decision with this idempotency key, or None."""
     if idempotency_key is None:
         return None
     table = schema.control_event
@@ -131,7 +131,7 @@ def control_event_of_key(connection: Connection, idempotency_key: str | None) ->
 
 
 def decide_control(connection: Connection, decision: Decision, *, at: str) -> ReviewEvent:
-    """Apply a decision on a control item; raises the same errors as a decision on a real assessment."""
+    """Decide a control item; raises the same errors as a decision on a real assessment."""
     item, where = _item(connection, decision.assessment), shown_assessment(decision.assessment)
     after = rules.after(decision.verb, item.state, where=where)
     rules.counted(decision.verb, rules.grading_of(item.judged), decision.corrections, where=where)
@@ -141,7 +141,7 @@ def decide_control(connection: Connection, decision: Decision, *, at: str) -> Re
 def _append_event(
     connection: Connection, decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
-    """Store a decision and the state it leads to."""
+    """Store a decision and the resulting state."""
     table, item = schema.control_event, schema.control_item
     connection.execute(update(item).where(item.c.key == int(decision.assessment)).values(state=after.value))
     values = event_values(decision, before=before, after=after, at=at)
@@ -151,7 +151,7 @@ def _append_event(
 def _item(connection: Connection, key: AssessmentKey) -> ControlItem:
     items = _read(connection, schema.control_item.c.key == int(key))
     if not items:
-        raise UnknownName("assessment", shown_assessment(key), remedy="`assay review list` lists them.")
+        raise UnknownName("assessment", shown_assessment(key), remedy="`assay review list` lists all assessments.")
     return items[0]
 
 
@@ -179,9 +179,9 @@ def _put(connection: Connection, item: ControlItem) -> ControlItem:
 
 
 def _free_key(connection: Connection, near: int) -> int:
-    """Return an unused key between those of real assessments near this one; if none is free, the next key after all others.
+    """Return an unused key between real assessments' keys near `near`; if no key is free, the next key after all others.
 
-    A run with control items leaves keys free while it grades (`Entry.spare`), so that a number reveals nothing.
+    A run with control items leaves keys unused while it grades (`Entry.spare`), so that a key does not reveal a control item.
     """
     taken: set[int] = set()
     last = 0

@@ -1,4 +1,4 @@
-"""Decisions of reviewers: each submission is applied in one transaction, either all of it or nothing."""
+"""Apply reviewers' decisions. All decisions of a submission share one transaction and succeed or fail together."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ class StoreDecisions:
         self._clock = clock
 
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
-        """Apply decisions in their order, all or none, and return their events.
+        """Apply all decisions in order, or none of them, and return their events.
 
-        A decision whose idempotency key was already used on its assessment changes nothing and returns the event stored then.
+        A decision whose idempotency key was already used on its assessment changes nothing and returns the stored event.
 
         Raises:
-            UnknownName: an assessment, candidate or criterion does not exist.
-            Refused: the assessment's state or a missing score does not allow the decision, or the key was used for another
-                decision.
-            InputError: a correction is invalid.
+            UnknownName: An assessment, candidate or criterion does not exist.
+            Refused: The assessment's state or a missing score forbids the decision, or another decision used the key.
+            InputError: A correction is invalid.
         """
         if not decisions:
             return ()
@@ -48,7 +47,7 @@ class StoreDecisions:
         return self._writer.call(lambda connection: self.apply(connection, decisions, self._clock.now()))
 
     def apply(self, connection: Connection, decisions: Sequence[Decision], at: str) -> tuple[ReviewEvent, ...]:
-        """Apply decisions in a write transaction that is already open; otherwise the same as `decide`."""
+        """Apply decisions like `decide`, in the caller's write transaction."""
         tally = CounterChanges()
         trials: set[int] = set()
         events = [self._apply(connection, decision, at, tally, trials) for decision in decisions]
@@ -58,7 +57,7 @@ class StoreDecisions:
         return tuple(events)
 
     def decided_by_key(self, idempotency_key: str, /) -> AssessmentKey | None:
-        """Return the assessment or control item of the decision with this idempotency key; None if the key is new."""
+        """Return the assessment or control item whose decision has this idempotency key; None if the key is new."""
 
         with self._database.reading() as connection:
             event = event_of_key(connection, idempotency_key) or control_event_of_key(connection, idempotency_key)
@@ -95,7 +94,7 @@ class StoreDecisions:
 
 
 class _Numbers:
-    """The scores and grades of one assessment, by the names its run uses."""
+    """The scores and grades of one assessment, by the run's names."""
 
     def __init__(self, connection: Connection, row: Any) -> None:
         self._connection = connection
@@ -139,7 +138,7 @@ class _Numbers:
 
 
 def _known_event(connection: Connection, decision: Decision) -> ReviewEvent | None:
-    """Return the event stored under the decision's key; raises `Refused` if that event decided another item."""
+    """Return the event with the decision's idempotency key; raises `Refused` if the event decided another item."""
     if decision.key is None:
         return None
     known = event_of_key(connection, decision.key) or control_event_of_key(connection, decision.key)
@@ -158,10 +157,12 @@ def _assessment(connection: Connection, decision: Decision) -> Any:
         .where(table.c.key == decision.assessment)
     ).first()
     if row is None:
-        raise UnknownName("assessment", shown_assessment(decision.assessment), remedy="`assay review list` lists them.")
+        raise UnknownName(
+            "assessment", shown_assessment(decision.assessment), remedy=("`assay review list` lists all assessments.")
+        )
     if row.run_state in SET_ASIDE:
         problem = f"belongs to run {row.run_id}, which was {row.run_state}."
-        remedy = f"`{brings_back(row.run_id, row.run_state)}` brings it back."
+        remedy = f"Run `{brings_back(row.run_id, row.run_state)}` to restore the run."
         raise Refused(shown_assessment(decision.assessment), problem, remedy=remedy)
     return row
 

@@ -1,7 +1,7 @@
-"""Leases: each reserves a pending assessment for one desk (a reviewer's browser tab), across all processes.
+"""Leases, each of which reserves a pending assessment for one desk (a reviewer's browser tab) across all processes.
 
-Leases need not survive a power failure: the store refuses a second decision on the same item anyway. They are therefore
-written without waiting for the disk, and a claim takes no longer than a read.
+Leases may be lost in a power failure, because the store refuses a second decision on the same item anyway. They are therefore
+written without waiting for the disk, and a lease takes no longer than a read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from assay.store.database.connections import Database
 from assay.store.queries.filters import scope_of, unsorted
 
 _SWEEP_S: Final = 10.0
-"""Seconds between deletions of expired leases; until they are deleted, expired leases have no effect."""
+"""Seconds between deletions of expired leases, which have no effect even before their deletion."""
 
 _PENDING: Final[ColumnElement[str]] = literal_column(f"'{AssessmentState.PENDING.value}'")
 
 
 class StoreLeases:
-    """Stores leases of assessments to browser tabs. Thread-safe."""
+    """Stores leases. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class StoreLeases:
         self._lease_statement = _lease_statement(sqlite if database.is_sqlite else postgresql)
 
     def seeker(self, selection: Selection, /) -> Callable[[int], int | None]:
-        """Return a function that finds the first pending key above a number by index, so that the selection is resolved once."""
+        """Return a function that finds the first pending key above a number; the selection is resolved only once."""
         with self._database.reading() as connection:
             scope = scope_of(connection, selection)
             of_tasks = scope.of_tasks(connection, schema.assessment)
@@ -50,7 +50,7 @@ class StoreLeases:
         return first
 
     def lease(self, keys: Collection[int], /, *, desk: str, now: float, until: float) -> frozenset[int]:
-        """Lease pending items that no other desk holds at `now` to a desk, until a time (s since 1970); return these items."""
+        """Lease pending items to a desk until a time (s since 1970), unless another desk holds them at `now`; return them."""
         if not keys:
             return frozenset()
         rows = [{"assessment_key": key, "desk": desk, "until": until, "ended_by": now} for key in keys]
@@ -62,7 +62,7 @@ class StoreLeases:
             return frozenset(int(key) for key in connection.execute(self._lease_statement, rows).scalars())
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None:
-        """End the leases of an item, of a desk, or of an item on a desk."""
+        """End the leases of an item, of a desk, or of an item at a desk."""
         table = schema.lease
         where = [] if key is None else [table.c.assessment_key == key]
         where += [] if desk is None else [table.c.desk == desk]
@@ -71,14 +71,14 @@ class StoreLeases:
                 connection.execute(delete(table).where(*where))
 
     def on_desk(self, desk: str, /, *, now: float) -> tuple[int, ...]:
-        """Return the keys of the items leased to a desk, in order."""
+        """Return the keys of the items leased to a desk, sorted."""
         table = schema.lease
         statement = select(table.c.assessment_key).where(table.c.desk == desk, table.c.until >= now)
         with self._database.asking() as connection:
             return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
-        """Return the number of items leased to other desks."""
+        """Count the items leased to other desks."""
         table = schema.lease
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
         with self._database.asking() as connection:
@@ -86,9 +86,9 @@ class StoreLeases:
 
 
 def _lease_statement(dialect: Any) -> Executable:
-    """Return a statement that leases free rows to a desk, and returns the rows that the desk holds afterwards.
+    """Return a statement that leases free rows to a desk, and returns the rows that the desk then holds.
 
-    It is built once and takes its rows as parameters; with the rows in it, it would be compiled for every claim.
+    It takes the rows as parameters, so that it is compiled only once.
     """
     table = schema.lease
     insert = dialect.insert(table)

@@ -1,4 +1,4 @@
-"""Observations: facts about how people reviewed, stored separately from all data that count."""
+"""Store observations about how people review, separately from all data that counts."""
 
 from __future__ import annotations
 
@@ -30,20 +30,19 @@ class StoreObservations:
         self._writer = writer
 
     def note(self, observations: Sequence[Observation], /) -> tuple[Observation, ...]:
-        """Store observations; for a known idempotency key, return the observation that was stored first.
+        """Store observations; for a known idempotency key, return the observation stored first.
 
-        Raises:
-            Refused: the key of an opinion was used for another opinion.
+        Raises Refused if another opinion used an opinion's key.
         """
         if not observations:
             return ()
         return self._writer.call(lambda connection: tuple(_noted(connection, given) for given in observations))
 
     def note_and_read(self, observation: Observation, /) -> tuple[Observation, ...]:
-        """Store an observation and return all of its kind on the same assessment, oldest first.
+        """Store an observation, and return all observations of the same type on its assessment, oldest first.
 
-        Both happen in one transaction, so that of two opinions that arrive at once the second sees the first. Raises `Refused` as
-        `note` does.
+        One transaction does both, so that the second of two simultaneous opinions includes the first. Raises `Refused` like
+        `note`.
         """
 
         def both(connection: Connection) -> tuple[Observation, ...]:
@@ -65,7 +64,7 @@ class StoreObservations:
         idempotency_keys: Collection[str] | None = None,
         newest: int | None = None,
     ) -> tuple[Observation, ...]:
-        """Return the observations that match, oldest first; with `newest`, only the last `newest` of them."""
+        """Return matching observations, oldest first; `newest` limits them to the latest ones."""
         table = schema.observation
         where: list[ColumnElement[bool]] = []
         if kinds:
@@ -84,9 +83,9 @@ class StoreObservations:
             return _read(connection, *where, newest=newest)
 
     def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
-        """Return opinions, and withdrawals of opinions, on the pending assessments of a selection, oldest first.
+        """Return opinions and withdrawn opinions on a selection's pending assessments, oldest first.
 
-        The tallies show which runs have pending assessments, so that opinions on finished runs cost nothing.
+        Counters show which runs have pending assessments, so opinions in finished runs are not read.
         """
         table, item, tally = schema.observation, schema.assessment, schema.run_tally
         pending = AssessmentState.PENDING.value
@@ -105,7 +104,7 @@ class StoreObservations:
             return _read(connection, table.c.run_key.in_(keys), opinions, waits)
 
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
-        """Return the number of decisions, in any run, that this reviewer made after the observation with this id."""
+        """Count this reviewer's decisions, in all runs, after the observation with this id."""
         table = schema.observation
         decisions = (table.c.reviewer == plain(reviewer), table.c.kind == ObservationKind.DECISION.value)
         statement = select(func.count()).select_from(table).where(*decisions, table.c.id > observation)

@@ -1,4 +1,4 @@
-"""The store's secret: random bytes, drawn once and shared by all processes that use the store."""
+"""The store's secret: random bytes, drawn once and shared by all processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME: Final = "names"
 
 
 class StoreSecret:
-    """Keeps the secret behind opaque item names and the sides of the arena; may be used from any thread."""
+    """Stores the secret for opaque item names and the arena's left-right order; may be used from any thread."""
 
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
@@ -23,7 +23,7 @@ class StoreSecret:
         self._value: bytes | None = None
 
     def value(self) -> bytes:
-        """Return the sixteen bytes; the first process that needs them draws them."""
+        """Return the sixteen secret bytes; the first call draws them."""
         if self._value is None:
             with self._database.reading() as connection:
                 known = _stored(connection)

@@ -1,6 +1,6 @@
 """Arena votes, which are appended and never edited, and the trials that people vote on.
 
-A vote is taken back by a further row that names it. Each row's hash covers the row and the previous hash, which reveals later
+To withdraw a vote, a row that names it is appended. Each row's hash covers the row and the previous hash, which reveals later
 edits. Rows name candidates by their position in the run, which a rename does not change.
 """
 
@@ -34,7 +34,7 @@ _AT_ONCE: Final = 400
 
 
 class StoreArena:
-    """Votes of the arena; may be used from any thread and by several processes at once."""
+    """Stores arena votes; may be used from any thread and by several processes at once."""
 
     def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
         self._database = database
@@ -42,20 +42,19 @@ class StoreArena:
         self._clock = clock
 
     def cast(self, vote: Vote, /) -> Vote:
-        """Store a vote; a repetition with the same idempotency key returns it as stored.
+        """Store a vote; a repetition with the same idempotency key returns the stored vote.
 
         Raises:
-            UnknownName: the run, trial or candidate does not exist.
-            Refused: this person has already voted on this pair and has not taken the vote back, or the key belongs to another row.
+            UnknownName: The run, trial or candidate does not exist.
+            Refused: This person's earlier vote on this pair still counts, or another row used the idempotency key.
         """
         return self._writer.call(lambda connection: self._cast(connection, vote))
 
     def take_back(self, run: RunId, /, *, reviewer: str, idempotency_key: str, vote: int | None = None) -> Vote:
-        """Append a row that takes back a person's vote, by default their newest one; return the vote.
+        """Withdraw a person's vote, by default the newest one, and return it.
 
-        Raises:
-            UnknownName: the run does not exist.
-            Refused: the vote does not exist, is somebody else's, or was already taken back; or the key is used for another row.
+        Raises UnknownName if the run does not exist. Raises Refused if the vote does not exist, is somebody else's or was
+        already withdrawn, or if another row used the idempotency key.
         """
 
         def take(connection: Connection) -> Vote:
@@ -91,7 +90,7 @@ class StoreArena:
         return self._writer.call(take)
 
     def votes(self, run: RunId, /, *, reviewer: str | None = None) -> tuple[Vote, ...]:
-        """Return the votes of a run that were not taken back, oldest first; if a person is named, only theirs."""
+        """Return a run's valid votes, oldest first; `reviewer` limits them to one person's."""
         table = schema.vote
         with self._database.reading() as connection:
             where = [table.c.run_key == _run_key(connection, run), *_standing()]
@@ -100,7 +99,7 @@ class StoreArena:
             return tuple(_votes(connection, [_voted().where(*where).order_by(table.c.id)]))
 
     def vote_on(self, run: RunId, pairing: Pairing, /, *, reviewer: str) -> Vote | None:
-        """Return this person's vote on these two responses, on either side, unless it was taken back."""
+        """Return this person's valid vote on these two responses, whichever was on the left, or None."""
         table, trial = schema.vote, schema.trial
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -116,7 +115,7 @@ class StoreArena:
             return next(iter(_votes(connection, [statement])), None)
 
     def counts(self, runs: Collection[RunId], /) -> dict[RunId, int]:
-        """Return the number of votes not taken back, by run; runs without such votes are missing."""
+        """Count valid votes by run; runs without valid votes are omitted."""
         table, run = schema.vote, schema.run
         # An undo has the run and the sides of the vote it takes back, so a signed sum counts standing votes without a join.
         signed = func.sum(case((table.c.choice == UNDO, -1), else_=1))
@@ -130,7 +129,7 @@ class StoreArena:
             return {RunId(run_id): int(n) for run_id, n in rows if n}
 
     def by_pair(self, run: RunId, /) -> dict[tuple[int, int], int]:
-        """Return the number of valid votes on each pair of a run's candidates, by their positions (lower first)."""
+        """Count valid votes on each pair of a run's candidates, by their positions (lower first)."""
         table = schema.vote
         signed = func.sum(case((table.c.choice == UNDO, -1), else_=1))
         votes: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -145,7 +144,7 @@ class StoreArena:
         return dict(votes)
 
     def voted(self, run: RunId, /, *, reviewer: str) -> frozenset[tuple[int, int, int, int]]:
-        """Return the items this person has voted on, as (task's position, k, lower and higher candidate position)."""
+        """Return the items this person has voted on, as (task position, k, lower and higher candidate position)."""
         table, trial = schema.vote, schema.trial
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -156,7 +155,7 @@ class StoreArena:
             return frozenset((position, k, min(a, b), max(a, b)) for position, k, a, b in rows)
 
     def extent(self, run: RunId, /) -> tuple[int, int]:
-        """Return the number of tasks of a run and the highest number of trials of a task; raises `UnknownName`."""
+        """Return a run's number of tasks and the highest number of trials of a task; raises `UnknownName`."""
         table = schema.run_task
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -169,7 +168,7 @@ class StoreArena:
         return (0 if last is None else last + 1, most or 0)
 
     def position_of(self, run: RunId, task: str, /) -> int | None:
-        """Return the position of a task in its run; None if the run has no such task."""
+        """Return a task's position in the run, or None."""
         table = schema.run_task
         with self._database.reading() as connection:
             place = connection.execute(
@@ -178,7 +177,7 @@ class StoreArena:
         return None if place is None else int(place)
 
     def contest(self, run: RunId, position: int, k: int, /) -> Contest | None:
-        """Return the responses and grades of a trial; None if the trial does not exist."""
+        """Return a trial's responses and grades; None if the trial does not exist."""
         table, planned, body = schema.trial, schema.run_task, schema.body
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -202,7 +201,7 @@ class StoreArena:
             )
 
     def judged(self, run: RunId, votes: Sequence[Vote], /) -> dict[tuple[int, int], Mapping[str, Mapping[int, Judged]]]:
-        """Return the judges' original scores of the trials that have votes, by (position, k)."""
+        """Return judges' original scores of the trials with votes, by (position, k)."""
         table = schema.trial
         with self._database.reading() as connection:
             run_key = _run_key(connection, run)
@@ -218,7 +217,7 @@ class StoreArena:
             return {keys[key]: scores for key, scores in _judged(connection, run_key, sorted(keys)).items()}
 
     def first_broken(self) -> int | None:
-        """Return the id of the first vote that was changed after it was stored; None if no vote was changed."""
+        """Return the id of the first vote that was changed after it was stored, or None."""
         with self._database.reading() as connection:
             return first_broken_vote(connection)
 
@@ -256,7 +255,7 @@ class StoreArena:
             )
         ).first()
         if standing is not None:
-            raise Refused("vote", "you have voted on this pair already.", remedy="Undo that vote first.")
+            raise Refused("vote", "you have already voted on this pair.", remedy="Undo that vote first.")
         number = _append(
             connection,
             {
@@ -277,7 +276,7 @@ class StoreArena:
 
 
 def first_broken_vote(connection: Connection) -> int | None:
-    """Return the id of the first vote that was changed after it was stored; None if no vote was changed."""
+    """Return the id of the first vote that was changed after it was stored, or None."""
     previous = ""
     for row in connection.execute(select(schema.vote).order_by(schema.vote.c.id)):
         values = dict(row._mapping)
@@ -288,18 +287,18 @@ def first_broken_vote(connection: Connection) -> int | None:
 
 
 def vote_hash(values: Mapping[str, Any]) -> str:
-    """Return the hash of a row over all columns except its number; it covers the previous row's hash."""
+    """Return a row's hash over all columns except its number, including the previous row's hash."""
     hashed = [values[column.name] for column in schema.vote.c if column.name not in ("id", "hash")]
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 
 
 def _said(connection: Connection, idempotency_key: str) -> Row[Any] | None:
-    """Return the vote or undo that a voter stored under this idempotency key; None if the key is new."""
+    """Return the vote or undo with this idempotency key; None if the key is new."""
     return connection.execute(select(schema.vote).where(schema.vote.c.once == plain(idempotency_key))).first()
 
 
 def _preferred(choice: str, left: int, right: int) -> str | int:
-    """Return the preferred candidate's position, regardless of the side; for a tie, return the choice itself."""
+    """Return the preferred candidate's position, or the choice itself for a tie."""
     return {Choice.LEFT.value: left, Choice.RIGHT.value: right}.get(choice, choice)
 
 
@@ -316,7 +315,7 @@ def _append(connection: Connection, values: dict[str, Any]) -> int:
 
 
 def _standing() -> list[Any]:
-    """Return the conditions of a vote that was not taken back: it is not an undo, and no undo names it."""
+    """Return conditions that a row is a vote which no later row withdraws."""
     table = schema.vote
     later = table.alias("later")
     return [table.c.choice != UNDO, ~exists().where(later.c.undoes == table.c.id)]
@@ -380,7 +379,7 @@ def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
 
 
 def _responses(connection: Connection, run_key: int, trial_key: int, task: Task) -> dict[int, Response]:
-    """Return each candidate's last response, or its snippet if it has none, by position."""
+    """Return each candidate's last response or, without one, its snippet, by position."""
     table, body = schema.response, schema.body
     places = _places(connection, run_key)
     responses: dict[int, Response] = {}
@@ -401,7 +400,7 @@ def _responses(connection: Connection, run_key: int, trial_key: int, task: Task)
 
 
 def _judged(connection: Connection, run_key: int, trials: Sequence[int]) -> dict[int, dict[str, dict[int, Judged]]]:
-    """Return the models' original scores of current assessments, by trial, judge and position."""
+    """Return models' original scores in current assessments, by trial, judge and position."""
     table, score, grader = schema.assessment, schema.score, schema.grader
     places = _places(connection, run_key)
     by_trial: dict[int, dict[str, dict[int, Judged]]] = {}

@@ -105,7 +105,7 @@ def test_fields_of_another_version_do_no_harm() -> None:
 
 @pytest.mark.parametrize("content", [b'{"a": 1', b'["a\x07"]', b"", b"\xff\xfe"])
 def test_bytes_that_are_not_json_are_damage(content: bytes) -> None:
-    with pytest.raises(DamagedValue, match=r"the store: is damaged: a value is not JSON .* Restore it from a copy"):
+    with pytest.raises(DamagedValue, match=r"the store: is damaged: a value is not JSON .* Restore the store from a backup"):
         codec.bytes_json(content)
 
 

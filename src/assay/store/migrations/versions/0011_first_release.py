@@ -1,7 +1,7 @@
-"""The tables of the first release, where every migration starts.
+"""The schema of the first release, where every later migration starts.
 
-It creates nothing: a new store gets its tables from `schema.py`, and no store older than this is upgraded. Tests start from
-the statements kept in `tests/upgrade`.
+It changes nothing: a new store gets its tables from `schema.py`, and older stores were never released. Tests use the statements
+in `tests/upgrade`.
 """
 
 revision = "0011"
@@ -9,4 +9,4 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Do nothing: a store at this revision has its tables."""
+    """Do nothing, because a store of this revision already has its tables."""
