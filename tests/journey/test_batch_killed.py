@@ -99,7 +99,7 @@ def test_a_batch_that_was_created_unseen_is_found_again(
     run = first["run"]["run_id"]
     if provider == "anthropic":  # its batches carry nothing of ours before they have ended
         assert [job["state"] for job in first["jobs"]] == ["creating"]
-        assert "collect again then" in first["troubles"][0]
+        assert "Collect again after" in first["troubles"][0]
     else:
         assert [(job["state"], job["remote_id"]) for job in first["jobs"]] == [("sent", "batch_001")]
     collected(assay, run)

@@ -1,1 +1,1 @@
-"""Calls to models. Each wire protocol is one module, and all of them share one HTTP session."""
+"""Calls to models. Each wire protocol is one module, and all protocols share one HTTP session."""

@@ -1,4 +1,4 @@
-"""Describe how models can be reached and which parts of a request they accept, without sending anything."""
+"""Describe how Assay can reach a model and which parts of a request it accepts, without sending anything."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from assay.providers.protocol import Habits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a model can be reached: endpoint, name of the key's variable, and problems; never the key itself.
+    """Facts about access to a model: its endpoint, the variable for its key, and problems; never the key itself.
 
-    Attributes:
-        place: host and port; None if no network is needed.
-        local: True if the endpoint is on this machine or network.
-        key_variable: the environment variable for the key, even if it is not set; None if no key is used.
-        key_set: True if this variable contains a key.
-        problem: one sentence that says why the model cannot be called; None if it can. `remedy` says what to do.
-        blocked: True if the setting `local_only` forbids the call.
+    `place`: host and port; None if no network is needed. `local`: True if the endpoint is on this machine or network.
+    `key_variable`: environment variable for the key, even if it is not set; None if no key is used. `key_set`: True if this
+    variable contains a key. `problem`: one sentence with the reason why Assay cannot call the model, or None; `remedy`: what to
+    do. `blocked`: True if the setting `local_only` forbids the call.
     """
 
     place: str | None = None
@@ -31,13 +28,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """Parts of a request that a model's endpoint accepts; None means that this is not known.
+    """Parts of a request that a model's endpoint accepts; None means unknown.
 
-    Attributes:
-        schema: how a structured answer is requested: `response_format`, `forced_tool`, or `in_words` if both were refused.
-        images: False if the endpoint refused pictures.
-        seed: True if the endpoint accepts a seed; the `anthropic` protocol has none.
-        unsent: sampling parameters that the endpoint refused.
+    `schema`: how Assay requests a structured answer: `response_format`, `forced_tool`, or `in_words` if the endpoint refused
+    both. `images`: False if the endpoint refused images. `seed`: True if the endpoint accepts a seed, which the `anthropic`
+    protocol lacks. `unsent`: sampling parameters that the endpoint refused.
     """
 
     schema: str | None = None
@@ -47,7 +42,7 @@ class Takes:
 
 
 def takes(protocol: str | None, habits: Habits | None) -> Takes:
-    """Return the accepted request parts; `habits` is None until the endpoint answers a request with a schema and a seed."""
+    """Return the accepted request parts; `habits` is None before the first answer to a request with a schema."""
     if protocol is None:
         return Takes()
     no_seed = protocol == "anthropic"

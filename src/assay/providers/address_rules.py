@@ -1,6 +1,6 @@
-"""Decides which key may be sent to which origin, and which addresses a run from the browser may call.
+"""Decide which key may be sent to which origin, and which addresses a run from the browser may call.
 
-A key belongs to exact origins. A vendor's key is sent only to the vendor's own origin, to the origin in the vendor's address
+Keys are bound to exact origins. A vendor's key is sent only to the vendor's origin, to the origin in the vendor's address
 variable, and to origins that the user's own settings bind to it. A `base_url` from a suite, a browser or an import never gets a
 key.
 """
@@ -24,11 +24,11 @@ class AddressRules:
     """The user's rules about addresses and keys.
 
     Attributes:
-        bound: the key's variable for each origin, from the user's own settings.
-        project: variables that a project's `.env` sets. An address from there gets only keys that are also from there, and a
-            proxy from there is ignored.
-        allow_http_keys: True if keys may be sent unencrypted to hosts that are not on this machine or network.
-        web: the origins that a `base_url` may have in runs from the browser; None for other runs.
+        bound: environment variable of the key for each origin, from the user's own settings.
+        project: variables set by a project's `.env`. An address in this file gets only keys from the same file, and a proxy in
+            it is ignored.
+        allow_http_keys: True to allow sending keys unencrypted to hosts outside this machine and network.
+        web: origins allowed for `base_url` in runs from the browser; None for other runs.
     """
 
     bound: Mapping[Origin, str] = field(default_factory=dict)
@@ -41,9 +41,8 @@ class AddressRules:
 class KeyChoice:
     """The key for an origin; it never appears in a `repr`.
 
-    Attributes:
-        variable: the environment variable for the key, even if it is not set.
-        missing: why there is no key, for messages.
+    `variable`: environment variable for the key, even if it is not set. `missing`: the reason why there is no key, for
+    messages.
     """
 
     variable: str
@@ -54,10 +53,9 @@ class KeyChoice:
 def choose_key(
     vendor: Vendor, origin: Origin, set_origin: Origin | None, environment: Mapping[str, str], rules: AddressRules
 ) -> KeyChoice:
-    """Return the key that may be sent to an origin; `set_origin` is the one in the vendor's address variable.
+    """Return the key that may be sent to an origin; `set_origin` is the origin in the vendor's address variable.
 
-    Raises:
-        SettingsError: the key cannot be sent, or could only be sent unencrypted.
+    Raises SettingsError if the key may not be sent, or could only be sent unencrypted.
     """
     own = origin.key_variable
     missing = ""
@@ -72,22 +70,22 @@ def choose_key(
         if vendor.address_variable in rules.project and variable not in rules.project:
             # A downloaded repository may contain a `.env`, and an address in it must not collect keys from the environment.
             missing = (
-                f"{variable} is not sent to {origin}, because that address comes from .env and the key does not; bind it "
-                f"under `keys` in your own settings, or set {vendor.address_variable} in the environment"
+                f"{variable} is not sent to {origin}, because that address comes from .env and the key does not; bind the key "
+                f"to {origin} under `keys` in your own settings, or set {vendor.address_variable} in the environment"
             )
     else:
         variable = own or f"a variable bound to {origin} under `keys`"
         if own is None or environment.get(vendor.key_variable, "").strip():
             binding = f"bind {origin} under `keys` in your own settings"
-            missing = f"no key belongs to {origin}; {binding}" + (f", or set {own}" if own else "")
+            missing = f"no key is bound to {origin}; {binding}" + (f", or set {own}" if own else "")
     return _choice(variable, missing, origin, environment, rules)
 
 
 def own_key(origin: Origin, environment: Mapping[str, str], rules: AddressRules) -> KeyChoice:
-    """Return the key for an origin that does not belong to a vendor; raises `SettingsError` like `choose_key`."""
+    """Return the key for an origin that is no vendor's; raises `SettingsError` like `choose_key`."""
     variable = rules.bound.get(origin) or origin.key_variable
     if variable is None:
-        unset = f"no key belongs to {origin}; bind it under `keys` in your own settings"
+        unset = f"no key is bound to {origin}; bind one under `keys` in your own settings"
         return KeyChoice(variable=f"a variable bound to {origin} under `keys`", missing=unset)
     return _choice(variable, "", origin, environment, rules)
 
@@ -99,8 +97,8 @@ def _choice(variable: str, missing: str, origin: Origin, environment: Mapping[st
     if _NOT_IN_A_HEADER.search(key):
         raise SettingsError(
             variable,
-            "holds characters that no key contains (a space, a line end or a letter outside ASCII).",
-            remedy="Set it again without them.",
+            "contains characters that no key has (a space, a line end or a letter outside ASCII).",
+            remedy="Set the variable again without these characters.",
         )
     if origin.scheme != "https" and not origin.local and not rules.allow_http_keys:
         raise SettingsError(

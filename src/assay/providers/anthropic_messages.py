@@ -1,7 +1,7 @@
-"""Anthropic's messages protocol, without any I/O.
+"""Anthropic's messages protocol, without I/O.
 
-Differences from chat completions: the system prompt is a separate field, `max_tokens` is required, the temperature is at most
-1, there are no seeds or penalties, and a JSON answer is requested as the input of a tool that the model must call.
+It differs from chat completions: the system prompt is a separate field, `max_tokens` is required, the temperature is at most 1,
+and seeds and penalties are missing. Assay requests a JSON answer as the input of a tool that the model must call.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _FINISH: Final = {
 
 
 class AnthropicMessages:
-    """The protocol; implements `protocol.Wire`."""
+    """Anthropic's messages protocol; implements `protocol.Wire`."""
 
     def headers(self, key: str | None, /) -> dict[str, str]:
-        """Return the content type, the protocol's version and the key."""
+        """Return the content type, the protocol version and the key as headers."""
         headers = {"Content-Type": "application/json", "anthropic-version": VERSION}
         if key is not None:
             headers["x-api-key"] = key
         return headers
 
     def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
-        """Return the body of a request, which is also its `params` in a batch."""
+        """Return the body of a request, which is also the request's `params` in a batch."""
         parameters = request.parameters
         schema = request.answer_schema
         messages = request.messages
@@ -86,7 +86,7 @@ class AnthropicMessages:
     def read(
         self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
     ) -> Completion:
-        """Return the answer: the input of the schema's tool as JSON, or else the text and, if tools were offered, the calls."""
+        """Return the answer: the schema tool's input as JSON if a schema was requested, otherwise the text and tool calls."""
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:
             raise misshapen(asked, "content")
         usage, cached_tokens = _counted(payload.get("usage"))
@@ -150,7 +150,7 @@ def _with_tools(message: ToolMessage) -> list[dict[str, object]]:
 
 
 def _counted(usage: object) -> tuple[Usage, int]:
-    """Return the numbers of input, output and cached tokens; this protocol counts cached input tokens separately."""
+    """Return (input and output tokens, cached tokens). This protocol counts cached input tokens separately."""
     if type(usage) is not dict:
         return Usage(), 0
     fresh = count(usage.get("input_tokens"))

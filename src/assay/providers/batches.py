@@ -1,8 +1,9 @@
-"""The batch APIs of OpenAI and Anthropic, and batch files that people carry, such as those of vLLM's `run-batch`.
+"""The batch APIs of OpenAI and Anthropic, and batch files that people transfer, such as those of vLLM's `run-batch`.
 
-Both APIs take a day at most and cost half. OpenAI's batch is a file that was uploaded before, and carries metadata by which it is
-found again. Anthropic's is one request with all lines and carries none: a lost one is found among the batches that are newer
-than the newest before it, by its size and, once it has ended, by the ids in its results.
+Both APIs answer within a day at half the price. An OpenAI batch is created from an uploaded file. Its metadata identifies it if
+the answer to its creation was lost. An Anthropic batch is one request with all lines and has no metadata. After a lost answer,
+Assay searches the batches that are newer than the previous newest one. It compares their sizes and, after they have ended, the
+ids in their results.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _ENDED: Final = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
 class _Batches:
-    """The endpoint of a batch API and the lines of its files; `share` is the price of a request relative to a call."""
+    """The endpoint of a batch API, and the form of its files; `share` is a batch request's price relative to a call."""
 
     share: float
 
@@ -71,7 +72,7 @@ class _Batches:
         self.place = self._endpoint.place
 
     def habits(self, model: ModelSpec, /) -> str:
-        """Return the form in which requests to a model are written."""
+        """Return the request parts that the model accepts, as JSON, in the form stored with a job."""
         habits = asdict(self._model.habits(model.name))
         return orjson.dumps({**habits, "unsent": sorted(habits["unsent"])}).decode()
 
@@ -95,7 +96,7 @@ class _Batches:
         into: Path | None = None,
         typed: bool = True,
     ) -> Any:
-        """Send a request to a path of the endpoint and return the JSON in its answer."""
+        """Send a request to a path of the endpoint, and return the parsed JSON answer."""
         base = URL(self._endpoint.url)
         prefix = base.path.removesuffix("/chat/completions").removesuffix("/messages")
         url = base.with_path(prefix + path, encoded=True).with_query(query)
@@ -132,7 +133,7 @@ class _Batches:
 
 
 class OpenAILines(_Batches):
-    """Lines as OpenAI, vLLM and many others write them."""
+    """Reads and writes batch lines in OpenAI's form, which vLLM and many others use."""
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
         """Return a request as a line of a batch file."""
@@ -140,7 +141,7 @@ class OpenAILines(_Batches):
         return dump({"custom_id": custom_id, "method": "POST", "url": _CHAT, "body": body})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the answer in a line of the output or error file."""
+        """Return the reply in a line of the output or error file."""
         response, error = line.get("response"), line.get("error")
         if type(response) is dict and (body := response.get("body")):
             status = response.get("status_code")
@@ -153,7 +154,7 @@ class OpenAILines(_Batches):
 
 
 class FileBatches(OpenAILines):
-    """Batch files that a person carries to a program such as `vllm run-batch`, and back."""
+    """Batch files that a person transfers to and from a program such as `vllm run-batch`."""
 
     share = 1.0
     most_requests = 1_000_000
@@ -164,27 +165,27 @@ class FileBatches(OpenAILines):
         self.place = FILE
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Return the path."""
+        """Return the path, because nothing needs to be uploaded."""
         return path
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the path: the file is the batch."""
+        """Return the path, because the file itself is the batch."""
         return mark
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Return the path."""
+        """Return the path, because the file itself is the batch."""
         return mark
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return that answers may be read from files."""
+        """Return the status that a person may supply answer files."""
         return BatchStatus(status=FILE, ended=True)
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Return nothing: a person brings the files."""
+        """Return an empty tuple, because a person supplies the files."""
         return ()
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Do nothing."""
+        """Do nothing, because a person runs the batch."""
 
 
 class OpenAIBatches(OpenAILines):
@@ -207,7 +208,7 @@ class OpenAIBatches(OpenAILines):
         return self._id(await self._ask("POST", "/files", form, typed=False))
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch with this token in its metadata, or of this file."""
+        """Return the id of the batch whose metadata has this token or whose input is this file, or None."""
         query = {"limit": str(_PAGE)}
         for _ in range(MOST_PAGES):
             page = await self._ask("GET", "/batches", query=query)
@@ -220,13 +221,13 @@ class OpenAIBatches(OpenAILines):
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch of the uploaded file."""
+        """Create a batch from the uploaded file and return its id."""
         metadata = {"assay_job": token}
         wanted = {"input_file_id": mark, "endpoint": _CHAT, "completion_window": "24h", "metadata": metadata}
         return await self._created("/batches", dump(wanted))
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the state of a batch."""
+        """Return the status of a batch."""
         batch = await self._ask("GET", f"/batches/{quote(remote_id)}")
         status = _word(batch.get("status"))
         files = tuple(self._id({"id": batch[name]}) for name in ("output_file_id", "error_file_id") if batch.get(name))
@@ -236,7 +237,7 @@ class OpenAIBatches(OpenAILines):
         failure = None
         if status == "failed":
             words = " ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
-            detail = f"{self.place} refused the batch: {clean(words, key=self._endpoint.key) or 'it gave no reason'}"
+            detail = f"{self.place} refused the batch: {clean(words, key=self._endpoint.key) or 'it stated no reason'}"
             failure = Failure(kind="batch_failed", fault=Fault.HARNESS, detail=detail)
         return BatchStatus(
             status=status,
@@ -256,7 +257,7 @@ class OpenAIBatches(OpenAILines):
         return tuple(map(str, paths))
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Stop a batch."""
+        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/batches/{quote(remote_id)}/cancel", b"{}"))
 
 
@@ -272,7 +273,7 @@ class AnthropicBatches(_Batches):
         return dump({"custom_id": custom_id, "params": self._model.body(request)})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the answer in a line of the results."""
+        """Return the reply in a line of the results."""
         match line.get("result"):
             case {"type": "succeeded", "message": message}:
                 return self._read(request, 200, message, habits)
@@ -284,12 +285,12 @@ class AnthropicBatches(_Batches):
         raise misshapen(f"{request.model.ref} at {self.place}", "a known result in its line")
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Return the id of the newest batch, before the one that is to be created; empty if there is none."""
+        """Return the id of the newest existing batch, before a new batch is created; empty if there is no batch."""
         page = await self._ask("GET", "/messages/batches", query={"limit": "1"})
         return self._id(page["data"][0]) if page.get("data") else ""
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch after `mark` whose results have this token."""
+        """Return the id of the batch newer than `mark` whose results contain this token, or None."""
         query = {"limit": str(_PAGE), **({"before_id": mark} if mark else {})}
         page = await self._ask("GET", "/messages/batches", query=query)
         unsure = ""
@@ -308,19 +309,22 @@ class AnthropicBatches(_Batches):
             if number_of(first.get("custom_id"), token) is not None:
                 return remote_id
         if unsure:
-            detail = f"{self.place} cannot say before batch {unsure} has ended if it is this job; collect again then."
+            detail = (
+                f"Assay cannot tell yet if batch {unsure} at {self.place} is this job. Collect again after that batch has "
+                "ended."
+            )
             raise CallFailed("unsure", detail, transient=False)
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch of all lines of the file."""
+        """Create a batch from all lines of the file and return its id."""
         whole = _whole(path)
         remote_id = await self._created("/messages/batches", lambda: whole.open("rb"))
         whole.unlink(missing_ok=True)
         return remote_id
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the state of a batch."""
+        """Return the status of a batch."""
         batch = await self._ask("GET", f"/messages/batches/{quote(remote_id)}")
         status = _word(batch.get("processing_status"))
         counts = {name: n for name, n in (batch.get("request_counts") or {}).items() if type(n) is int}
@@ -329,13 +333,13 @@ class AnthropicBatches(_Batches):
         return BatchStatus(status=status, ended=ended, finished=ended, done=done, files=(remote_id,) if ended else ())
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the results, from this endpoint and not from the address that the batch names."""
+        """Download the results from this endpoint. The address in the batch's answer is not used."""
         path = _beside(beside, ".answers-0")
         await self._ask("GET", f"/messages/batches/{quote(remote_id)}/results", into=path)
         return (str(path),)
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Stop a batch."""
+        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}"))
 
 
@@ -346,19 +350,19 @@ def _habits_in(text: str) -> Habits:
 
 
 def _word(status: object) -> str:
-    """Return a provider's word for the state of a batch, as one short line."""
+    """Return the provider's name for a batch's status, as one short line."""
     return clean(str(status), key=None)[:40]
 
 
 def _beside(path: str, suffix: str) -> Path:
-    """Return the place of another file of the same job."""
+    """Return the path of another file of the same job, with this suffix."""
     place = Path(path).with_suffix(suffix)
     place.parent.mkdir(parents=True, exist_ok=True)
     return place
 
 
 def _whole(path: str) -> Path:
-    """Write the body of a request with all lines of a file, and return its place."""
+    """Write a request body with all lines of a file, and return its path."""
     whole = _beside(path, ".whole")
     with Path(path).open("rb") as lines, whole.open("wb") as body:
         body.write(b'{"requests":[')
@@ -369,7 +373,7 @@ def _whole(path: str) -> Path:
 
 
 async def _unless_ended(cancelling: Any) -> None:
-    """Cancel a batch; a provider refuses that for one that has ended."""
+    """Cancel a batch, and ignore the provider's refusal if the batch has already ended."""
     try:
         await cancelling
     except CallFailed as failed:
@@ -378,6 +382,6 @@ async def _unless_ended(cancelling: Any) -> None:
 
 
 def open_batches(model: ModelSpec, context: ProviderContext, /) -> BatchApi:
-    """Open the batch API of a model; raises `SettingsError` if its endpoint cannot be used."""
+    """Open a model's batch API; raises `SettingsError` if its endpoint cannot be used."""
     anthropic = VENDORS[model.provider].protocol == "anthropic"
     return AnthropicBatches(model, context) if anthropic else OpenAIBatches(model, context)

@@ -1,6 +1,6 @@
-"""Looks up the provider and price of each model, and reports all problems that would prevent a run.
+"""Look up the provider and price of each model, and report all problems that would prevent a run.
 
-Nothing here imports an HTTP client or a price list until a model needs one, so that `assay --help` stays fast.
+An HTTP client or price list is imported only when a model needs it, so that `assay --help` stays fast.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Directory:
 
     Args:
         environment: variables with keys and addresses, usually `.env` overridden by `os.environ`.
-        base_folder: folder to which relative names of recordings refer.
-        read_from: other folders that recordings may be in.
-        local_only: True to refuse every endpoint that is not on this machine or network.
-        rules: which keys may be sent to which origins; by default, only the vendors' keys to their own origins.
-        timeout_s: time limit of one request, from the first byte sent to the last byte read.
-        agent: opens Assay's own agents.
+        base_folder: folder for relative file names of recordings.
+        read_from: further folders that may contain recordings.
+        local_only: True to refuse every endpoint outside this machine and network.
+        rules: rules for keys and origins; by default, vendors' keys are sent only to the vendors' own origins.
+        timeout_s: time limit for a request, from the first byte sent to the last byte read.
+        agent: function that opens Assay's own agents.
     """
 
     def __init__(
@@ -82,10 +82,9 @@ class Directory:
         self._session: HttpSession | None = None
 
     def provider(self, model: ModelSpec, /) -> Provider:
-        """Return the provider of a model; all models at one endpoint share the same object.
+        """Return the provider of a model; all models at one endpoint share one provider.
 
-        Raises:
-            SettingsError: the endpoint cannot be used, or is not local although only local endpoints are allowed.
+        Raises SettingsError if the endpoint cannot be used, or if it is not local and only local endpoints are allowed.
         """
         key = _key_of(model)
         provider = self._providers.get(key)
@@ -94,12 +93,9 @@ class Directory:
         return provider
 
     def batches(self, model: ModelSpec, /) -> BatchApi | None:
-        """Return the batch API of a model; None for one that can only be called.
+        """Return a model's batch API; None if it has only direct calls. Raises SettingsError if its endpoint cannot be used.
 
-        With `batch_files`, a model that speaks OpenAI's protocol and has no batch API is asked by files that people carry.
-
-        Raises:
-            SettingsError: the endpoint cannot be used.
+        With `batch_files`, a model with OpenAI's protocol but without a batch API gets batch files that a person transfers.
         """
         key = _key_of(model)
         if key not in self._batches:
@@ -117,36 +113,33 @@ class Directory:
         return FileBatches(model, self._context) if self.batch_files and vendor.protocol == "openai" else None
 
     def address(self, model: ModelSpec, /) -> str | None:
-        """Return a model's address without anything secret; None if the model needs no network.
+        """Return a model's address without secrets; None if the model needs no network.
 
-        Raises:
-            SettingsError: the endpoint cannot be used.
+        Raises SettingsError if the endpoint cannot be used.
         """
         if model.provider not in VENDORS:
             return None
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
     def check_address(self, model: ModelSpec, /) -> None:
-        """Raise `SettingsError` if a model may not be called at its address, or if its program may not be used here."""
+        """Raise `SettingsError` if Assay may not call a model's address or use its program."""
         if model.program is None:
             self.address(model)
         else:
             self.provider(model)
 
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the price of a call in US dollars; None if it is unknown."""
+        """Return the price of a call in US dollars, or None if the price is unknown."""
         return self._prices.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
-        """Return the size of the model's context in tokens; None if it is unknown."""
+        """Return the model's context size in tokens, or None if the size is unknown."""
         return self._prices.context_tokens(model)
 
     def problems(self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()) -> tuple[SettingsError, ...]:
-        """Return every problem that would prevent calls to these models, each once, without sending anything.
+        """Return all distinct problems that would prevent calls to these models, without sending anything.
 
-        Args:
-            models: every model that the run will call; judges may be left out.
-            judges: the models that grade, which are checked for this role too, because `echo` cannot grade.
+        `judges` are also checked for their role as judges, because `echo` cannot grade; `models` may omit them.
         """
         grading = tuple(judges)
         models = tuple(models)
@@ -154,7 +147,7 @@ class Directory:
         if any(model.provider == PERSON for model in models):
             problems.append(
                 SettingsError(
-                    PERSON, "is a grader and cannot be called as a candidate.", remedy="Give a person's answers as snippets."
+                    PERSON, ("is a grader and cannot be called as a candidate."), remedy="Write a person's answers as snippets."
                 )
             )
         problems += [self._problem(model) for model in (*models, *grading)]
@@ -163,13 +156,13 @@ class Directory:
                 SettingsError(
                     "judge",
                     "echo only repeats the prompt and cannot grade.",
-                    remedy="Name a model that can, for example openai/gpt-4o-mini, or a recording as replay/FILE.",
+                    remedy="Name a model that can grade, for example openai/gpt-4o-mini, or a recording as replay/FILE.",
                 )
             )
         return tuple({str(problem): problem for problem in problems if problem is not None}.values())
 
     def access(self, model: ModelSpec, /) -> Access:
-        """Return facts about access to a model, without the key and without sending anything; never raises."""
+        """Return facts about access to a model, without its key and without sending anything; never raises."""
         problem = self._problem(model)
         sentence = None if problem is None else f"{problem.where} {problem.problem}"
         remedy = "" if problem is None else problem.remedy
@@ -191,7 +184,7 @@ class Directory:
         )
 
     def takes(self, model: ModelSpec, /) -> Takes:
-        """Return the parts of a request that a model's endpoint accepts, according to its protocol and its answers so far."""
+        """Return the request parts that a model's endpoint accepts, according to its protocol and its answers so far."""
         if model.provider not in VENDORS:
             return Takes()
         provider = self._providers.get(_key_of(model))
@@ -199,7 +192,7 @@ class Directory:
         return takes(VENDORS[model.provider].protocol, None if shown is None else shown(model.name))
 
     async def close(self) -> None:
-        """Close this loop's connections; safe to call twice, and models can be called again afterwards."""
+        """Close this event loop's connections; safe to call twice. A later call opens new connections."""
         for provider in tuple(self._providers.values()):
             await provider.close()
         if self._session is not None:
@@ -218,7 +211,7 @@ class Directory:
         return None
 
     def _key_problem(self, endpoint: Endpoint) -> SettingsError | None:
-        """Return a missing key as a problem, but only at the provider's own host: other endpoints may not need a key."""
+        """Return a missing key as a problem, but only at the provider's usual host; other endpoints may need no key."""
         vendor = endpoint.vendor
         if endpoint.key is not None or not vendor.key_required or origin_of(endpoint.url) != origin_of(vendor.address):
             return None
@@ -256,7 +249,7 @@ class Directory:
         return self._session
 
     def _recording(self, name: str) -> Recording:
-        """Return a recording by its file name, relative to the working folder; `@demo` comes with Assay."""
+        """Return the recording with this file name, relative to the working folder; Assay includes `@demo`."""
         if name in self._recordings:
             return self._recordings[name]
         from assay.providers.recordings import Recording, bounded_lines
@@ -278,7 +271,7 @@ class Directory:
         return recording
 
     def _place(self, name: str, where: str) -> Path:
-        """Return a recording's file; outside the allowed folders, raises the same `SettingsError` whether it exists or not."""
+        """Return a recording's path; outside the allowed folders, the `SettingsError` does not reveal if a file exists."""
         with suppress(OSError, ValueError, RuntimeError):  # name too long, NUL in it, loop of links, no home folder
             place = (self._base_folder / Path(name).expanduser()).resolve()
             inside = [place.relative_to(root.resolve()) for root in self._roots if place.is_relative_to(root.resolve())]
@@ -292,7 +285,7 @@ class Directory:
 
 
 def _key_of(model: ModelSpec) -> tuple[object, ...]:
-    """Return the cache key; models with the same key share a provider."""
+    """Return a cache key that is equal for models with the same provider."""
     program = model.program
     if program is not None:
         # The id is enough, because the provider keeps the program alive; a digest would take 0.1 ms.

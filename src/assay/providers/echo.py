@@ -1,4 +1,4 @@
-"""`echo`: a model that needs no network and repeats the question."""
+"""`echo`: a model that repeats the question and needs no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Echo:
     calls_tools: ClassVar[bool] = True  # it may be offered tools, but answers without them
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the last user message; four characters count as a token."""
+        """Return the last user message; four characters count as one token."""
         if request.answer_schema is not None:
             raise CallFailed("bad_request", "echo cannot judge.", transient=False, fault=Fault.HARNESS)
         text, asked = "", 0

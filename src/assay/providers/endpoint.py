@@ -1,4 +1,4 @@
-"""Find the endpoint of a model: its address, key and proxy, and if it is on this machine or network."""
+"""Find a model's endpoint: its address, key and proxy, and if it is on this machine or network."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from assay.providers.vendors import OLLAMA_PORT, VENDORS, Vendor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One address with its key and proxy, which never appear in a `repr`.
+    """An address with its key and proxy, which never appear in a `repr`.
 
-    Attributes:
-        key_variable: the environment variable for the key, even if it is not set; `key_missing` says why there is no key.
-        pinned: True if every address that the host resolves to must be on this machine or network.
+    `key_variable`: environment variable for the key, even if it is not set. `key_missing`: the reason why there is no key.
+    `pinned`: True if all addresses of the host must be on this machine or network.
     """
 
     vendor: Vendor
@@ -32,12 +31,12 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """Host and port, for messages."""
+        """Return host and port, for messages."""
         return urlsplit(self.url).netloc
 
     @property
     def host(self) -> str:
-        """The host without the port."""
+        """Return the host without the port."""
         return urlsplit(self.url).hostname or ""
 
     @property
@@ -47,12 +46,9 @@ class Endpoint:
 
 
 def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None) -> Endpoint:
-    """Return the endpoint of a model: its own `base_url`, else the provider's variable, else the provider's usual address.
+    """Return a model's endpoint from its `base_url`, the provider's address variable, or the provider's usual address.
 
-    `address_rules` chooses the key.
-
-    Raises:
-        SettingsError: the address or the key cannot be used.
+    `address_rules` chooses the key. Raises SettingsError if the address or the key cannot be used.
     """
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]
@@ -79,7 +75,7 @@ def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: Address
 def allowed_endpoint(
     model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None, *, local_only: bool
 ) -> Endpoint:
-    """Return the endpoint of a model; raises `SettingsError` if it cannot be used or a setting forbids it."""
+    """Return a model's endpoint; raises `SettingsError` if it cannot be used or a setting forbids it."""
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]
     if model.base_url and rules.web is not None:
@@ -106,7 +102,7 @@ def _address_of(model: ModelSpec, environment: Mapping[str, str]) -> SplitResult
 
 
 def _set_origin(vendor: Vendor, environment: Mapping[str, str]) -> Origin | None:
-    """Return the origin in the vendor's address variable; None if it is not set."""
+    """Return the origin in the vendor's address variable, or None if the variable is not set."""
     set_address = environment.get(vendor.address_variable, "").strip()
     if not set_address:
         return None
@@ -114,7 +110,7 @@ def _set_origin(vendor: Vendor, environment: Mapping[str, str]) -> Origin | None
 
 
 def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
-    """Return an address with scheme, host and version path; accepts any form in which people write addresses."""
+    """Parse an address in any common form; return it with scheme, host and version path."""
     written = text.strip()
     ollama = vendor.name == "ollama"
     if ollama and "://" not in written:
@@ -127,8 +123,8 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
         if "@" in parts.netloc or "@" in written.partition("?")[0]:
             raise SettingsError(
                 where,
-                "holds a user name or a password, which would be stored with the run.",
-                remedy=f"Leave them out and put the key into {vendor.key_variable}.",
+                "contains a user name or a password, which would be stored with the run.",
+                remedy=f"Remove it, and put the key into {vendor.key_variable}.",
             )
         check_characters(written)
         if ollama and (parts.hostname or "") in ("", "0.0.0.0", "::"):
@@ -153,7 +149,7 @@ def _parsed(text: str, *, where: str, vendor: Vendor) -> SplitResult:
 
 
 def proxy_for(url: SplitResult, environment: Mapping[str, str]) -> str | None:
-    """Return the proxy that the environment names for this host; None if NO_PROXY exempts it."""
+    """Return the environment's proxy for this host; None if NO_PROXY exempts the host."""
 
     def setting(name: str) -> str:
         return (environment.get(name.lower()) or environment.get(name) or "").strip()

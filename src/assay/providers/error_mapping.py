@@ -1,7 +1,7 @@
-"""Map a server's error response to `CallFailed`: its message, if a retry may help, and who is at fault.
+"""Convert a server's error response to `CallFailed`: its message, if a retry may help, and who is at fault.
 
-There is no I/O: status, headers and body go in, and a `CallFailed` comes out. Keys and control characters are removed from a
-server's message, because servers quote the key that they refuse.
+There is no I/O: the input is status, headers and body. Keys and control characters are removed from a server's message, because
+servers quote the keys that they refuse.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _LASTING: Final = frozenset({501, 505})
 
 
 class Saying(NamedTuple):
-    """A server's error message with its code, kind and parameter; each is empty if the server gave none."""
+    """A server's error message with its code, type and parameter name; missing values are empty."""
 
     message: str = ""
     code: str = ""
@@ -71,13 +71,13 @@ class Saying(NamedTuple):
     param: str = ""
 
     def mentions(self, *words: str) -> bool:
-        """True if the message, parameter or code contains one of the words; case is ignored."""
+        """True if the message, parameter name or code contains one of the words, ignoring case."""
         text = f"{self.message}\n{self.param}\n{self.code}".lower()
         return any(word in text for word in words)
 
 
 def saying(body: bytes) -> Saying:
-    """Return the server's error message from any of the usual formats: OpenAI, Anthropic, FastAPI, plain text, HTML."""
+    """Parse the server's error message in any common format: OpenAI, Anthropic, FastAPI, plain text, HTML."""
     try:
         payload = parse(body)
     except UnreadableBody:
@@ -86,7 +86,7 @@ def saying(body: bytes) -> Saying:
 
 
 def said_in(error: object) -> Saying:
-    """Return the server's error message from a parsed `error` value."""
+    """Read the server's error message from a parsed `error` value."""
     return _said({"error": error})
 
 
@@ -95,9 +95,8 @@ def complaint(
 ) -> CallFailed:
     """Return the failure for an error status; `now_s` is the time in seconds since 1970.
 
-    429, 529 and 5xx are transient, unless the quota is used up; any other 4xx would fail again. A prompt that is too long for
-    the context is `context_length`, and a content filter `refused`. The call cost nothing, unless a proxy gave up waiting for
-    it.
+    429, 529 and 5xx are transient, unless the quota is used up. Other 4xx errors would recur. The failure is `context_length`
+    if the prompt exceeds the context, and `refused` by a content filter. The call is free, unless a proxy timed out.
     """
     failed = _complaint(status, headers, saying, endpoint=endpoint, model=model, now_s=now_s)
     failed.charged = status in _GAVE_UP_WAITING
@@ -135,7 +134,8 @@ def _complaint(
     elif 300 <= status < 400:
         place = clean(headers.get("Location", ""), key=endpoint.key)
         detail = (
-            f"{asked} redirects to {place or 'another place'} ({_title(status)}), which is not followed; set base_url to it"
+            f"{asked} redirects to {place or 'another address'} ({_title(status)}), which Assay does not follow; set base_url "
+            "to it"
         )
     else:
         detail = f"{asked} refused the request ({_title(status)}){tail}"
@@ -143,7 +143,7 @@ def _complaint(
 
 
 def status_of(saying: Saying) -> int:
-    """Return the status of an error inside an answer with status 200, based on the error's code or else its name."""
+    """Return the HTTP status for an error inside an answer with status 200, from the error's code or else its type."""
     if saying.code.isdigit() and 400 <= int(saying.code) < 600:
         return int(saying.code)
     name = f"{saying.code} {saying.kind}"
@@ -151,9 +151,9 @@ def status_of(saying: Saying) -> int:
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
-    """Return how many seconds to wait, from `retry-after-ms` or `Retry-After` (in seconds or as a date); None without either.
+    """Return the seconds to wait, from `retry-after-ms` or `Retry-After` (seconds or a date); None without either header.
 
-    A date is compared with the server's own `Date` header if there is one, so that differing clocks do not matter.
+    A date is compared with the server's `Date` header, if present, so that differing clocks do not matter.
     """
     if (wait_ms := _number(headers.get("retry-after-ms"))) is not None:
         return wait_ms / 1000
@@ -165,7 +165,7 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
 
 
 def clean(text: str, *, key: str | None) -> str:
-    """Return a server's error text as one printable line without keys, of at most `LONGEST_SAYING` characters."""
+    """Return a server's error text as one printable line without keys, with at most `LONGEST_SAYING` characters."""
     # The text is cut before the patterns are applied, because an error page may be as long as the largest answer, 20 MB.
     text = text[:_READ]
     if key:
@@ -202,7 +202,7 @@ def _text(value: object) -> str:
 
 
 def _plain(body: bytes) -> str:
-    """Return the title of an HTML page, or the beginning of its text; return any other text unchanged."""
+    """Return the title of an HTML page or, without a title, the beginning of its text; return other text unchanged."""
     text = body[:_READ].decode("utf-8", "replace")
     if title := _TITLE.search(text):
         return html.unescape(title[1])

@@ -1,7 +1,7 @@
-"""Calls models at one HTTP endpoint, using its protocol.
+"""Call models at one HTTP endpoint, using the endpoint's wire protocol.
 
-If the endpoint refuses a part of a request for a model, the call is repeated at once without this part, which is not sent
-again.
+If the endpoint refuses a part of a request for a model, Assay repeats the call at once without this part, and omits it from
+later requests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REFUSING: Final = frozenset({400, 404, 405, 415, 422, 501})
 
 
 class HttpModel:
-    """A `ports.Provider` for every model at one endpoint."""
+    """A `ports.Provider` for all models at one endpoint."""
 
     calls_tools: ClassVar[bool] = True
 
@@ -64,20 +64,18 @@ class HttpModel:
         raise AssertionError("the last round returns or raises")
 
     def body(self, request: ModelRequest) -> dict[str, object]:
-        """Return the body of a request that is sent in a batch."""
+        """Return the body of a request for a batch."""
         return self._wire.body(request, self.habits(request.model.name))
 
     def habits(self, name: str) -> Habits:
-        """Return the parts of a request that the endpoint is known to accept for a model."""
+        """Return the request parts that the endpoint is known to accept for a model."""
         return self._habits.get(name, USUAL)
 
     def reply_in(self, request: ModelRequest, status: int, payload: object, *, sent: Habits) -> Reply | None:
         """Return the reply in a batch's answer to a request that was written with the habits `sent`.
 
-        None if the endpoint refused a part of the request, which is left out from now on.
-
-        Raises:
-            CallFailed: the answer is an error, or has no text.
+        Returns None if the endpoint refused a part of the request, which later requests omit. Raises CallFailed if the answer
+        is an error or has no text.
         """
         name = request.model.name
         now = self._habits.setdefault(name, sent)
@@ -90,18 +88,18 @@ class HttpModel:
         raise self._complaint(request, status, {}, words)
 
     def habits_of(self, name: str) -> Habits | None:
-        """Return a model's `Habits` (accepted request parts); None before its first answer to a request with a schema."""
+        """Return the request parts that a model accepts; None until it has answered a request with a schema."""
         return self._habits.get(name, USUAL) if name in self._formed else None
 
     async def close(self) -> None:
-        """Do nothing, because the session is shared and its owner closes it."""
+        """Do nothing, because the owner of the shared session closes it."""
 
     def _learn(self, request: ModelRequest, words: Saying) -> Habits:
         name = request.model.name
         before = self._habits.get(name, USUAL)
         after = self._habits[name] = learned(before, words, request)
         for parameter in sorted(after.unsent - before.unsent):
-            _log.warning("%s does not accept %s; calls leave it out", self._asked(request), parameter)
+            _log.warning("%s does not accept %s; Assay omits it from further calls", self._asked(request), parameter)
         return after
 
     def _reply(self, request: ModelRequest, answer: HttpAnswer) -> Reply:
@@ -157,7 +155,7 @@ WIRES: Final[Mapping[str, type[Wire]]] = {"openai": OpenAIChat, "anthropic": Ant
 
 
 def open_endpoint(model: ModelSpec, context: ProviderContext, /) -> HttpModel:
-    """Open the endpoint that answers for a model; raises `SettingsError` if it cannot be used."""
+    """Open a model's endpoint; raises `SettingsError` if the endpoint cannot be used."""
     endpoint = allowed_endpoint(model, context.environment, context.rules, local_only=context.local_only)
     wire = WIRES[endpoint.vendor.protocol]()
     return HttpModel(endpoint, wire, session=context.http(), cost_of=context.cost_of)

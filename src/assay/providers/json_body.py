@@ -1,4 +1,4 @@
-"""Convert JSON bodies to bytes and back, fast for well-formed JSON, and tolerant of NaN and lone surrogates."""
+"""Convert JSON bodies to bytes and back, with support for NaN and lone surrogates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 MOST_TOKENS: Final = 2**40
-"""A larger count is a server error: no answer has so many tokens, and sums of such counts do not fit into a database column."""
+"""A larger count is a server error: no answer has so many tokens, and their sums would not fit into a database column."""
 
 
 class UnreadableBody(ValueError):
@@ -17,7 +17,7 @@ class UnreadableBody(ValueError):
 
 
 def dump(body: object) -> bytes:
-    """Return a body as JSON; records in it become objects, and lone surrogates become `?`."""
+    """Serialise a body as JSON; records become objects, and lone surrogates become `?`."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -25,11 +25,7 @@ def dump(body: object) -> bytes:
 
 
 def parse(body: bytes) -> Any:
-    """Return the JSON document in a body. NaN and lone surrogates, which some servers send, are accepted as in Python's json.
-
-    Raises:
-        UnreadableBody: the body contains no document, or only a part of one.
-    """
+    """Parse a JSON body, including the NaN and lone surrogates that some servers send. Raises UnreadableBody."""
     try:
         return orjson.loads(body)
     except ValueError:
@@ -41,7 +37,7 @@ def parse(body: bytes) -> Any:
 
 
 def whole(text: str) -> str:
-    """Return the text without characters that stores cannot hold: NUL and lone surrogates become U+FFFD."""
+    """Replace characters that stores cannot contain (NUL and lone surrogates) by U+FFFD."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     if text.isascii():
@@ -54,7 +50,7 @@ def whole(text: str) -> str:
 
 
 def count(value: object) -> int | None:
-    """Return a JSON value as a token count; None if it is not a count, or larger than any real count."""
+    """Return a JSON value as a token count; None if it is not a plausible count."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 

@@ -15,18 +15,16 @@ _NAMELESS: Final = frozenset({"echo", PERSON})
 
 
 def provider_names() -> tuple[str, ...]:
-    """Return the names of all providers for messages, including those of installed packages."""
+    """Return the names of all providers, including those of installed packages, for messages."""
     return (*PROVIDERS.names(), PERSON)
 
 
 def parse_ref(text: str) -> tuple[str, str]:
-    """Split `provider/name` into provider and name; `provider:name` and `provider:/name` mean the same.
+    """Split `provider/name` into provider and name; `provider:name` and `provider:/name` have the same meaning.
 
-    Only the first separator counts, so names keep their own slashes and colons (`openrouter/a/b`, `ollama/llama3:8b`).
-    The provider is lower-cased; `echo` and `human` need no name.
-
-    Raises:
-        InputError: the provider is missing or unknown, or the name is missing.
+    Only the first separator counts, so names may contain slashes and colons (`openrouter/a/b`, `ollama/llama3:8b`). The
+    provider is lower-cased. `echo` and `human` need no name. Raises InputError if the provider is missing or unknown, or the
+    name is missing.
     """
     ref = text.strip()
     separator = _SEPARATOR.search(ref)
@@ -37,7 +35,9 @@ def parse_ref(text: str) -> tuple[str, str]:
     if provider not in PROVIDERS.own and provider not in _NAMELESS and provider not in PROVIDERS.plugin_names():
         raise _unknown(ref, provider, name)
     if not name and provider not in _NAMELESS:
-        raise InputError("", f"model {ref!r} names a provider but no model.", remedy=f"Write for example {_example(provider)}.")
+        raise InputError(
+            "", (f"model {ref!r} names a provider but no model."), remedy=f"Write for example {_example(provider)}."
+        )
     return provider, name
 
 
@@ -57,6 +57,8 @@ def _unknown(ref: str, provider: str, name: str) -> InputError:
     return InputError(
         "",
         f"model {ref!r} has the unknown provider {provider!r}; known are {', '.join(known)}.{did_you_mean(provider, known)}",
-        remedy="If a package offers this provider, install that package. Any endpoint that speaks OpenAI's protocol works as "
-        "openai/NAME with its base_url.",
+        remedy=(
+            "If a package offers this provider, install that package. An endpoint with OpenAI's protocol works as openai/NAME "
+            "with its base_url."
+        ),
     )

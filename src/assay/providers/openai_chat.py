@@ -1,6 +1,6 @@
-"""OpenAI's chat completions, the protocol of OpenAI, OpenRouter, vLLM, Ollama and many others, without any I/O.
+"""OpenAI's chat completions, the protocol of OpenAI, OpenRouter, vLLM, Ollama and many others, without I/O.
 
-Batch files and recordings use this code too.
+Batch files and recordings also use this code.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _FINISH: Final = {
 }
 
 MOST_USD: Final = 1e6
-"""A higher cost of one call is a server error."""
+"""A call with a higher cost is a server error."""
 
 
 class OpenAIChat:
-    """The protocol; implements `protocol.Wire`."""
+    """OpenAI's chat completions protocol; implements `protocol.Wire`."""
 
     def headers(self, key: str | None, /) -> dict[str, str]:
-        """Return the content type and the key as a bearer token."""
+        """Return the content type, and the key as a bearer token, as headers."""
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
         return headers
 
     def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
-        """Return the body of a request, which is also that of a line in a batch file."""
+        """Return the body of a request, which is the same in a batch file."""
         parameters = request.parameters
         schema, pictures = request.answer_schema, shows(request, habits)
         body: dict[str, object] = {
@@ -81,8 +81,8 @@ class OpenAIChat:
     ) -> Completion:
         """Return the answer in a chat completion.
 
-        Content may be text or a list of parts. Tool calls are an answer only if tools were offered. A
-        refusal, or an answer that a content filter cut off, raises `refused`: half an answer is not the candidate's answer.
+        Content may be text or a list of parts. Tool calls are an answer only if the request offered tools. A refusal, or an
+        answer cut off by a content filter, raises `refused`, because half an answer must not be graded.
         """
         choice = _first(payload)
         message = choice.get("message")
@@ -141,7 +141,7 @@ def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
 
 
 def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
-    """Return the token counts, the number of cached tokens, and the cost if the server states it (OpenRouter does)."""
+    """Return the token counts, the number of cached tokens, and the cost if the server states it, as OpenRouter does."""
     usage = payload.get("usage")
     if type(usage) is not dict:
         extra = payload.get("x_groq")

@@ -1,7 +1,7 @@
-"""Origins of addresses (scheme, host and port in a standard spelling), and which hosts are on this machine or network.
+"""Origins of addresses (scheme, host and port in a standard spelling), and the rule for hosts on this machine or network.
 
 House rules. A host is always compared, judged and sent in the same spelling: `ascii_host` maps it by UTS 46, removes a final
-dot and writes numbers as the resolver reads them. Nothing here looks up a name. If a name counts as local, its resolved
+dot and writes numbers as the resolver reads them. This module never resolves a name. If a name counts as local, its resolved
 addresses are checked again when the connection is opened (`session.LocalResolver`).
 """
 
@@ -27,7 +27,7 @@ LOCAL_NETWORKS: Final = tuple(
         "169.254.0.0/16", "fe80::/10",  # link-local
     )
 )  # fmt: skip
-"""Addresses on this machine or network. `ipaddress.is_private` also has ranges that lead elsewhere, such as 6to4."""
+"""Addresses on this machine or network. `ipaddress.is_private` also includes ranges that lead elsewhere, such as 6to4."""
 
 _LOCAL_SUFFIXES: Final = (".local", ".localhost")
 _AWKWARD: Final = re.compile(r"[\s\\\x00-\x1f\x7f]")
@@ -38,7 +38,7 @@ _ZONE: Final = re.compile(r"[0-9a-z_.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One scheme, host and port. The host is as `ascii_host` writes it, without brackets."""
+    """A scheme, host and port. The host is in the spelling of `ascii_host`, without brackets."""
 
     scheme: str
     host: str
@@ -46,7 +46,7 @@ class Origin:
 
     @property
     def netloc(self) -> str:
-        """Host and port as they appear in a URL; a default port is left out."""
+        """Return host and port as in a URL, without a default port."""
         place = f"[{self.host}]" if ":" in self.host else self.host
         return place if self.port == PORTS[self.scheme] else f"{place}:{self.port}"
 
@@ -57,11 +57,11 @@ class Origin:
 
     @property
     def key_variable(self) -> str | None:
-        """The variable for this origin's own key; None if no variable name can express the host.
+        """Return the variable for a key that is bound to this origin only; None if no variable name can express the host.
 
-        It consists of `ASSAY_KEY_`, the host in capitals with `_` for each dot and `__` for each hyphen, and `_` with the port
-        if that is not the scheme's default. Here no label begins or ends with a hyphen or contains an underscore, and no name
-        ends in a number, so different hosts never share a variable.
+        The name is `ASSAY_KEY_`, then the host in capitals with `_` for each dot and `__` for each hyphen, then `_` and the
+        port unless it is the scheme's default. Different hosts never share a variable, because no label begins or ends with a
+        hyphen or contains an underscore, and no name ends in a number.
         """
         if ":" in self.host or "_" in self.host:
             return None
@@ -73,7 +73,7 @@ class Origin:
 
 
 def origin_of(url: str) -> Origin:
-    """Return the origin of an http or https address; raises `ValueError` with the reason if it has none."""
+    """Return the origin of an http or https address; raises `ValueError` with the reason if the address has no origin."""
     check_characters(url)
     parts = urlsplit(url)
     if parts.scheme not in PORTS:
@@ -84,13 +84,13 @@ def origin_of(url: str) -> Origin:
 
 
 def check_characters(url: str) -> None:
-    """Raise `ValueError` for characters that address parsers interpret differently or leave out."""
+    """Raise `ValueError` for characters that address parsers interpret differently or omit."""
     if _AWKWARD.search(url):
         raise ValueError("it contains a space, a backslash or a control character")
 
 
 def bare_origin(text: str, *, where: str) -> Origin:
-    """Return an origin that is written alone, as in settings; raises `SettingsError` for anything else."""
+    """Return an origin written without a path, as in settings; raises `SettingsError` for any other text."""
     try:
         origin = origin_of(text.strip())
         parts = urlsplit(text.strip())
@@ -99,15 +99,14 @@ def bare_origin(text: str, *, where: str) -> Origin:
     else:
         if parts.path in ("", "/") and not parts.query and not parts.fragment:
             return origin
-        reason = "it has more than scheme, host and port."
+        reason = "it contains more than scheme, host and port."
     raise SettingsError(where, f"{text!r} is not an origin: {reason}", remedy="Write for example https://api.example.com.")
 
 
 def ascii_host(written: str) -> str:
-    """Return a host in the spelling that is compared and sent: ASCII, lower case, no final dot, numbers as addresses.
+    """Return a host in the spelling for comparing and sending: ASCII, lower case, no final dot, numbers as addresses.
 
-    Raises:
-        ValueError: the text is not a host name or an address.
+    Raises ValueError if the text is not a host name or an address.
     """
     host = written.strip("[]").lower()
     if ":" in host:
@@ -140,7 +139,7 @@ def ascii_host(written: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """True if a host is on this machine or network, judged by its name alone; names are never looked up.
+    """True if a host's name alone shows that it is on this machine or network; names are never resolved.
 
     This includes addresses in `LOCAL_NETWORKS` in any spelling, `localhost`, names ending in `.local` or `.localhost`, and
     names without a dot.
@@ -157,7 +156,7 @@ def is_local(host: str) -> bool:
 
 
 def is_local_address(address: str) -> bool:
-    """True if an IP address is in `LOCAL_NETWORKS`; an IPv4 address inside an IPv6 address is treated as IPv4."""
+    """True if an IP address is in `LOCAL_NETWORKS`. An IPv4 address inside an IPv6 address counts as IPv4."""
     known = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(known, "ipv4_mapped", None)
     known = known if mapped is None else mapped

@@ -1,7 +1,7 @@
-"""Prices and context sizes of models: from the suite if it gives them, else from the maintained `genai-prices` data.
+"""Prices and context sizes of models, from the suite or, if the suite states none, from the `genai-prices` data.
 
-The data comes with the library and is not downloaded. Importing it takes a tenth of a second, so it is imported only when a
-price is needed that the suite does not give. Each model is looked up once. An unknown price is None, never 0.
+The data is part of the library and is not downloaded. Importing it takes a tenth of a second, so it is loaded only if a price
+is missing from the suite. Each model is looked up once. An unknown price is None, never 0.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _FREE: Final = frozenset({"echo", "replay", *KINDS})
 _MILLION: Final = 1_000_000
 
 Steps: TypeAlias = "tuple[tuple[int, float], ...]"
-"""US dollars per million tokens for each threshold of input tokens that must be exceeded, highest threshold first."""
+"""US dollars per million tokens by threshold of input tokens; a price applies above its threshold. Highest threshold first."""
 
 
 class CostOf(Protocol):
-    """Returns the cost of a call, for protocol modules; `stated_usd` is the cost that the server stated."""
+    """Function that returns the cost of a call, for protocol modules; `stated_usd` is the server's own figure."""
 
     def __call__(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None: ...
 
 
 class Rates(NamedTuple):
-    """One model's prices; if a call exceeds a step's threshold, that step's price applies to all its tokens."""
+    """A model's prices. If a call exceeds a step's threshold, the step's price applies to all tokens of the call."""
 
     input_steps: Steps
     cached_steps: Steps
@@ -40,7 +40,7 @@ class Rates(NamedTuple):
     request_usd: float
 
     def cost_usd(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float:
-        """Return the cost of one call in US dollars; `cached_tokens` are part of the input tokens."""
+        """Return the cost of a call in US dollars; `input_tokens` includes `cached_tokens`."""
         fresh = input_tokens - cached_tokens
         return (
             fresh * _rate(self.input_steps, input_tokens)
@@ -50,14 +50,14 @@ class Rates(NamedTuple):
 
 
 class PriceList:
-    """Prices and context sizes, looked up once for each model."""
+    """Prices and context sizes, looked up once per model."""
 
     def __init__(self) -> None:
         self._models: dict[tuple[str, str], ModelInfo | None] = {}
         self._rates: dict[int, Rates | None] = {}
 
     def cost_usd(self, model: ModelSpec, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
-        """Return the cost of a call; None if its price is unknown."""
+        """Return the cost of a call in US dollars; None if the price is unknown."""
         if model.price is not None:
             return (input_tokens * model.price.input_usd + output_tokens * model.price.output_usd) / _MILLION
         if model.provider in _FREE:
@@ -67,7 +67,7 @@ class PriceList:
         return None if rates is None else rates.cost_usd(input_tokens, output_tokens, min(cached_tokens, input_tokens))
 
     def cost_of(self, model: ModelSpec, usage: Usage, cached_tokens: int, stated_usd: float | None, /) -> float | None:
-        """Return the cost of a call from the server's token counts; None if there are none or the price is unknown."""
+        """Return the cost of a call from the server's token counts; None if counts or price are unknown."""
         if stated_usd is not None and model.price is None and model.provider == "openrouter":
             return stated_usd
         if (
@@ -79,7 +79,7 @@ class PriceList:
         )
 
     def context_tokens(self, model: ModelSpec) -> int | None:
-        """Return the size of the context in tokens, from the suite or else from the data; None if it is unknown."""
+        """Return the context size in tokens, from the suite or else from the data; None if the size is unknown."""
         if model.context_tokens is not None:
             return model.context_tokens
         known = self._known(model)
@@ -102,7 +102,7 @@ class PriceList:
 
 
 def priced_models() -> tuple[str, ...]:
-    """Return the references of all models in the price data; the first call reads the data, which takes a moment."""
+    """Return the references of all models in the price data. The first call loads the data, which takes a tenth of a second."""
     from genai_prices.data_snapshot import get_snapshot
 
     providers = {provider.id: provider.models for provider in get_snapshot().providers}

@@ -1,10 +1,10 @@
-"""The interface of wire protocols, and their shared code.
+"""The interface of wire protocols, and code that all of them share.
 
-A protocol module has no I/O: it turns a request into a body and a payload into a `Completion`. Sending, time, fallbacks and
-prices belong to `http_model`.
+A protocol module has no I/O: it converts a request to a body, and a payload to a `Completion`. `http_model` handles sending,
+time, fallbacks and prices.
 
-Endpoints differ in what they accept. If an endpoint refuses a part for a model (the name of the token limit, structured output,
-images, a sampling parameter), this is recorded in the model's `Habits`.
+Endpoints accept different parts of a request. If an endpoint refuses a part for a model (the name of the token limit,
+structured output, images, a sampling parameter), the model's `Habits` record the refusal.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """Parts of a request that an endpoint accepts for one model, learned from its answers."""
+    """Parts of a request that an endpoint accepts for a model, learned from its answers."""
 
     token_limit: str = "max_tokens"
     structured: bool = True
@@ -69,7 +69,7 @@ NOTHING_COUNTED: Final = Usage()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """The content of a reply. `cached_tokens` are part of the input tokens; `cost_usd` is the cost stated by the server, if any."""
+    """The content of a reply. `cached_tokens`: included in the input tokens. `cost_usd`: cost stated by the server, or None."""
 
     text: str
     finish_reason: str
@@ -92,15 +92,16 @@ class Wire(Protocol):
         ...
 
     def read(self, payload: object, /, *, asked: str, key: str | None, schema: AnswerSchema | None, tools: bool) -> Completion:
-        """Return the answer in a payload; raises `CallFailed` if it has none.
+        """Return the answer in a payload; raises `CallFailed` if the payload has no answer.
 
-        `asked` names the model in messages; `schema` is the schema of the request; `tools` is True if it offered tools.
+        `asked` is the model's name in messages. `schema` and `tools` describe the request: its schema, and True if it offered
+        tools.
         """
         ...
 
 
 def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
-    """Return the habits after a refusal; unchanged if no part of the request caused the refusal."""
+    """Return the habits after a refusal; unchanged if no optional part of the request caused the refusal."""
     if habits.images and _droppable(request) and complaint.mentions(*_IMAGES):
         return replace(habits, images=False)
     unsupported = _UNSUPPORTED.search(f"{complaint.message} {complaint.code}") is not None
@@ -123,12 +124,12 @@ def learned(habits: Habits, complaint: Saying, request: ModelRequest) -> Habits:
 
 
 def has_images(request: ModelRequest) -> bool:
-    """True if at least one message has pictures."""
+    """True if a message contains an image."""
     return any(message.images for message in request.messages)
 
 
 def shows(request: ModelRequest, habits: Habits) -> bool:
-    """True if images are sent; a candidate always gets them, because without them it would answer a different question."""
+    """True if Assay sends images. A candidate always gets them, because without images it would answer a different question."""
     return habits.images or request.purpose.role is Role.CANDIDATE
 
 
@@ -143,9 +144,9 @@ def turns(
     *,
     pictures: bool,
 ) -> list[dict[str, object]]:
-    """Return messages in the form used by both protocols: plain text, or a list of parts if there are pictures.
+    """Return messages in the form of both protocols: plain text, or a list of parts if there are images.
 
-    `picture` and `with_tools` return the protocol's own forms of images and of messages with calls or results.
+    `picture` converts an image, and `with_tools` a message with tool calls or results, to the protocol's form.
     """
     shown: list[dict[str, object]] = []
     for message in messages:
@@ -167,20 +168,20 @@ def _parts(message: Message, picture: Callable[[Image], dict[str, object]]) -> l
 
 
 def refuses_tools(complaint: Saying) -> bool:
-    """True if a server refused a request because its model cannot call tools."""
+    """True if a server refused a request because the model cannot call tools."""
     text = f"{complaint.message} {complaint.code}"
     return complaint.mentions("tool") and (_UNSUPPORTED.search(text) is not None or complaint.mentions("no endpoints"))
 
 
 def tool_call(key: object, name: object, arguments: object, place: int) -> ToolCall:
-    """Return the `place`-th call in an answer (from 1); some servers send no id (`key`), or arguments as an object."""
+    """Return a tool call of an answer, numbered `place` from 1; some servers omit the id (`key`)."""
     key = whole(key) if type(key) is str and key else f"call_{place}"
     text = arguments if type(arguments) is str else "" if arguments is None else dump(arguments).decode()
     return ToolCall.written(key, whole(name) if type(name) is str else "", whole(text))
 
 
 def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
-    """Return the failure for an answer without text, based on its finish reason."""
+    """Return the failure for an answer without text, according to its finish reason."""
     if finish == "refusal":
         return refused(asked, "", usage, key=None)
     if finish == "tool":
@@ -189,11 +190,11 @@ def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
     if finish == "length":
         detail = f"{asked} reached the token limit before it wrote any text; raise max_tokens."
         return CallFailed("empty", detail, transient=False, usage=usage)
-    return CallFailed("empty", f"{asked} gave an empty answer.", transient=True, usage=usage)
+    return CallFailed("empty", f"{asked} returned an empty answer.", transient=True, usage=usage)
 
 
 def refused(asked: str, words: str, usage: Usage, *, key: str | None) -> CallFailed:
-    """Return the failure for an answer that the model or its provider refused or cut off."""
+    """Return the failure for an answer that the model or provider refused or cut off."""
     reason = clean(words, key=key)
     detail = f"{asked} refused to answer: {reason}" if reason else f"{asked} refused to answer."
     return CallFailed("refused", detail, transient=False, fault=Fault.REFUSAL, usage=usage)
@@ -205,7 +206,7 @@ def misshapen(asked: str, lacks: str) -> CallFailed:
 
 
 def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str | None) -> CallFailed:
-    """Return the failure for a body that is not a JSON document."""
+    """Return the failure for a body that is not JSON."""
     if not body.strip():
         return CallFailed("empty", f"{asked} sent an empty body.", transient=True, fault=Fault.PROVIDER)
     if "html" in headers.get("Content-Type", "") or body.lstrip()[:1] == b"<":
@@ -216,7 +217,7 @@ def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str 
 
 
 def with_schema(messages: tuple[Message, ...], schema: AnswerSchema) -> tuple[Message, ...]:
-    """Return the messages with the JSON Schema added to the last user message."""
+    """Append the JSON Schema to the last user message."""
     wish = (
         "\n\nAnswer with exactly one JSON document and nothing else: no prose, no code fence. "
         f"It follows this JSON Schema:\n{dump(schema.schema).decode()}"
@@ -229,7 +230,7 @@ def with_schema(messages: tuple[Message, ...], schema: AnswerSchema) -> tuple[Me
 
 
 def schema_name(schema: AnswerSchema) -> str:
-    """Return the schema's name, using only characters that both protocols allow."""
+    """Return the schema's name, reduced to the characters that both protocols allow."""
     return _NOT_A_NAME.sub("_", schema.name)[:64] or "answer"
 
 

@@ -1,10 +1,10 @@
-"""Recordings: files of model answers, which are looked up by the purpose of a call.
+"""Recordings: files of model answers that are selected by the purpose of a call.
 
-A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`; a reply
-has `text`, `tool_calls` (`[{"name": "search", "arguments": {...}}]`) or both.
-`"error"` in place of `reply` makes the call fail. If several lines match a call, those with the most values in `match` are used.
-Lines with equal `match` are used one after the other for the same purpose, and the last one for all further calls. A line of a
-provider's batch output answers the task in its `custom_id`; the k-th line for a task is the answer in trial k.
+A recording is JSONL. A line `{"match": {...}, "reply": {...}}` answers every call whose purpose has the values in `match`. A
+reply has `text`, `tool_calls` (`[{"name": "search", "arguments": {...}}]`) or both. With `"error"` instead of `reply`, the call
+fails. If several lines match a call, those with the most values in `match` apply. Lines with equal `match` answer successive
+calls with the same purpose, and the last line answers all further calls. A line of a provider's batch output answers the task
+in its `custom_id`; the k-th line for a task is the answer in trial k.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ class Mishap:
 
 @dataclass(slots=True)
 class _Sequence:
-    """Recorded answers with the same `match`, in the order of the file."""
+    """Recorded answers with equal `match`, in the order of the file."""
 
     by_trial: bool
     answers: list[Reply | Mishap] = field(default_factory=list)
 
 
 class Recording:
-    """The answers in one file, looked up by the purpose of a call."""
+    """The answers in one file, selected by the purpose of a call."""
 
     def __init__(self, lines: Iterable[str], *, name: str) -> None:
-        """Read a recording; raises `SettingsError`, which names the line, if a line is invalid."""
+        """Read a recording; raises `SettingsError` with the line number if a line is invalid."""
         self.name = name
         self._groups: dict[tuple[str, ...], dict[tuple[object, ...], _Sequence]] = {}
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 self._add(line, where=f"{name}:{number}")
         if not self._groups:
-            raise SettingsError(name, "holds no recorded answer.", remedy="Write one JSON object per line.")
+            raise SettingsError(name, "contains no recorded answer.", remedy="Write one JSON object per line.")
         self._order = sorted(self._groups, key=len, reverse=True)
         self._served: dict[tuple[object, ...], int] = {}
 
     def answer(self, purpose: Purpose) -> Reply | Mishap | None:
-        """Return the next answer for this purpose; None if no line matches."""
+        """Return the next answer for this purpose, or None if no line matches."""
         for names in self._order:
             sequence = self._groups[names].get(tuple(getattr(purpose, name) for name in names))
             if sequence is not None:
@@ -99,7 +99,7 @@ class Recording:
 
 
 def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
-    """Yield the lines of a recording; raises `SettingsError` if it exceeds the maximum size."""
+    """Yield a recording's lines; raises `SettingsError` if the file exceeds the maximum size."""
     left = MOST_CHARACTERS
     for number in range(1, MOST_ANSWERS + 2):
         line = lines.readline(MOST_LINE + 1)
@@ -108,7 +108,7 @@ def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
             raise SettingsError(
                 where,
                 f"has more than {MOST_CHARACTERS >> 20} MB, {MOST_ANSWERS:,} lines, or {MOST_LINE >> 20} MB on a line.",
-                remedy="Keep the lines that this run needs.",
+                remedy="Keep only the lines that this run needs.",
             )
         if not line:
             return
@@ -117,7 +117,7 @@ def bounded_lines(lines: IO[str], *, where: str) -> Iterator[str]:
 
 def _match(match: JsonValue, where: str) -> tuple[tuple[str, ...], tuple[object, ...]]:
     if type(match) is not dict:
-        raise SettingsError(where, '"match" is not an object.', remedy=f"It may name {', '.join(MATCHED)}.")
+        raise SettingsError(where, '"match" is not an object.', remedy=f"Its keys may be: {', '.join(MATCHED)}.")
     _check_keys(match, MATCHED, where)
     for name, value in match.items():
         wanted: type = int if name in _NUMBERED else str
@@ -139,7 +139,7 @@ def _answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
         _check_keys(error, ("kind", "detail", "transient"), where)
         return Mishap(
             kind=kind,
-            detail=str(error.get("detail") or f"the recording contains a failure here: {kind}."),
+            detail=str(error.get("detail") or f"the recording contains this failure: {kind}."),
             transient=bool(error.get("transient")),
         )
     if type(reply) is str:
@@ -177,7 +177,7 @@ def _tool_calls(calls: JsonValue, where: str) -> tuple[ToolCall, ...]:
 
 
 def _batch_answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
-    """Return the answer in a line of batch output."""
+    """Return the answer or failure in a line of batch output."""
     response, error = document.get("response"), document.get("error")
     if type(response) is not dict:
         return Mishap(kind="bad_response", detail=f"{where} records an error: {error}.", transient=False)
@@ -204,7 +204,7 @@ def _check_keys(fields: Mapping[str, JsonValue], names: tuple[str, ...], where: 
 
 
 def describe(purpose: Purpose) -> str:
-    """Describe the values of a purpose that recorded lines are matched by, for messages."""
+    """Describe, for messages, the values of a purpose that `match` can contain."""
     values = ((name, getattr(purpose, name)) for name in MATCHED)
     return ", ".join(
         f"{name} {value if isinstance(value, int) else str(value)!r}" for name, value in values if value is not None

@@ -1,13 +1,12 @@
 """Registry of providers by name: Assay's own and those of installed packages.
 
-A provider is opened by a function `(model, context)` that returns an object with the two methods of `assay.ports.Provider`.
-Opening must not send anything: Assay opens a provider to check a suite before the run. It raises `SettingsError` if a key or
-an address is missing. With `context.local_only`, Assay opens a package's provider only if its function has the attribute
-`local = True`.
+A function `(model, context)` opens a provider: it returns an object with the two methods of `assay.ports.Provider`. It must not
+send anything, because Assay opens a provider to check a suite before the run. It raises `SettingsError` if a key or an address
+is missing. With `context.local_only`, Assay opens a package's provider only if the function has the attribute `local = True`.
 
 To add an HTTP provider to Assay, add a record to `vendors`. To add any other provider, write a module like `echo` and add a
-line to the table below. A package offers a provider under the entry-point group `assay.providers`, and its models are then
-written `NAME/MODEL`. `assay.testing.ProviderContract` tests both kinds.
+line to the table below. A package offers a provider under the entry-point group `assay.providers`; its models are written
+`NAME/MODEL`. `assay.testing.ProviderContract` tests both kinds.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ class ProviderContext:
 
     Attributes:
         environment: variables with keys and addresses, usually `.env` overridden by `os.environ`.
-        base_folder: folder to which relative file names refer.
-        local_only: True if the user allows only endpoints on this machine or network.
+        base_folder: folder for relative file names.
+        local_only: True to allow only endpoints on this machine or network.
         rules: which keys may be sent to which origins, and which addresses runs from the browser may call.
-        cost_of: returns the price of a call from its token counts.
-        http: returns the HTTP session that all providers share.
-        recording: returns the recording with a given file name.
-        agent: returns the provider of one of Assay's own agents, None for another agent.
+        cost_of: function that returns the price of a call from its token counts.
+        http: function that returns the shared HTTP session.
+        recording: function that returns the recording with a file name.
+        agent: function that returns the provider of one of Assay's own agents, or None.
     """
 
     environment: Mapping[str, str]
@@ -56,7 +55,7 @@ class ProviderContext:
 
 
 class ProviderOpener(Protocol):
-    """Opens the provider that answers for a model."""
+    """Function that opens the provider of a model."""
 
     def __call__(self, model: ModelSpec, context: ProviderContext, /) -> Provider:
         """Return the provider; raises `SettingsError` if it cannot be used."""

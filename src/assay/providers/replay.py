@@ -1,7 +1,7 @@
 """`replay/FILE`: a model that answers from a recording and needs no network.
 
-`{{label:NAME}}` in a recorded text becomes the label under which the judge saw NAME. NAME may be written plainly, or escaped as
-in a JSON document.
+`{{label:NAME}}` in a recorded text becomes the label that the judge saw for candidate NAME. NAME may be plain, or escaped as in
+JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Replay:
         self._recording: Recording | None = None
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the recorded answer for the request's purpose; a call without an answer fails as `no_recording`."""
+        """Return the recorded answer for the request's purpose; fails with `no_recording` if no line matches."""
         if self._recording is None:
             self._recording = self._load()
         purpose = request.purpose
@@ -53,7 +53,7 @@ class Replay:
             case Reply() as reply:
                 text = self._labelled(reply.text, purpose.labels)
         if not text.strip() and not (reply.tool_calls and request.tools):
-            raise CallFailed("empty", f"{self._recording.name} holds an empty answer.", transient=True)
+            raise CallFailed("empty", f"{self._recording.name} contains an empty answer.", transient=True)
         return replace(reply, text=text, cost_usd=self._cost_of(request.model, reply.usage, 0, None))
 
     async def close(self) -> None:
@@ -84,12 +84,12 @@ class Replay:
 
 
 def open_replay(model: ModelSpec, context: ProviderContext, /) -> Replay:
-    """Open the recording that the model names; its file is read at the first call."""
+    """Open the model's recording, whose file is read at the first call."""
     return Replay(lambda: context.recording(model.name), cost_of=context.cost_of)
 
 
 def _unescaped(name: str) -> str:
-    """Return a name with the escapes of a JSON document, such as those for quotes and backslashes, removed."""
+    """Remove JSON escapes, such as those for quotes and backslashes, from a name."""
     try:
         read = parse(f'"{name}"'.encode())
     except UnreadableBody:

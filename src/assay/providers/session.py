@@ -1,9 +1,9 @@
-"""Send all model calls through one HTTP session, which returns status, headers and bytes, or describes the failure.
+"""Send all model calls through one HTTP session, and return status, headers and bytes, or the failure.
 
-House rules. Connections belong to the event loop that opened them, so each loop opens its own client for its first request.
-The engine limits concurrency; the connector has no limit of its own. Redirects to another origin are refused, so that no key or
-document is sent there. Bodies are bytes; protocol modules read them. Connections are made to the very addresses that
-`LocalResolver` checked, so it does not matter if a name resolves differently a moment later.
+House rules. Connections belong to the event loop that opened them, so each loop opens a client for its first request. The
+engine limits concurrency; the connector has no limit. Redirects to another origin are refused, so that no key or document is
+sent there. Bodies are bytes; protocol modules parse them. Connections use exactly the addresses that `LocalResolver` checked,
+so a name that resolves differently a moment later does no harm.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _MOVED: Final = frozenset({307, 308})
 
 
 class Address(NamedTuple):
-    """URL, headers and proxy, built once and used for every call.
+    """URL, headers and proxy, built once for all calls.
 
-    `place` is host and port, for messages. A `pinned` host is called only at addresses on this machine or network.
+    `place`: host and port, for messages. `pinned`: True if the host may be called only at addresses on this machine or network.
     """
 
     url: URL
@@ -49,17 +49,17 @@ class Address(NamedTuple):
 
 
 class NotLocal(OSError):
-    """Raised if a name that should be on this machine or network resolves to an address elsewhere."""
+    """Raised if a name that must be on this machine or network resolves to another address."""
 
 
 class LocalResolver(AbstractResolver):
-    """Resolves names, and refuses those with an address outside this machine and network."""
+    """Resolves names, and refuses a name with an address outside this machine and network."""
 
     def __init__(self) -> None:
         self._resolver = aiohttp.ThreadedResolver()
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        """Return the addresses of a host; raises `NotLocal` if one of them is elsewhere."""
+        """Return a host's addresses; raises `NotLocal` if an address is not on this machine or network."""
         addresses = await self._resolver.resolve(host, port, family)
         for address in addresses:
             if not is_local_address(address["host"]):
@@ -72,7 +72,7 @@ class LocalResolver(AbstractResolver):
 
 
 class HttpAnswer(NamedTuple):
-    """One HTTP answer of any status; `elapsed_s` runs from sending to the last byte."""
+    """An HTTP answer with any status; `elapsed_s` is the time from sending to the last byte."""
 
     status: int
     headers: Mapping[str, str]
@@ -81,14 +81,14 @@ class HttpAnswer(NamedTuple):
 
 
 class HttpSession:
-    """Connections to every endpoint of a process; safe to share between tasks and between loops."""
+    """A process's HTTP connections; safe to share between tasks and event loops."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._clients: dict[tuple[asyncio.AbstractEventLoop, bool], aiohttp.ClientSession] = {}
 
     async def post(self, address: Address, body: bytes) -> HttpAnswer:
-        """Send a body and read the whole answer; raises `CallFailed` if there is none."""
+        """Send a body and read the whole answer; raises `CallFailed` without an answer."""
         return await self.send("POST", address, body)
 
     async def send(
@@ -100,12 +100,10 @@ class HttpSession:
         timeout_s: float | None = None,
         into: Path | None = None,
     ) -> HttpAnswer:
-        """Send a request and read the whole answer; raises `CallFailed` if there is none.
+        """Send a request and read the whole answer; raises `CallFailed` without an answer.
 
-        Args:
-            body: bytes, or a function that returns another body of aiohttp, such as a form with a file.
-            timeout_s: time limit of this request; if None, the session's limit applies.
-            into: a file for the body of an answer with status 200, of any length.
+        `body`: bytes, or a function that returns another aiohttp body, such as a form with a file. `timeout_s`: time limit; by
+        default the session's. `into`: file for the body of an answer with status 200, which may then have any length.
         """
         began = perf_counter()
         url = address.url
@@ -135,7 +133,7 @@ class HttpSession:
         return HttpAnswer(status, headers, content, perf_counter() - began)
 
     async def close(self) -> None:
-        """Close this loop's connections, and drop those of loops that have ended; safe to call twice."""
+        """Close this event loop's connections, and drop those of ended loops; safe to call twice."""
         loop = asyncio.get_running_loop()
         for pinned in (False, True):
             client = self._clients.pop((loop, pinned), None)
@@ -159,7 +157,7 @@ class HttpSession:
         return client
 
     def _drop_ended(self) -> None:
-        """Drop clients whose event loop ended before they were closed, because they can no longer be closed."""
+        """Drop clients whose event loop has ended, because they can no longer be closed."""
         for key in [key for key in self._clients if key[0].is_closed()]:
             self._clients.pop(key).detach()
 
@@ -170,7 +168,7 @@ def _limits(total_s: float) -> aiohttp.ClientTimeout:
 
 
 def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
-    """Raise `CallFailed` with a sentence about the failure of the transport; the request itself was fine."""
+    """Raise `CallFailed` with a sentence about the transport failure."""
     # The order matters: a connection time-out is also a TimeoutError, and a TLS failure is also a
     # ClientConnectorError.
     match error:
@@ -188,7 +186,7 @@ def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             kind, detail, transient = "connection", f"{place} closed the connection without an answer.", True
         case aiohttp.ClientPayloadError():
-            kind, detail, transient = "connection", f"{place} broke off in the middle of its answer.", True
+            kind, detail, transient = "connection", f"{place} ended the connection in the middle of its answer.", True
         case aiohttp.ClientResponseError():
             kind, detail, transient = "bad_response", f"{place} answered with something that is not HTTP.", True
         case ValueError() if not isinstance(error, aiohttp.ClientError):
@@ -226,7 +224,7 @@ async def _save(content: aiohttp.StreamReader, path: Path) -> bytes:
 
 
 def _same_origin(url: URL, location: str | None) -> URL | None:
-    """Return the target of a redirect if it has the same scheme, host and port; else None."""
+    """Return a redirect's target if it has the same scheme, host and port, otherwise None."""
     if not location:
         return None
     try:
@@ -238,7 +236,7 @@ def _same_origin(url: URL, location: str | None) -> URL | None:
 
 
 def _reason(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError) -> str:
-    """Return the system's own description of an error number."""
+    """Return the system's description of a connection error."""
     cause = getattr(error, "os_error", None)
     if tls_reason := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # a TLS failure
         return str(tls_reason).replace("_", " ").lower()

@@ -1,7 +1,7 @@
-"""Model providers that Assay calls over HTTP, from `vendors.toml`.
+"""Providers that Assay calls over HTTP, from `vendors.toml`.
 
-To add a provider that uses the protocol of OpenAI or Anthropic, add a table to `vendors.toml`. To add a protocol, write a
-module like `openai_chat` and add a line to `http_model.WIRES`.
+To add a provider with the protocol of OpenAI or Anthropic, add a table to `vendors.toml`. To add a protocol, write a module
+like `openai_chat` and add a line to `http_model.WIRES`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ OLLAMA_PORT: Final = 11434
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
-    """Defaults of one provider.
+    """A provider's default settings.
 
-    Attributes:
-        protocol: name of its wire protocol in `http_model.WIRES`.
-        address: usual address; `address_variable` names the environment variable for a different one.
-        key_variable: environment variable with the key; `key_required` is True if the usual address needs it.
-        example: a model reference for messages.
-        priced: True if `genai-prices` knows its models.
-        batch: True if it has a batch API, at half the price of calls.
+    `protocol`: name of the wire protocol in `http_model.WIRES`. `address`: usual address. `address_variable`: environment
+    variable for a different address. `key_variable`: environment variable with the key. `key_required`: True if the usual
+    address needs a key. `example`: a model reference for messages. `priced`: True if `genai-prices` contains the models.
+    `batch`: True if the provider has a batch API, at half the price of calls.
     """
 
     name: str

@@ -254,7 +254,7 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
             )
             raise StoreError(database.where, problem, remedy="Update Assay, or select another store with --store.")
         elif version < schema.OLDEST:
-            problem = f"was created before the first release (its tables have version {version}) and cannot be upgraded."
+            problem = f"was created before the first release (tables {version}) and cannot be upgraded."
             raise StoreError(database.where, problem, remedy=_bring_along(database))
         elif version < schema.VERSION:
             from assay.store.database import migrate

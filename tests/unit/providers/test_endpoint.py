@@ -126,7 +126,7 @@ class TestKeys:
     def test_an_address_that_only_the_suite_names_gets_no_key(self, base_url: str) -> None:
         asked = endpoint("openai", base_url, OPENAI_API_KEY="k1", OPENAI_BASE_URL="https://proxy.example/v1")
         assert asked.key is None
-        assert "no key belongs to http" in asked.key_missing
+        assert "no key is bound to http" in asked.key_missing
 
     def test_the_variable_of_an_origin_is_named_where_its_key_is_missing(self) -> None:
         assert endpoint("openai", "https://collector.example/v1").key_variable == "ASSAY_KEY_COLLECTOR_EXAMPLE"

@@ -18,7 +18,7 @@ LONGEST_ANSWER: Final = 8 * 2**20
 """Maximum bytes of an answer."""
 
 LONGEST_LOG: Final = 64 * 1024
-"""Maximum characters of a program's output that are kept in addition to its answer."""
+"""Maximum characters of a program's output that are stored in addition to its answer."""
 
 LONGEST_DETAIL: Final = 500
 
@@ -27,10 +27,10 @@ _SHORTEST_SECRET: Final = 8
 
 
 def input_of(request: ModelRequest) -> dict[str, JsonValue]:
-    """Return the values that a program gets for a trial, by name. The expected answer is not among them.
+    """Return the values that a program receives for a trial, by name. The expected answer is not included.
 
-    `prompt` is the text of the last user message, after the task's context unless the message already contains it; `messages`
-    has all messages. If the conversation has several turns, `prompt` contains all of them, each after its role.
+    `prompt` is the text of the last user message, preceded by the task's context unless the message already contains it.
+    `messages` contains all messages. In a conversation with several turns, `prompt` contains all turns, each after its role.
     """
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
     turns = [message for message in request.messages if message.role != "system"]
@@ -59,7 +59,7 @@ def input_of(request: ModelRequest) -> dict[str, JsonValue]:
 
 
 def text_values(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values that templates may name: the columns of the task and all texts of the input."""
+    """Return the values available to templates: the task's columns and all texts of the input."""
     task: Mapping[str, Any] = given["task"]
     values = {name: value for name, value in task.items() if isinstance(value, str)}
     values["tags"] = ", ".join(task.get("tags", ()))
@@ -68,7 +68,7 @@ def text_values(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, str]) -> JsonValue:
-    """Return a JSON document with the templates in its texts filled in; a text that is just `{{messages}}` becomes the list."""
+    """Fill in the templates in a JSON document; a text that is exactly `{{messages}}` becomes the list of messages."""
     match template:
         case "{{messages}}":
             messages: JsonValue = given["messages"]
@@ -86,7 +86,7 @@ def filled(template: JsonValue, given: Mapping[str, Any], values: Mapping[str, s
 def reply_in(
     output: JsonValue, program: Command | WebService, request: ModelRequest, *, elapsed_s: float, log: str = ""
 ) -> Reply:
-    """Return the reply in a JSON output; raises `CallFailed` if it has no answer at the path that the suite gives."""
+    """Return the reply in a JSON output; raises `CallFailed` if the suite's answer path leads to no answer."""
     try:
         answer = value_at(output, program.response or "$")
     except LookupError as error:
@@ -94,7 +94,7 @@ def reply_in(
     if isinstance(answer, dict | list) or answer is None:
         where = program.response or "$"
         what = "null" if answer is None else "a list" if isinstance(answer, list) else "an object"
-        raise bad_answer(f"{where} of its JSON is {what}, but an answer must be text.", log=log)
+        raise bad_answer(f"{where} of the program's JSON is {what}, but an answer must be text.", log=log)
     reported = {}
     for name, path in program.usage.items():
         try:
@@ -106,13 +106,13 @@ def reply_in(
 
 
 def reply_of(text: str, reported: Mapping[str, Any], request: ModelRequest, *, elapsed_s: float, log: str = "") -> Reply:
-    """Return the reply, with the usage that the program reports; raises `CallFailed` for an empty answer.
+    """Return the reply with the usage that the program reports; raises `CallFailed` for an empty answer.
 
-    The cost is the program's own figure or, if it gives none, that of its tokens at the candidate's price, or else 0. It is
-    None if the program's figure cannot be read.
+    The cost is the program's own figure, else that of its tokens at the candidate's price, else 0. It is None if the program's
+    figure is unreadable.
     """
     if not text.strip():
-        raise CallFailed("empty", "It answered nothing.", transient=False, fault=Fault.CANDIDATE, log=log)
+        raise CallFailed("empty", "The answer is empty.", transient=False, fault=Fault.CANDIDATE, log=log)
     usage = Usage(input_tokens=count(reported.get("input_tokens")), output_tokens=count(reported.get("output_tokens")))
     stated, price = reported.get("cost_usd"), request.model.price
     if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated < 1e9:
@@ -125,17 +125,17 @@ def reply_of(text: str, reported: Mapping[str, Any], request: ModelRequest, *, e
 
 
 def bad_answer(detail: str, *, log: str = "") -> CallFailed:
-    """Return the failure for a program whose output is not an answer."""
+    """Return the failure of a program whose output is not an answer."""
     return CallFailed("bad_answer", detail, transient=False, fault=Fault.CANDIDATE, log=log)
 
 
 def failed(kind: str, detail: str, *, log: str = "", fault: Fault = Fault.CANDIDATE) -> CallFailed:
-    """Return the failure for a call that must not be repeated, because a program may have had effects before it failed."""
+    """Return the failure of a call that must not be repeated, because the program may have had effects before it failed."""
     return CallFailed(kind, whole(detail)[:LONGEST_DETAIL], transient=False, fault=fault, log=whole(log)[:LONGEST_LOG])
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Return the text with the values of variables such as `OPENAI_API_KEY` replaced by the variables' names."""
+    """Replace the values of secret variables such as `OPENAI_API_KEY` in a text by the variables' names."""
     for name, value in environment.items():
         if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
             text = text.replace(value, f"[{name}]")

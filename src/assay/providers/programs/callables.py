@@ -1,4 +1,4 @@
-"""Python callables as candidates: pickled for worker processes, or called in threads if they cannot be pickled."""
+"""Python callables as candidates: pickled for worker processes, or called in threads if pickling fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def open_callable(program: Function, given: Callable[..., object], *, folder: Pa
         pickled = cloudpickle.dumps(given)
     except Exception as error:  # pickling an object may raise any exception
         _log.warning(
-            "%s is called in this process, because it cannot be sent to another: %s. A call that hangs cannot be ended.",
+            "%s is called in this process, because Assay cannot send it to another process: %s. Assay cannot end a call that "
+            "hangs.",
             program.label,
             error,
         )
@@ -40,7 +41,7 @@ def open_callable(program: Function, given: Callable[..., object], *, folder: Pa
 
 
 class Threads:
-    """A `ports.Provider` for a callable in this process. After its time limit, a call keeps running but its result is ignored."""
+    """A `ports.Provider` for a callable in this process. A call over its time limit keeps running, but is ignored."""
 
     def __init__(self, program: Function, given: Callable[..., object], *, environment: Mapping[str, str]) -> None:
         self._program = program
@@ -48,13 +49,13 @@ class Threads:
         self._environment = environment
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a separate thread; raises `CallFailed` with its traceback."""
+        """Call the function in a separate thread; raises `CallFailed` with the function's traceback."""
         began = perf_counter()
         try:
             async with asyncio.timeout(self._program.timeout_s):
                 answer = await self._called(input_of(request))
         except TimeoutError:
-            raise failed("timeout", f"It did not return within {self._program.timeout_s:g} s.") from None
+            raise failed("timeout", f"The function did not return within {self._program.timeout_s:g} s.") from None
         if "failed" in answer:
             log, detail = (without_secrets(str(answer[name]), self._environment) for name in ("log", "detail"))
             raise failed(str(answer["failed"]), detail, log=log)
@@ -88,7 +89,7 @@ class Threads:
 
 
 def callable_program(given: Callable[..., object], **settings: Any) -> Function:
-    """Return a Python callable as a program, identified by its name, source text and the plain values in its closure."""
+    """Return a Python callable as a program, identified by its name, its source text and the plain values in its closure."""
     name = getattr(given, "__qualname__", None) or type(given).__qualname__
     module = getattr(given, "__module__", None) or type(given).__module__
     files = {"source": text_digest(_content(given))}

@@ -1,4 +1,4 @@
-"""Commands as candidates: one process for each prompt, without a shell; it is ended along with all processes it started."""
+"""Commands as candidates: one process per prompt, without a shell. Processes that the command started are killed with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from assay.providers.programs.call import (
 from assay.providers.programs.functions import ending_of
 
 _GRACE_S: Final = 0.5
-"""Seconds to wait for output after the command has ended, because a process that it left behind may hold the pipe."""
+"""Seconds to wait for output after the command has ended, because a remaining process may keep the pipe open."""
 
 
 class Commands:
@@ -42,7 +42,7 @@ class Commands:
         self._environment = dict(environment)
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Run the command; raises `CallFailed` with its exit code and standard error output."""
+        """Run the command; raises `CallFailed` with the exit code and the standard error output."""
         given = input_of(request)
         values = text_values(given)
         words = [filled_in(word, values) for word in self._program.words]
@@ -52,26 +52,29 @@ class Commands:
                 _Run, *words, cwd=self._folder, env=self._environment, start_new_session=True
             )
         except ValueError:
-            raise failed("bad_input", "An argument would hold a NUL character; use `stdin: text`.") from None
+            raise failed(
+                "bad_input",
+                ("An argument would contain a NUL character. Set `stdin: text` to send the prompt on standard input."),
+            ) from None
         except OSError as error:
             raise failed("cannot_start", _why_not(error, words[0]), fault=Fault.HARNESS) from None
         try:
             async with asyncio.timeout(self._program.timeout_s):
                 code = await run.ended_after(self._input(given))
         except TimeoutError:
-            detail = f"It did not end within {self._program.timeout_s:g} s."
+            detail = f"The command did not end within {self._program.timeout_s:g} s."
             raise failed("timeout", detail, log=self._log(run.errors)) from None
         finally:
             run.kill_group()
             await run.exited.wait()
             transport.close()
         if len(run.output) > LONGEST_ANSWER:
-            detail = f"It wrote more than {LONGEST_ANSWER // 2**20} MB to standard output."
+            detail = f"The command wrote more than {LONGEST_ANSWER // 2**20} MB to standard output."
             raise failed("too_long", detail, log=self._log(run.errors))
         return self._reply(run.output, code, run.errors, request, elapsed_s=perf_counter() - began)
 
     async def close(self) -> None:
-        """Do nothing, because each call ends its own process."""
+        """Do nothing, because each call ends its process."""
 
     def _input(self, given: Mapping[str, Any]) -> bytes:
         match self._program.stdin:
@@ -89,7 +92,7 @@ class Commands:
             printed = without_secrets(output[:LONGEST_LOG].decode("utf-8", "replace"), self._environment)
             log = "\n".join(part for part in (log, printed and f"Standard output:\n{printed}") if part)
             kind = f"exit_{code}" if code > 0 else "crashed"
-            raise failed(kind, f"It {ending_of(code)}{f': {last}' if last else ''}.", log=log)
+            raise failed(kind, f"The command {ending_of(code)}{f': {last}' if last else ''}.", log=log)
         if not (self._program.response or self._program.usage):
             text = output.decode("utf-8", "replace")
             return reply_of(text.removesuffix("\n").removesuffix("\r"), {}, request, elapsed_s=elapsed_s, log=log)
@@ -97,7 +100,7 @@ class Commands:
             document = parse(bytes(output))
         except UnreadableBody as error:
             shown = output[:60].decode("utf-8", "replace")
-            raise bad_answer(f"Its output is not JSON ({error}): {shown!r}.", log=log) from None
+            raise bad_answer(f"The command's output is not JSON ({error}): {shown!r}.", log=log) from None
         return reply_in(document, self._program, request, elapsed_s=elapsed_s, log=log)
 
     def _log(self, errors: bytearray) -> str:
@@ -105,7 +108,7 @@ class Commands:
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """Collects the output of one process; asyncio's streams would also wait for processes that it leaves behind."""
+    """Collects a process's output. Unlike asyncio's streams, it does not wait for remaining child processes."""
 
     def __init__(self) -> None:
         self.output, self.errors = bytearray(), bytearray()
@@ -115,7 +118,7 @@ class _Run(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def ended_after(self, given: bytes) -> int:
-        """Write the input, wait for the process to end and for the rest of its output, and return the exit code."""
+        """Write the input, wait for the end of the process and its output, and return the exit code."""
         assert self._transport is not None
         pipe = self._transport.get_pipe_transport(0)
         assert isinstance(pipe, asyncio.WriteTransport)
@@ -127,7 +130,7 @@ class _Run(asyncio.SubprocessProtocol):
         return self._transport.get_returncode() or 0
 
     def kill_group(self) -> None:
-        """End the process and all processes that it started."""
+        """Kill the process and all processes that it started."""
         assert self._transport is not None
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
@@ -158,9 +161,9 @@ class _Run(asyncio.SubprocessProtocol):
 
 def _why_not(error: OSError, name: str) -> str:
     if isinstance(error, FileNotFoundError):
-        return f"There is no program {name!r}, or the interpreter in its first line is missing."
+        return f"The program {name!r} does not exist, or the interpreter in its first line is missing."
     if isinstance(error, PermissionError):
-        return f"{name!r} may not be executed; make it executable with: chmod +x {name}"
+        return f"{name!r} is not executable. Run: chmod +x {name}"
     if error.errno == 7:  # E2BIG
-        return "The prompt is too long for an argument; remove {{prompt}} from `command`, so that it comes on standard input."
+        return "The prompt is too long for an argument. Remove {{prompt}} from `command` to send the prompt on standard input."
     return f"{name!r} cannot be started: {error.strerror}."

@@ -1,7 +1,7 @@
 """Python functions as candidates: each concurrent call has a worker process, which is killed at its time limit.
 
-A worker answers one call after another. `host` forks the workers of one function, so that its module is imported only once and
-starting a worker takes a millisecond. A worker is replaced if it failed in any way except by an exception.
+A worker answers one call after another. `host` forks the workers of a function, so the function's module is imported only once
+and a worker starts within a millisecond. A worker is replaced after any failure except an exception.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ START_LIMIT_S: Final = 60.0
 _HEAD_START_S: Final = 0.01
 _BLOCK: Final = 1 << 16
 LONGEST_PRINTED: Final = 32 * 2**20
-"""Maximum bytes that one call may print; a call that prints more is in an endless loop and would keep the parent busy."""
+"""Maximum bytes that one call may print. A call that prints more is in an endless loop and would block the parent."""
 
 
 class _Printed:
-    """Reads a worker's printed output, so that it never blocks; keeps the first `LONGEST_LOG` bytes of each call."""
+    """Reads a worker's printed output, so that the worker never blocks; stores the first `LONGEST_LOG` bytes per call."""
 
     def __init__(self) -> None:
         self._pipe, self.write_end = os.pipe()
@@ -63,7 +63,7 @@ class _Printed:
         os.close(self._pipe)
 
     def _read(self, most: int = 1 << 20) -> None:
-        """Read up to `most` available bytes, so that a flood of output does not block other calls."""
+        """Read at most `most` available bytes, so that a flood of output does not block other calls."""
         for _ in range(0, most, _BLOCK):
             try:
                 block = os.read(self._pipe, _BLOCK)
@@ -88,7 +88,7 @@ class _Worker:
     ended: asyncio.Future[int]
 
     async def ask(self, message: Mapping[str, JsonValue]) -> dict[str, Any]:
-        """Return the answer to a message; raises EOFError or ConnectionError if the worker is gone."""
+        """Send a message and return its answer; raises EOFError or ConnectionError if the worker has ended."""
         _write(self.writer, message)
         return await self.receive()
 
@@ -102,7 +102,7 @@ class _Worker:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Host:
-    """The process that imports the function and forks the workers."""
+    """The process that imports the function and forks its workers."""
 
     process: asyncio.subprocess.Process
     control: socket.socket
@@ -136,7 +136,7 @@ class _Host:
 
 
 class _CannotStart(Exception):
-    """Raised if the function cannot be imported or set up; `detail` is a sentence, and `log` has the traceback."""
+    """Raised if the function cannot be imported or set up. `detail`: one sentence. `log`: the traceback."""
 
     def __init__(self, detail: str, log: str) -> None:
         super().__init__(detail)
@@ -145,13 +145,10 @@ class _CannotStart(Exception):
 
 
 class Functions:
-    """A `ports.Provider` for one function. It starts no process before the first call, and can be used again after `close`.
+    """A `ports.Provider` for one function. The first call starts its processes; after `close` it can be used again.
 
-    Args:
-        program: the function or agent, whose `target` a worker can import.
-        target: the function as `FILE.py:NAME` or `module:NAME`.
-        environment: environment variables for the workers, which may need the user's keys.
-        pickled: the callable itself, if no worker can import it.
+    `target`: the importable function as `FILE.py:NAME` or `module:NAME`. `environment`: variables for the workers, which may
+    need the user's keys. `pickled`: the callable, if workers cannot import it.
     """
 
     def __init__(
@@ -175,7 +172,7 @@ class Functions:
         self._numbers = 0
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Call the function in a worker; raises `CallFailed` with its traceback and printed output."""
+        """Call the function in a worker; raises `CallFailed` with the traceback and printed output."""
         try:
             worker = self._idle.pop() if self._idle else await self._freed_or_started()
         except _CannotStart as error:
@@ -195,7 +192,7 @@ class Functions:
             return reply_of(str(answer["text"]), answer, request, elapsed_s=elapsed_s, log=log)
         detail = str(answer["detail"])
         if answer["failed"] == "no_answer" and log.strip():
-            detail = f"It printed {log.strip()[:60]!r} and returned None; return the answer as text."
+            detail = f"The function printed {log.strip()[:60]!r} and returned None; return the answer as text."
         raise failed(str(answer["failed"]), without_secrets(detail, self._environment), log=log)
 
     async def close(self) -> None:
@@ -211,21 +208,21 @@ class Functions:
             await running.close()
 
     async def _ask(self, worker: _Worker, request: ModelRequest) -> dict[str, Any]:
-        """Return the worker's answer; raises `CallFailed` if there is none, after which the worker cannot be used again."""
+        """Return the worker's answer; raises `CallFailed` without an answer, and the worker must then be replaced."""
         limit = self._program.timeout_s
         try:
             async with asyncio.timeout(limit):
                 return await worker.ask(input_of(request))
         except TimeoutError:
-            raise failed("timeout", f"It did not return within {limit:g} s.", log=self._log(worker)) from None
+            raise failed("timeout", f"The function did not return within {limit:g} s.", log=self._log(worker)) from None
         except _TooLong:
-            detail = f"Its answer has more than {LONGEST_ANSWER // 2**20} MB."
+            detail = f"The function's answer has more than {LONGEST_ANSWER // 2**20} MB."
             raise failed("too_long", detail, log=self._log(worker)) from None
         except (EOFError, OSError):
             if worker.printed.flooded:
-                detail = f"It printed more than {LONGEST_PRINTED // 2**20} MB."
+                detail = f"The function printed more than {LONGEST_PRINTED // 2**20} MB."
                 raise failed("too_long", detail, log=self._log(worker)) from None
-            detail = f"Its process {ending_of(await self._code(worker))}."
+            detail = f"The function's process {ending_of(await self._code(worker))}."
             raise failed("crashed", detail, log=self._log(worker)) from None
 
     def _log(self, worker: _Worker, trace: str = "") -> str:
@@ -246,7 +243,7 @@ class Functions:
         worker.close()
 
     async def _freed_or_started(self) -> _Worker:
-        """Return a worker that is free again, or a new one; quick functions need few workers."""
+        """Return a free or new worker. One worker starts at a time, so that quick functions need few workers."""
         async with self._starting:
             if self._idle:
                 return self._idle.pop()
@@ -361,7 +358,7 @@ class Functions:
 
 
 class _TooLong(Exception):
-    """Raised for an answer of more than `LONGEST_ANSWER` bytes."""
+    """Raised for an answer larger than `LONGEST_ANSWER` bytes."""
 
 
 def _write(writer: asyncio.StreamWriter, message: Mapping[str, JsonValue]) -> None:
@@ -393,11 +390,11 @@ def _settle(waiting: asyncio.Future[int] | None, code: int) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing; used as a placeholder until there is a reader to end."""
+    """Do nothing; the placeholder for a function that stops a reader."""
 
 
 def ending_of(code: int | None) -> str:
-    """Return how a process ended, from its exit code: `was ended by SIGSEGV`, or `ended with exit code 3`."""
+    """Describe how a process ended, from its exit code: `was ended by SIGSEGV`, or `ended with exit code 3`."""
     if code is None:
         return "ended"
     if code < 0:
@@ -410,5 +407,7 @@ def check_platform(where: str) -> None:
     """Raise `SettingsError` if this platform cannot fork processes."""
     if not hasattr(os, "fork"):
         raise SettingsError(
-            where, "needs a system that can fork processes.", remedy="Use WSL, or start it with `command:` or `http:`."
+            where,
+            ("needs a system that can fork processes, unlike Windows."),
+            remedy="Use WSL, or start it with `command:` or `http:`.",
         )

@@ -1,8 +1,8 @@
-"""The process behind a Python candidate: it imports the function once and forks a worker for each concurrent call.
+"""The process behind a Python candidate: imports the function once and forks a worker for each concurrent call.
 
-It runs as a script and uses only the standard library, so that the function's process has no module of Assay. The parent sends
-numbers over a socket: a worker to fork, with its two pipes, or a worker to end. The answers are the numbers of workers that
-have ended. If the import started threads, which a fork would not copy, each worker does its own import.
+It runs as a script with only the standard library, so that no module of Assay is loaded in the function's process. The parent
+sends numbers over a socket: a worker to fork, with its two pipes, or a worker to end. The answers are the numbers of workers
+that have ended. If the import started threads, which a fork would not copy, each worker imports the function separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import traceback
 from typing import Any, TextIO
 
 OFFERED = ("prompt", "task", "messages", "system_prompt", "parameters", "seed", "trial", "options")
-"""Names of parameters that a function may have; its first required parameter with any other name gets the prompt."""
+"""Parameter names that a function may use; its first required parameter with any other name receives the prompt."""
 
 ORDER = struct.Struct(">cI")
 ENDED = struct.Struct(">Ii")
@@ -34,7 +34,7 @@ FORK, END = b"f", b"e"
 
 
 class TaskFields(dict):  # type: ignore[type-arg] # it has no type arguments at run time in any caller's code
-    """The task as the function sees it: `task["prompt"]` and `task.prompt` are the same."""
+    """The task as a function's argument; `task["prompt"]` and `task.prompt` are equivalent."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -64,7 +64,7 @@ def send(pipe: socket.socket, message: Any) -> None:
 
 
 def receive(pipe: socket.socket) -> Any:
-    """Return the next document; raises `EOFError` if the other side is gone."""
+    """Return the next document; raises `EOFError` if the other end is closed."""
     (length,) = LENGTH.unpack(_exactly(pipe, LENGTH.size))
     return json.loads(_exactly(pipe, length))
 
@@ -80,7 +80,7 @@ def _exactly(pipe: socket.socket, length: int) -> bytes:
 
 
 def _host(control: socket.socket, job: Any, target: Any) -> None:
-    """Fork and end workers until the parent is gone, then end the remaining workers."""
+    """Fork and end workers until the parent has ended, then end the remaining workers."""
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, _nothing)
@@ -216,7 +216,7 @@ def called_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -
 
 
 async def awaited_here(function: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Call a coroutine function on the running loop and return its answer."""
+    """Call a coroutine function on the running event loop and return its answer."""
     try:
         return _answer(await _called(function, _arguments(function), _offered(given, options)))
     except Exception as error:
@@ -244,15 +244,15 @@ def _answer(value: Any) -> dict[str, Any]:
         json.dumps(usage)
         return {"text": value["text"], **usage}
     if value is None:
-        return {"failed": "no_answer", "detail": "It returned None; return the answer as text.", "log": ""}
+        return {"failed": "no_answer", "detail": "The function returned None; return the answer as text.", "log": ""}
     shown = f"a {type(value).__name__}"
     if isinstance(value, dict):
         shown = f"a dictionary without a text under 'text' (it has {', '.join(map(str, list(value)[:8])) or 'no keys'})"
-    return {"failed": "bad_answer", "detail": f"It returned {shown}; return the answer as text.", "log": ""}
+    return {"failed": "bad_answer", "detail": f"The function returned {shown}; return the answer as text.", "log": ""}
 
 
 def _arguments(function: Any) -> list[tuple[str, str]]:
-    """Return the name of the value for each parameter of a function; positional-only parameters have no name."""
+    """Return (parameter name or empty if positional-only, name of its value) for each parameter of a function."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # some functions written in C
@@ -267,13 +267,13 @@ def _arguments(function: Any) -> list[tuple[str, str]]:
         elif parameter.default is parameter.empty:
             if any(name == "prompt" for _, name in arguments):
                 offered = ", ".join(OFFERED)
-                raise TypeError(f"it requires {parameter.name!r}, which Assay does not offer; it offers {offered}")
+                raise TypeError(f"the function requires {parameter.name!r}, which Assay does not offer; it offers {offered}")
             arguments.append((keyword, "prompt"))
     return arguments
 
 
 def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any:
-    """Return the function to call. A class is instantiated once with the options, and its `setup`, if any, is called."""
+    """Return the function to call. A class is instantiated once with the options; its optional `setup` is then called."""
     if not inspect.isclass(target):
         return target
     made = target(**options)
@@ -283,7 +283,7 @@ def _set_up(target: Any, options: dict[str, Any], runner: asyncio.Runner) -> Any
         if inspect.isawaitable(value):
             runner.run(_awaited(value))
     if not callable(made):
-        raise TypeError(f"the class {target.__name__} has no method __call__, which answers a prompt")
+        raise TypeError(f"the class {target.__name__} has no method __call__, which must answer a prompt")
     return made
 
 
@@ -322,7 +322,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _told(error: BaseException) -> dict[str, str]:
-    """Return an exception's last line with its location, and the traceback without the frames of this file."""
+    """Return an exception's last line with its location, and the traceback without this file's frames."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     first, frozen = traceback.format_exception_only(error)[-1].strip(), "<frozen importlib"
     own = [frame for frame in frames if not frame.filename.startswith(frozen)]
@@ -342,14 +342,14 @@ def _threads() -> int:
 
 
 def _reseed() -> None:
-    """Give each worker its own random numbers. Python reseeds `random` in a fork, but these libraries do not."""
+    """Give each worker different random numbers. Python reseeds `random` after a fork, but these libraries do not."""
     for name in ("numpy.random", "torch"):
         if name in sys.modules:
             sys.modules[name].seed()
 
 
 def _nothing(*_: object) -> None:
-    """Do nothing on SIGCHLD, because the wake-up pipe notifies the loop."""
+    """Do nothing on SIGCHLD, because the wake-up pipe already notifies the loop."""
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Opens the program of a candidate, or refuses it if only models are allowed. Starts and sends nothing.
+"""Open a candidate's program, or refuse it if only models are allowed. Starts and sends nothing.
 
-A suite that a person runs in a terminal may name programs. A suite that was sent by a browser or another program may not,
-because it could run any command on this machine. `local_only` allows a program if its author declares that it uses no network.
+A suite that a person runs in a terminal may contain programs. A suite from a browser or another program may not, because it
+could run any command on this machine. `local_only` allows a program if its author declares it offline.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from assay.ports import Provider
 from assay.providers.registry import ProviderContext
 
 AGENTS: Final[Registry[Callable[..., object]]] = Registry(kind="agent", group="assay.agents", own={}, members=("__call__",))
-"""Agents of installed packages: functions or classes as in `python:`, called in worker processes."""
+"""Agents from installed packages: functions or classes as in `python:`, called in worker processes."""
 
 
 def open_program(program: Program, context: ProviderContext, /) -> Provider:
-    """Return the provider of a program; raises `SettingsError` if it cannot be used here."""
+    """Return a program's provider; raises `SettingsError` if the program may not be used."""
     where = f"{program.kind} {program.label!r}"
     if program.restored:
         raise SettingsError(
             where,
-            "was named by an imported file, and only a suite that you run may name a program.",
-            remedy="Start a new run of its suite.",
+            "was named by an imported file, but Assay starts only programs of suites that you run.",
+            remedy="Start a new run of this suite.",
         )
     if isinstance(program, WebService):
         from assay.providers.programs.web_service import WebServices
@@ -65,7 +65,9 @@ def open_program(program: Program, context: ProviderContext, /) -> Provider:
 def _open_object(program: Function, folder: Path, context: ProviderContext, where: str) -> Provider:
     if program.given is None:
         raise SettingsError(
-            where, "was a Python object, and no other process has it.", remedy="Start a new run from Python with this callable."
+            where,
+            ("was a Python object, which exists only in the process that started the run."),
+            remedy="Start a new run from Python with this callable.",
         )
     from assay.providers.programs.callables import open_callable
 
@@ -76,14 +78,14 @@ def _check_allowed(program: Program, context: ProviderContext, where: str) -> No
     if context.rules.web is not None:
         raise SettingsError(
             where,
-            "is a program, and runs that start in the browser or by HTTP may only ask models.",
+            "is a program, but runs that start in the browser or by HTTP may only ask models.",
             remedy="Run the suite in a terminal with `assay run`.",
         )
     if context.local_only and not program.offline:
         raise SettingsError(
             where,
-            "is a program that may use the network, and local_only forbids that.",
-            remedy="State `offline: true` for this candidate if it uses none, or set local_only: false.",
+            "is a program that may use the network, but local_only forbids that.",
+            remedy="State `offline: true` for this candidate if it uses no network, or set local_only: false.",
         )
 
 
@@ -95,7 +97,7 @@ def _agent_target(name: str, where: str) -> str:
 
 
 def _check_files(program: Program, folder: Path, where: str) -> None:
-    """Raise `SettingsError` if a file that a program names is missing or has changed since the run started."""
+    """Raise `SettingsError` if a program's file is missing or has changed since the run started."""
     for name, digest in program.files.items():
         try:
             content = (folder / name).read_bytes()
@@ -104,13 +106,14 @@ def _check_files(program: Program, folder: Path, where: str) -> None:
         if bytes_digest(content) != digest:
             raise SettingsError(
                 where,
-                f"has changed: {name} is not the file with which this run started, and the results of the two must not be mixed.",
+                f"has changed: {name} is not the file with which this run started, and results of different versions must not "
+                "be mixed.",
                 remedy="Put the earlier file back, or start a new run with `assay run`.",
             )
 
 
 def _check_source(program: Function, folder: Path, where: str) -> None:
-    """Raise `SettingsError` if the module of a function has changed since the run started."""
+    """Raise `SettingsError` if a function's module has changed since the run started."""
     present = source_of(program.target.partition(":")[0], str(folder)) if program.source else ""
     if present != program.source:
         raise SettingsError(

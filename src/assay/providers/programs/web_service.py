@@ -1,4 +1,4 @@
-"""Web services as candidates: templates define the request, and a path locates the answer in the reply."""
+"""Web services as candidates: templates build the request, and a path locates the answer in the reply."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer
 
 KEY: Final = "key"
-"""Name with which templates for headers and body insert the key for the address."""
+"""Template name for the address's key, in headers and body."""
 
 _PASSING: Final = frozenset({408, 425, 429, 502, 503, 504})
-"""Statuses that mean that the service was not reached or is busy, so the request may be sent again."""
+"""Statuses of a service that was not reached or is busy; the request may be sent again."""
 
 
 class WebServices:
@@ -72,7 +72,7 @@ class WebServices:
         return self._reply(request, answer)
 
     async def close(self) -> None:
-        """Do nothing, because the session is shared and its owner closes it."""
+        """Do nothing, because the owner of the shared session closes it."""
 
     def _reply(self, request: ModelRequest, answer: HttpAnswer) -> Reply:
         if not 200 <= answer.status < 300:
@@ -95,7 +95,9 @@ class WebServices:
         detail = f"{place} answered with status {status}{f': {words}' if words else ''}."
         if 300 <= status < 400:
             to = clean(answer.headers.get("Location", ""), key=self._key)
-            detail = f"{place} redirects to {to or 'another place'}, which is not followed; name that address in `url`."
+            detail = (
+                f"{place} redirects to {to or 'another address'}, which Assay does not follow; write that address in `url`."
+            )
         failure = failed(f"http_{status}", detail)
         if status in _PASSING:
             failure.transient, failure.fault = True, Fault.PROVIDER
@@ -117,7 +119,7 @@ def _allowed_origin(program: WebService, context: ProviderContext) -> Origin:
     if web is not None and origin not in {*web, *context.rules.bound}:
         raise SettingsError(
             where,
-            f"names {origin}, which the settings do not allow for runs that start in the browser or by HTTP.",
+            f"has the origin {origin}, which the settings do not allow for runs that start in the browser or by HTTP.",
             remedy=f"Add it to assay.yaml as `web_allow_origins: [{origin}]`, or run the suite in a terminal.",
         )
     if context.local_only and not origin.local:

@@ -72,7 +72,7 @@ def test_a_hang_of_a_closure_is_killed(tmp_path: Path) -> None:
 def test_an_object_that_cannot_be_sent_is_called_here(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     reply = ask(callable_program(unpicklable(lambda prompt: f"{prompt} {os.getpid()}")), tmp_path)
     assert reply.text == f"hello {os.getpid()}"
-    assert "cannot be ended" in caplog.text
+    assert "cannot end a call" in caplog.text
 
 
 def test_a_coroutine_function_that_cannot_be_sent_runs_on_the_loop(tmp_path: Path) -> None:

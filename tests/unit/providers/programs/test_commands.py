@@ -99,19 +99,19 @@ def test_standard_error_is_kept_beside_the_answer(tmp_path: Path) -> None:
 
 def test_an_exit_code_is_a_failure_with_the_last_words(tmp_path: Path) -> None:
     failure = fails(tmp_path, shell("echo part; echo first >&2; echo last >&2; exit 4"))
-    assert (failure.kind, failure.detail) == ("exit_4", "It ended with exit code 4: last.")
+    assert (failure.kind, failure.detail) == ("exit_4", "The command ended with exit code 4: last.")
     assert failure.log == "first\nlast\n\nStandard output:\npart\n"
     assert (failure.fault, failure.transient) == (Fault.CANDIDATE, False)
 
 
 def test_a_signal_is_a_crash_with_its_name(tmp_path: Path) -> None:
     failure = fails(tmp_path, shell("kill -SEGV $$"))
-    assert (failure.kind, failure.detail) == ("crashed", "It was ended by SIGSEGV.")
+    assert (failure.kind, failure.detail) == ("crashed", "The command was ended by SIGSEGV.")
 
 
 def test_a_hanging_command_ends_with_all_that_it_started(tmp_path: Path) -> None:
     failure = fails(tmp_path, shell("sleep 600 & echo $! > child; echo before >&2; wait", timeout_s=0.5))
-    assert (failure.kind, failure.detail, failure.log) == ("timeout", "It did not end within 0.5 s.", "before\n")
+    assert (failure.kind, failure.detail, failure.log) == ("timeout", "The command did not end within 0.5 s.", "before\n")
     assert ended(int((tmp_path / "child").read_text("ascii")))
 
 
@@ -123,20 +123,20 @@ def test_a_process_left_behind_does_not_hold_the_answer(tmp_path: Path) -> None:
 def test_a_flood_of_output_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "LONGEST_ANSWER", 1 << 20)
     failure = fails(tmp_path, Command(words=("yes",)))
-    assert (failure.kind, failure.detail) == ("too_long", "It wrote more than 1 MB to standard output.")
+    assert (failure.kind, failure.detail) == ("too_long", "The command wrote more than 1 MB to standard output.")
 
 
 @pytest.mark.parametrize(
     ("program", "prompt", "kind", "detail"),
     [
-        (Command(words=("cat",)), " ", "empty", "It answered nothing."),
-        (Command(words=("no-such-program",)), "x", "cannot_start", "There is no program 'no-such-program'"),
-        (Command(words=("./plain",)), "x", "cannot_start", "'./plain' may not be executed"),
-        (Command(words=("echo", "{{prompt}}")), "a\0b", "bad_input", "An argument would hold a NUL character"),
+        (Command(words=("cat",)), " ", "empty", "The answer is empty."),
+        (Command(words=("no-such-program",)), "x", "cannot_start", "The program 'no-such-program' does not exist"),
+        (Command(words=("./plain",)), "x", "cannot_start", "'./plain' is not executable"),
+        (Command(words=("echo", "{{prompt}}")), "a\0b", "bad_input", "An argument would contain a NUL character"),
         (Command(words=("echo", "{{prompt}}")), "x" * 3_000_000, "cannot_start", "The prompt is too long"),
-        (Command(words=("cat",), response="$.a"), "no json", "bad_answer", "Its output is not JSON"),
+        (Command(words=("cat",), response="$.a"), "no json", "bad_answer", "The command's output is not JSON"),
         (Command(words=("cat",), response="$.a.b"), '{"a": {"c": 1}}', "bad_answer", "Its JSON has no $.a.b: $.a is an"),
-        (Command(words=("cat",), response="$.a"), '{"a": [1]}', "bad_answer", "$.a of its JSON is a list"),
+        (Command(words=("cat",), response="$.a"), '{"a": [1]}', "bad_answer", "$.a of the program's JSON is a list"),
     ],
 )
 def test_each_way_to_fail_has_a_name(tmp_path: Path, program: Command, prompt: str, kind: str, detail: str) -> None:

@@ -170,12 +170,12 @@ def test_what_is_printed_is_kept_beside_the_answer(ask: Callable[..., list[Reply
     [
         ("raises", "exception", "ValueError: no hello, key [MY_API_KEY] (app.py:"),
         ("leaves", "exception", "SystemExit: 4"),
-        ("only_prints", "no_answer", "It printed 'Paris' and returned None; return the answer as text."),
-        ("a_list", "bad_answer", "It returned a list; return the answer as text."),
-        ("empty", "empty", "It answered nothing."),
-        ("dies", "crashed", "Its process ended with exit code 3."),
-        ("segfaults", "crashed", "Its process was ended by SIGSEGV."),
-        ("needs", "cannot_start", "app.py:needs: TypeError: it requires 'database', which Assay does not offer"),
+        ("only_prints", "no_answer", "The function printed 'Paris' and returned None; return the answer as text."),
+        ("a_list", "bad_answer", "The function returned a list; return the answer as text."),
+        ("empty", "empty", "The answer is empty."),
+        ("dies", "crashed", "The function's process ended with exit code 3."),
+        ("segfaults", "crashed", "The function's process was ended by SIGSEGV."),
+        ("needs", "cannot_start", "app.py:needs: TypeError: the function requires 'database', which Assay does not offer"),
         ("ANSWER", "cannot_start", "app.py:ANSWER: TypeError: app.py:ANSWER is a int"),
         ("Broken", "cannot_start", "app.py:Broken: RuntimeError: no database (app.py:"),
     ],
@@ -197,14 +197,14 @@ def test_a_traceback_is_kept_without_keys_and_own_frames(ask: Callable[..., list
 @pytest.mark.parametrize("name", ["hangs", "spins"])
 def test_a_hanging_function_is_killed_at_its_limit(ask: Callable[..., list[CallFailed]], name: str) -> None:
     failure = failure_of(ask(name, "hello", timeout_s=0.5)[0])
-    assert (failure.kind, failure.detail) == ("timeout", "It did not return within 0.5 s.")
+    assert (failure.kind, failure.detail) == ("timeout", "The function did not return within 0.5 s.")
     assert failure.log == ("before\n" if name == "hangs" else "")
 
 
 def test_a_flood_of_output_ends_the_call(ask: Callable[..., list[CallFailed]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "LONGEST_PRINTED", 1 << 20)
     failure = failure_of(ask("floods", "hello")[0])
-    assert (failure.kind, failure.detail) == ("too_long", "It printed more than 1 MB.")
+    assert (failure.kind, failure.detail) == ("too_long", "The function printed more than 1 MB.")
     assert len(failure.log) <= LONGEST_LOG
 
 

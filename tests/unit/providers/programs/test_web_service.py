@@ -157,8 +157,8 @@ def test_a_status_is_a_failure_with_its_name(
     [
         (b"<html>", "bad_answer", "that is not JSON: '<html>'"),
         (b'{"out": {}}', "bad_answer", "Its JSON has no $.out.text: $.out is an empty object."),
-        (b'{"out": {"text": null}}', "bad_answer", "$.out.text of its JSON is null"),
-        (b'{"out": {"text": ""}}', "empty", "It answered nothing."),
+        (b'{"out": {"text": null}}', "bad_answer", "$.out.text of the program's JSON is null"),
+        (b'{"out": {"text": ""}}', "empty", "The answer is empty."),
     ],
 )
 def test_a_reply_without_an_answer_is_a_failure(
