@@ -78,6 +78,10 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
     shown = assay("show", "t1").out
     assert "Mend slug() in slug.py." in shown
     assert "+    return" in shown
+    standing = {(each["agent"], each["tier"]): each for each in document["comparison"]["agents"]}
+    assert standing["solves", "L0"]["pass_all"] == {"1": 1.0, "2": 1.0}
+    assert (standing["echo", "L1"]["pass_at"]["2"], standing["echo", "L1"]["n_trials"]) == (0.0, 2)
+    assert {"solves L0", "echo L0"} in [{pair["a"], pair["b"]} for pair in document["comparison"]["pairs"]]
     lint = json.loads(assay("stats", "--criterion", "integrity_guard", "--json").out)
     assert {each["candidate"]: each["mean"] for each in lint["candidates"]}["cheats"] == pytest.approx(0.6)
     ranked = json.loads(assay("rank", "--json").out)

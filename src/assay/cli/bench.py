@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, say_result, tell
+from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
+
+if TYPE_CHECKING:
+    from assay.app.runs.agent_comparison import AgentComparisonDocument
 
 
 @click.command()
@@ -47,7 +50,7 @@ def bench(
 
     Scenarios are folders: suites/SUITE/scenarios/SCENARIO. The run is like any other: `assay stats`, `compare`, `resume` apply.
     """
-    from assay.app.runs import bench as scenario_runs, documents, execution, preflight
+    from assay.app.runs import agent_comparison, bench as scenario_runs, documents, execution, preflight
     from assay.app.wire import to_json
     from assay.domain.run import RunOptions
 
@@ -63,9 +66,10 @@ def bench(
         with progress_on(sys.stderr) as listener:
             result = execution.run(opened, of_agents, options, ahead=ahead, listener=listener)
         trials = scenario_runs.outcomes(opened, ahead.plan.id)
+    comparison = agent_comparison.compare_agents(trials)
     summary = documents.run_result(result)
     if as_json:
-        print_json({**to_json(summary), "agent_trials": [to_json(trial) for trial in trials]})
+        print_json({**to_json(summary), "agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)})
         return int(bool(summary.failures))
     for trial in trials:
         score = "no score" if trial.score is None else f"{trial.score:.3f}"
@@ -80,5 +84,39 @@ def bench(
         if missing := every - len(scores):
             low, high = sum(scores) / every, (sum(scores) + missing) / every
             say(f"{missing} without a score: the average is {low:.3f} if they scored 0, {high:.3f} if they scored 1")
+    say_agents(comparison)
     say_result(result)
     return int(bool(summary.failures))
+
+
+def say_agents(comparison: AgentComparisonDocument) -> None:
+    """Print a table of agents and tiers, and their pairs; nothing for a single trial."""
+    if sum(agent.n_trials for agent in comparison.agents) < 2:
+        return
+    rows = []
+    for agent in comparison.agents:
+        tries = max(map(int, agent.pass_at), default=1)
+        rows.append(
+            (
+                agent.agent,
+                agent.tier,
+                _shown(agent.mean, ".3f"),
+                "–" if agent.ci95 is None else "{:.3f} to {:.3f}".format(*agent.ci95),
+                f"{agent.successes} of {agent.n_trials}",
+                f"{agent.pass_at[str(tries)]:.2f} / {agent.pass_all[str(tries)]:.2f} (k={tries})",
+                _shown(agent.seconds, ",.1f"),
+                _shown(agent.tool_calls, ",.1f"),
+                "–" if agent.input_tokens is None else f"{agent.input_tokens:,.0f} + {agent.output_tokens or 0:,.0f}",
+                _shown(agent.cost_usd, ".4f"),
+            )
+        )
+    headings = ("agent", "tier", "mean", "95% range", "successes", "pass@k / pass^k", "seconds", "tool calls", "tokens", "USD")
+    say_table(headings, rows, numbers=frozenset({2, 6, 7, 8, 9}))
+    for pair in comparison.pairs:
+        if pair.difference is not None:
+            interval = "" if pair.ci95 is None else " ({:+.1f} to {:+.1f})".format(*(100 * end for end in pair.ci95))
+            say(f"{pair.a} − {pair.b}: {100 * pair.difference:+.1f} points{interval}, {pair.decision.replace('_', ' ')}")
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)

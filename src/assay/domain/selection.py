@@ -247,7 +247,10 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsOfTrial:
-    """Calls of one trial in one role; `candidate` and `grader` are None for calls that concern more than one."""
+    """Calls of one trial in one role.
+
+    `candidate` and `grader` are None for calls that concern more than one; an amount is None if one of the calls lacks it.
+    """
 
     trial: TrialKey
     role: Role
@@ -255,6 +258,9 @@ class CallsOfTrial:
     grader: str | None
     calls: int
     seconds: float
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

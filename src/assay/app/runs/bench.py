@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.agents.opening import is_workspace_agent
 from assay.app.review import decisions
 from assay.app.suites import model_candidate
 from assay.app.wire import document
+from assay.domain.calls import Role
 from assay.domain.digest import digest
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import COUNTS
@@ -23,10 +24,14 @@ from assay.scoring.workspace_grader import EVALUATORS, judge_parameters, scenari
 from assay.suites.scenarios import load_scenario, scenario_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from assay.app.workspace import Workspace
-    from assay.domain.identifiers import RunId
+    from assay.domain.identifiers import RunId, TrialKey
+    from assay.domain.selection import AssessmentDetail, CallsOfTrial
+
+_AT_ONCE: Final = 20
+"""Number of workspace reports in memory at a time; each takes up to a megabyte."""
 
 
 @document
@@ -42,6 +47,10 @@ class AgentTrialDocument:
     success: bool | None
     ended: str
     seconds: float
+    tool_calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
     evaluators: dict[str, float | None]
 
 
@@ -131,30 +140,39 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
 
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
     """Return the outcome of each graded trial of a run, in the order of its assessments."""
-    trials = []
+    trials: list[AgentTrialDocument | None] = []
     keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,)))]
-    for detail in workspace.archive.assessments.as_stored(keys):
-        row = detail.row
-        (response,) = detail.responses
-        report = WorkspaceReport.from_text(response.text)
-        scenario = detail.task.scenario
-        if report is None or scenario is None:
-            continue
-        counts = row.state in COUNTS
-        score = row.assessment.scores.get(response.candidate) if counts else None
-        name, _, tier = row.task.rpartition("/")
-        trials.append(
-            AgentTrialDocument(
-                id=f"t{row.trial}",
-                scenario=name,
-                tier=tier,
-                agent=response.candidate,
-                trial=row.k,
-                score=score,
-                success=succeeded(scenario, report, score),
-                ended=report.end,
-                seconds=report.seconds,
-                evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
-            )
-        )
-    return tuple(trials)
+    by_trial = workspace.archive.calls.by_trial(run)
+    calls = {(calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE}
+    for at in range(0, len(keys), _AT_ONCE):
+        trials += [_outcome(detail, calls) for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])]
+    return tuple(trial for trial in trials if trial is not None)
+
+
+def _outcome(detail: AssessmentDetail, calls: Mapping[tuple[TrialKey, str | None], CallsOfTrial]) -> AgentTrialDocument | None:
+    row = detail.row
+    (response,) = detail.responses
+    report = WorkspaceReport.from_text(response.text)
+    scenario = detail.task.scenario
+    if report is None or scenario is None:
+        return None
+    counts = row.state in COUNTS
+    score = row.assessment.scores.get(response.candidate) if counts else None
+    name, _, tier = row.task.rpartition("/")
+    own = calls.get((row.trial, response.candidate))
+    return AgentTrialDocument(
+        id=f"t{row.trial}",
+        scenario=name,
+        tier=tier,
+        agent=response.candidate,
+        trial=row.k,
+        score=score,
+        success=succeeded(scenario, report, score),
+        ended=report.end,
+        seconds=report.seconds,
+        tool_calls=sum(step.kind == "tool" for step in report.steps),
+        input_tokens=None if own is None else own.input_tokens,
+        output_tokens=None if own is None else own.output_tokens,
+        cost_usd=None if own is None else own.cost_usd,
+        evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
+    )

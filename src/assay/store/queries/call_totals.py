@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, case, func, select
 
@@ -12,6 +12,8 @@ from assay.domain.selection import CallsOfTrial, CallTotals
 from assay.store.database import schema
 from assay.store.queries.filters import find_run
 from assay.store.queries.plans import run_key_of
+
+AMOUNTS: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
@@ -73,7 +75,13 @@ def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, .
     table, candidate, grader, trial = schema.call, schema.candidate, schema.grader, schema.trial
     groups = (table.c.trial_key, table.c.role, candidate.c.name.label("candidate"), grader.c.name.label("grader"))
     rows: Any = connection.execute(
-        select(*groups, func.count().label("calls"), func.sum(func.coalesce(table.c.latency_s, 0.0)).label("seconds"))
+        select(
+            *groups,
+            func.count().label("calls"),
+            func.sum(func.coalesce(table.c.latency_s, 0.0)).label("seconds"),
+            *(func.sum(table.c[name]).label(name) for name in AMOUNTS),
+            *(func.count(table.c[name]).label(f"{name}_known") for name in AMOUNTS),
+        )
         .join(trial, trial.c.key == table.c.trial_key)
         .join(candidate, candidate.c.key == table.c.candidate_key, isouter=True)
         .join(grader, grader.c.key == table.c.grader_key, isouter=True)
@@ -88,6 +96,7 @@ def calls_by_trial(connection: Connection, run: str, /) -> tuple[CallsOfTrial, .
             grader=row.grader,
             calls=int(row.calls),
             seconds=float(row.seconds),
+            **{name: getattr(row, name) if getattr(row, f"{name}_known") == row.calls else None for name in AMOUNTS},
         )
         for row in rows
     )
