@@ -43,10 +43,7 @@ class Check:
 
 
 def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, ...]:
-    """Check Python, the store, API keys, optional packages and the browser, in that order. Keys are never shown.
-
-    With `whole_store`, `StoreCheck` reads and compares every row of the store.
-    """
+    """Check Python, the store, API keys, packages and the browser; `whole_store` reads every row. Keys are never shown."""
     parts = _parts_of_store(workspace) if whole_store else ()
     return (_python(), _store(workspace), *parts, *_keys(workspace), *_extras(), _chromium(workspace))
 

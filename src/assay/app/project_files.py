@@ -38,11 +38,7 @@ def find_upwards(folder: Path, name: str, environment: Mapping[str, str]) -> Pat
 
 
 def read_project_file(file: Path, environment: Mapping[str, str]) -> str:
-    """Return the text of a project file.
-
-    Raises:
-        SettingsError: the file is unreadable or very large, belongs to another user, or can be written by others.
-    """
+    """Return the text of a project file; raises `SettingsError` if it is unreadable, very large, or writable by others."""
     try:
         with file.open("rb") as opened:
             # The opened file is checked, so that it cannot be exchanged between check and use.

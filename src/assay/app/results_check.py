@@ -28,10 +28,7 @@ _MARK: Final = "last decision"
 
 
 def compare_records(workspace: Workspace) -> CheckedPart:
-    """Compare the record of each ended run with the store, line by line.
-
-    Runs without a record, and decisions and votes that are still to be written to the record, are not compared.
-    """
+    """Compare the record of each ended run with the store, except decisions and votes that are not written to it yet."""
     checked, problems = 0, list[str]()
     folder = workspace.results.folder
     if folder is None:

@@ -70,10 +70,7 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
 
 
 def register_all(folder: Path) -> int:
-    """Rebuild the registry from the descriptions in the folder, and return the number of Assay's entries.
-
-    Entries of other programs are kept.
-    """
+    """Rebuild the registry from the descriptions, keep entries of other programs, and return the number of Assay's."""
     with results_folder.locked(folder):
         documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)

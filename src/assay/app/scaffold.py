@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...]:
-    """Write the files of a new project and return their paths. A named ready-made rubric gets a suite.
-
-    Raises:
-        Refused: one of the files exists; no file was written.
-    """
+    """Write the files of a new project and return their paths; raises `Refused` if one of the files exists."""
     files = {folder / name: text for name, text in starter_files(rubric).items()}
     # An existing .gitignore is kept as it is; it usually belongs to a repository around the project.
     present = [path for path in files if path.exists() and path.name != ".gitignore"]

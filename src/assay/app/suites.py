@@ -40,10 +40,7 @@ def read_suite(
     text: str | None = None,
     given: GivenSuite | None = None,
 ) -> Suite:
-    """Read and check a suite. Prices, and the judge of a suite without one, come from the settings.
-
-    If `text` is given, it replaces the content of the file; if `given` is given, it replaces the file itself.
-    """
+    """Read and check a suite, or the content `text` or document `given`; the settings supply prices and a missing judge."""
     suite = load_suite(
         path,
         judge=judge,

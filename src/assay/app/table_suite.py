@@ -108,11 +108,7 @@ class TableSuite:
 
 
 def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None) -> TableSuite:
-    """Propose a suite with a candidate for each combination of prompt and model.
-
-    Raises:
-        InputError: an unreadable table or prompt, prompts without a model, or a table without a column of prompts or answers.
-    """
+    """Propose a suite with a candidate for each prompt and model; raises `InputError` for an unusable table or prompt."""
     if table.suffix.lower() not in TABLES:
         raise InputError(str(table), "is not a table.", remedy=f"Name a file that ends with {', '.join(TABLES)}.")
     columns = tuple(dict.fromkeys(column for row in first_rows(table) for column in row))

@@ -34,10 +34,7 @@ class Part:
 
 
 def marked(text: str, other: str, *, by_line: bool = False) -> tuple[Part, ...]:
-    """Split `text` into parts and mark those that differ from the other text; joined, the parts equal `text`.
-
-    Both texts keep the same words unmarked, so the result is symmetric.
-    """
+    """Split `text` into parts and mark those that differ from the other text; joined, the parts equal `text`."""
     if text == other:
         return (Part(text),)
     ours, others = (_pieces(side, by_line=by_line) for side in (text, other))
@@ -82,10 +79,7 @@ def _joined(pieces: Sequence[str], changed: Sequence[bool]) -> tuple[Part, ...]:
 
 
 def document_of(text: str) -> JsonValue:
-    """Return the JSON object in an answer: the whole text, its last code fence, or its end. None if there is no valid object.
-
-    Invalid JSON is not repaired, because code often looks like JSON.
-    """
+    """Return the valid JSON object in an answer: the whole text, its last code fence, or its end; None if there is none."""
     if len(text) > MOST_JSON or "{" not in text:
         return None
     fenced, last = extracted(text, "fenced"), text.rfind("\n{")
@@ -103,10 +97,7 @@ def document_of(text: str) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """The values of one field in several answers. `differs` ignores candidates that did not answer.
-
-    A value is None if the answer does not have the field.
-    """
+    """Values of one field in several answers (None if missing); `differs` ignores candidates that did not answer."""
 
     path: str
     values: tuple[str | None, ...]
@@ -114,10 +105,7 @@ class FieldRow:
 
 
 def field_rows(documents: Sequence[JsonValue], answered: Sequence[int] | None = None) -> tuple[FieldRow, ...]:
-    """Return the first `MOST_FIELDS` fields of the documents, in order of first appearance.
-
-    `answered` contains the indexes of the candidates that answered; only these are compared. None means all of them.
-    """
+    """Return the first `MOST_FIELDS` fields of the documents; only the documents at indexes `answered` are compared."""
     places = range(len(documents)) if answered is None else answered
     flat = [_flat(document) for document in documents]
     paths = list(dict.fromkeys(path for fields in flat for path in fields))[:MOST_FIELDS]

@@ -95,10 +95,7 @@ class WebhookSource(Protocol):
 
 
 class Notices:
-    """Sends the webhook notices of one workspace; sends none without a webhook address. Thread-safe.
-
-    `base` is the address of the server that shows the runs, without a trailing slash; None if no server runs.
-    """
+    """Sends the webhook notices of one workspace; `base` is the address of its server, if one runs. Thread-safe."""
 
     def __init__(self, workspace: WebhookSource) -> None:
         values = workspace.settings.values

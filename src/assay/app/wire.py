@@ -76,10 +76,7 @@ def optional() -> Any:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, source, optional))
 def document(cls: type[Document]) -> type[Document]:
-    """Turn a class into a document: a dataclass with keyword-only fields that the type checker treats as frozen.
-
-    Every start of a command creates about 130 document classes. Methods for comparison and hashing are left out to save time.
-    """
+    """Turn a class into a document: a keyword-only dataclass without comparison, hashing and repr, to save start time."""
     made = dataclass(slots=True, kw_only=True, eq=False, repr=False, match_args=False)(cls)
     made.__pydantic_config__ = {"alias_generator": key_of}  # type: ignore[attr-defined] # read by pydantic alone
     return made

@@ -72,10 +72,7 @@ def browser_notes(settings: Settings) -> tuple[str, ...]:
 
 
 class Workspace:
-    """A working folder with its settings, store and providers. Use it in a `with` statement.
-
-    The store and the providers are opened on first use.
-    """
+    """A folder with its settings, and its store and providers, which are opened on first use. Use it in a `with` block."""
 
     def __init__(self, settings: Settings, *, folder: Path, clock: Clock | None = None, read_only: bool = False) -> None:
         self.read_only = read_only
@@ -95,10 +92,7 @@ class Workspace:
         clock: Clock | None = None,
         read_only: bool = False,
     ) -> Self:
-        """Open the workspace of a folder (by default the current one); `options` override settings.
-
-        With `read_only`, neither the store nor the results folder is created or changed.
-        """
+        """Open a folder's workspace; `options` override settings. With `read_only`, store and results stay unchanged."""
         place = folder or Path.cwd()
         settings = read_settings(place, environment=environment, options=options)
         return cls(settings, folder=place, clock=clock, read_only=read_only)
@@ -252,10 +246,7 @@ class Workspace:
         return secrets.randbelow(2**31)
 
     def beside(self) -> Workspace:
-        """Return a workspace with the same settings and open store, but separate providers and workers.
-
-        Tasks in one process need separate workspaces, because a task that ends closes its providers and workers.
-        """
+        """Return a workspace with the same settings and store, but separate providers, for a second task in this process."""
         other = Workspace(self.settings, folder=self.folder, clock=self.clock, read_only=self.read_only)
         other.__dict__.update(store=self.store, decisions=self.decisions, results=self.results, notices=self.notices)
         other._borrowed = True

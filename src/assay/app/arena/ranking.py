@@ -28,10 +28,7 @@ _STRENGTH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArenaRanking:
-    """A run's votes and the ranking of its candidates.
-
-    `agreement` compares votes with each judge's unreviewed and reviewed grades; use it only as a diagnostic.
-    """
+    """A run's votes and ranking; `agreement` compares votes with each judge's grades and is only a diagnostic."""
 
     summary: RunSummary
     votes: tuple[Vote, ...]

@@ -61,10 +61,7 @@ def foreseen(
     repeat: int = 1,
     budget_usd: float | None = None,
 ) -> Foreseen:
-    """Return the planned calls and cost of a calibration, without calling the judge.
-
-    Arguments and errors are those of `calibrate`.
-    """
+    """Return the planned calls and cost of `calibrate`, with the same arguments and errors, without calling the judge."""
     if not 1 <= repeat <= MOST_REPEATS:
         raise InputError("--repeat", f"is {repeat}, but must be between 1 and {MOST_REPEATS}.")
     references = tuple(_references(workspace, samples, with_built_in=with_built_in))

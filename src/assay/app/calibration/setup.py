@@ -51,10 +51,7 @@ class JudgeSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A finished calibration: its figures, its references and the stored record.
-
-    `calls` counts all paid answers; an interrupted attempt made `taken_over` of these.
-    """
+    """A finished calibration. `calls` counts all paid answers, including `taken_over` answers of an interrupted attempt."""
 
     setting: JudgeSetting
     trust: Trust
@@ -77,11 +74,7 @@ class Foreseen:
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
-    """Return the judge with the settings of the suite, otherwise of the newest run that it graded, otherwise Assay's defaults.
-
-    Raises:
-        InputError: an invalid model reference or suite.
-    """
+    """Return the judge as in the suite, the newest run that it graded, or Assay's defaults; raises `InputError` if invalid."""
     from assay.app.suites import model_candidate
 
     spec = model_candidate(workspace, model).model

@@ -1,7 +1,4 @@
-"""Input of one trial, with the complete answer or failure of each candidate.
-
-While any item of the run awaits review, neither answers nor candidate names are returned.
-"""
+"""Input and answers of one trial; nothing is returned while any item of the run awaits review."""
 
 from __future__ import annotations
 
@@ -61,10 +58,7 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
 
 
 def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) -> str:
-    """Return the whole text of one answer; `place` is the candidate's number in the run, from 1.
-
-    Raises `UnknownName` for an unknown run or trial, and `InputError` if the candidate gave no answer.
-    """
+    """Return one answer in full, by candidate number from 1; raises `UnknownName`, or `InputError` if there is no answer."""
     answers = trial_answers(workspace, run_id, trial_id)
     text = answers.answers[place - 1][1].text if 1 <= place <= len(answers.answers) else None
     if text is None:

@@ -157,11 +157,7 @@ class _OneLog:
 
 
 def export_inspect(request: ExportRequest) -> Exported:
-    """Write one log per suite and candidate. Several logs are written to a folder.
-
-    Raises:
-        InputError: several candidates or suites are selected, but the output is a single file.
-    """
+    """Write one log per suite and candidate; raises `InputError` if several logs would go to a single file."""
     only_counted(request)
     names, runs = request.names(), _Runs.of(request)
     logs: dict[tuple[str, str], _OneLog] = {}

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 def without_own_files(
     sources: Sequence[InputFile], paths: Sequence[Path], forced: Importer | None, notes: list[Noted]
 ) -> list[InputFile]:
-    """Leave out files of Assay's results folders and add a note for each folder; raises `InputError` if no other file is left.
-
-    A file that the user names together with a format is kept.
-    """
+    """Leave out files in Assay's results folders unless named with a format; raises `InputError` if no file is left."""
     named = {path for path in paths if path.is_file()}
     others: list[InputFile] = []
     folders: dict[str, InputFile] = {}

@@ -107,10 +107,7 @@ def look(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> UploadPr
 
 
 def keep(workspace: Workspace, uploads: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
-    """Import results and save suites; return the JSON of `assay import` with the saved suites.
-
-    Raises `InputError` if a suite has problems or a file is above the limits.
-    """
+    """Import results and save suites, and return the JSON of `assay import`; raises `InputError` for invalid or large files."""
     with _received(uploads) as (_, results, suites):
         saved = [_save(workspace, path) for path in suites]
         result = import_paths(workspace, list(results), progress=_bounded(), called=results)

@@ -1,7 +1,4 @@
-"""Suites written in Python with `assay.Suite`, `Task`, `Candidate` and `scorer`, or as plain dictionaries.
-
-They have the keys of a suite file and are converted to one, so that the same reader checks both.
-"""
+"""Suites written in Python with `assay.Suite`, `Task`, `Candidate` and `scorer`; checked like suite files."""
 
 from __future__ import annotations
 

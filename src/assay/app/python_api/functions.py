@@ -100,10 +100,7 @@ def submit_batch(
     store: str | None = None,
     folder: Path | None = None,
 ) -> CompletedRun:
-    """Store a run and send its first requests as a batch, as `assay batch submit` does; arguments as in `run`.
-
-    With `only_structure`, the run stops before judging.
-    """
+    """Store a run and send its first requests as a batch; arguments as in `run`. `only_structure` stops before judging."""
     from assay.app.runs import batch
     from assay.engine.planning import planned_tasks
 
@@ -140,10 +137,7 @@ def resume(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> CompletedRun:
-    """Finish an incomplete run. Candidates are not called again for finished trials.
-
-    `budget_usd` replaces the run's budget, and covers the whole run including its cost so far.
-    """
+    """Finish an incomplete run. `budget_usd` replaces the run's budget and includes its cost so far."""
 
     def work(stopper: Stopper | None) -> CompletedRun:
         with _open(folder, store) as workspace, notebook.progress(listener) as hears:
@@ -201,10 +195,7 @@ def regrade(
     folder: Path | None = None,
     listener: Listener | None = None,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run and compare both runs. Candidates are not called.
-
-    Without `budget_usd`, the budget comes from the settings.
-    """
+    """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings."""
     from assay.app.runs import regrade as regrading
 
     def work(_: Stopper | None) -> Regraded:
@@ -242,10 +233,7 @@ def calibrate(
     store: str | None = None,
     folder: Path | None = None,
 ) -> Calibrated:
-    """Measure a judge against references and people's corrections; `.trust` contains the figures, `.record` the stored record.
-
-    Without `budget_usd`, the budget comes from the settings.
-    """
+    """Measure a judge against references and human corrections; `.trust` has the figures, `.record` the stored record."""
     from assay.app.calibration import measure
 
     def work(stopper: Stopper | None) -> Calibrated:
@@ -309,10 +297,7 @@ def plan(
     store: str | None = None,
     folder: Path | None = None,
 ) -> planning.PowerPlan:
-    """Plan how many tasks and trials each pair of candidates needs to show a difference of `detect`.
-
-    `.words` is a summary; `.pairs` contains tasks, trials and cost.
-    """
+    """Plan tasks and trials that show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
     from assay.app.statistics import power as planning
 
     with _open(folder, store) as workspace:

@@ -39,11 +39,7 @@ def {name}(response, reference, options):
 
 
 def scorer_file(function: Callable[..., object], name: str) -> tuple[str, str]:
-    """Return the name and text of a Python file with this scorer.
-
-    Raises:
-        InputError: the function takes other arguments than `response`, `reference` and `options`, or cannot be packed.
-    """
+    """Return the name and text of a Python file with this scorer; raises `InputError` for a function that cannot be stored."""
     origin = _origin(function)
     count = _number_of_arguments(function, name)
     try:

@@ -268,10 +268,7 @@ class Models:
         )
 
     def check(self, ref: str) -> Checked:
-        """Ask a model a short test question without retries. The outcome is kept until the process ends.
-
-        Raises `UnknownName` for an unknown model, and `Refused` if the model cannot be called or is being tested.
-        """
+        """Ask a model a test question without retries, and remember the outcome; raises `UnknownName` or `Refused`."""
         with self._lock:
             self._take_in()
             specs = self._specs()

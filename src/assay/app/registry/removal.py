@@ -44,10 +44,7 @@ def runs_to_take_out(workspace: Workspace, runs: Sequence[str]) -> tuple[RunSumm
 def take_out(
     workspace: Workspace, runs: Sequence[str], *, reason: str = "", reviewer: str | None = None, archived: bool = False
 ) -> tuple[RunEvent, ...]:
-    """Remove runs from lists and statistics, and set their files aside; raises `UnknownName` or `Refused`.
-
-    With `archived`, the runs can still be read by id; otherwise they count as deleted.
-    """
+    """Delete or archive runs and set their files aside; archived runs stay readable. Raises `UnknownName` or `Refused`."""
     events = workspace.store.run_removal.take_out(
         [RunId(run) for run in runs], reviewer=reviewer or workspace.reviewer, reason=reason, archived=archived
     )

@@ -1,7 +1,4 @@
-"""Registry record of a run: its settings, environment, origin and files.
-
-While any item of the run is pending, the record names no candidate or judge, not even in addresses, file names or the suite.
-"""
+"""Registry record of a run: settings, environment, origin and files. Names are left out while items are pending."""
 
 from __future__ import annotations
 

@@ -33,10 +33,7 @@ class RunVerdicts:
         self._newest = -1
 
     def of(self, summaries: Sequence[RunSummary], *, most: int | None = None) -> Mapping[RunId, str | None]:
-        """Return a verdict for each run; computes at most `most` new verdicts and returns None for further runs.
-
-        A new verdict costs 23 statements and about 15 ms; a cached verdict costs no statement.
-        """
+        """Return a verdict per run; computes at most `most` new verdicts (15 ms each) and returns None for further runs."""
         with self._lock:
             self._forget_changed()
             verdicts: dict[RunId, str | None] = {}

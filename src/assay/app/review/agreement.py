@@ -32,10 +32,7 @@ class StandingOpinion:
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
-    """Return each reviewer's latest opinion, oldest first, without withdrawn opinions.
-
-    The case of names is ignored: `ann` and `Ann` are the same person, shown as first written.
-    """
+    """Return each reviewer's latest opinion that was not withdrawn, oldest first; the case of names is ignored."""
     standing: dict[str, StandingOpinion] = {}
     names: dict[str, str] = {}
     for observation in observations:

@@ -105,10 +105,7 @@ def places(row: AssessmentRow) -> list[tuple[str, int, str, str]]:
 
 
 class Graders:
-    """Match the graders of a regrade with the graders of the old run, by name.
-
-    A grader with a new name matches the old grader if the old trial had only one.
-    """
+    """Matches graders of a regrade with those of the old run: by name, otherwise with the trial's only old grader."""
 
     def __init__(self, before: Mapping[tuple[str, int, str, str], object]) -> None:
         self._before: defaultdict[tuple[str, int], dict[str, None]] = defaultdict(dict)

@@ -81,10 +81,7 @@ class ControlItems:
             self._factory.after(detail, decision, protocol=protocol, seed=seed)
 
     def waiting(self, selection: Selection, *, reviewer: str) -> tuple[AssessmentKey, ...]:
-        """Return the keys of a reviewer's pending control items in a selection; new attempts come first.
-
-        Runs without pending real items are left out, because a control item would be the only item left.
-        """
+        """Return the keys of a reviewer's pending control items, new attempts first; only for runs with pending real items."""
         items = [
             item
             for item in self._workspace.control_items.read(reviewer=reviewer, states=_WAITING)

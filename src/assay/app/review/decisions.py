@@ -102,10 +102,7 @@ def correct(
     via: Via = Via.SCRIPT,
     displayed: bool = False,
 ) -> ReviewEvent:
-    """Approve an assessment with scores by a person.
-
-    `corrections` maps (candidate, criterion) to a score from 0 to 1; the criterion None means the overall score.
-    """
+    """Approve with a person's scores: a value from 0 to 1 by (candidate, criterion), where None is the overall score."""
     decision = _decision(workspace, Verb.CORRECT, reviewer, via, displayed)
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
 

@@ -37,10 +37,7 @@ class SecondOpinions:
         return standing_opinions(opinions)
 
     def give(self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision) -> bool:
-        """Store an opinion; return True if it agrees with an earlier opinion, so that the decision must be applied now.
-
-        Raises `Refused` if this reviewer already gave an opinion, or if two reviewers already disagree.
-        """
+        """Store an opinion; True if it agrees with an earlier one. Raises `Refused` if the item cannot take this opinion."""
         key = detail.row.key
         opinion_key = f"opinion:{submitted.idempotency_key}"
         standing = self.of(key)
@@ -79,10 +76,7 @@ class SecondOpinions:
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
-        """Count the pending assessments in a selection that this reviewer cannot decide.
-
-        Runs with control items are left out, because only decisions on real items would change the number.
-        """
+        """Count the pending items that this reviewer cannot decide; runs with control items are left out, to hide them."""
         opinions = self._workspace.observations.opinions_that_wait(selection)
         protocols = {run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}}
         plain = [opinion for opinion in opinions if not protocols[opinion.run_id].control_share]

@@ -1,7 +1,4 @@
-"""Render responses: Markdown as a tree, conversations by turns, and code with colours.
-
-Pages request rendered responses separately, after the item, so that slow rendering delays no key press.
-"""
+"""Render responses on a separate request: Markdown as a tree, conversations by turns, and code in colour."""
 
 from __future__ import annotations
 

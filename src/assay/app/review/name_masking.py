@@ -74,7 +74,7 @@ def mask_of(plan: RunPlan) -> Mask | None:
 
 
 def masked(text: str, mask: Mask | None) -> str:
-    """Replace each name in a text with `HIDDEN_NAME`. A quick search for the needed words skips most ASCII texts."""
+    """Replace each name in a text with `HIDDEN_NAME`; a quick search skips most ASCII texts."""
     if mask is None:
         return text
     if text.isascii():
@@ -111,10 +111,7 @@ def _signatures(name: str) -> Iterable[str]:
 
 
 def _identities(plan: RunPlan) -> Iterable[str]:
-    """Yield every name that would reveal an author or a grader.
-
-    For a candidate's model, this includes shorter names that the model uses for itself.
-    """
+    """Yield every name that would reveal an author or grader, including names that a candidate's model calls itself."""
     for candidate in plan.candidates:
         yield candidate.name
         if candidate.model is not None:

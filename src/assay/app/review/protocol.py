@@ -62,10 +62,7 @@ class RunProtocols:
 
 
 def wished(workspace: Workspace, run: RunId, numbers: Mapping[str, float]) -> Protocol:
-    """Return a run's protocol with some numbers replaced. If this changes the protocol, the version number increases.
-
-    Raises `InputError` for a number outside its range, and `UnknownName` for an unknown number or run.
-    """
+    """Return a run's protocol with other numbers, as a new version if they differ; raises `InputError` or `UnknownName`."""
     for name, value in numbers.items():
         if name not in NUMBERS:
             raise UnknownName("share", name, NUMBERS, remedy=f"A protocol has: {', '.join(NUMBERS)}.")
@@ -127,10 +124,7 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Number of assessments to review, and their mean number of scores.
-
-    `most` is True if only flagged assessments need review, so that `items` is an upper bound.
-    """
+    """Number of assessments to review (the maximum if `most` is True), and their mean number of scores."""
 
     items: int
     scores: float

@@ -99,10 +99,7 @@ def _checked(
 
 @asynccontextmanager
 async def _bench(workspace: Workspace, claimed: ClaimedTrial, decision: Decision) -> AsyncIterator[Bench]:
-    """Yield a `Bench` with separate providers, and release the trial at the end.
-
-    Each assessment that the rerun replaces gets the decision in the same transaction.
-    """
+    """Yield a `Bench` with separate providers, which stores the decision with each assessment; release the trial at the end."""
     beside = workspace.beside()
     plan = workspace.journal.plan_of(claimed.run_id)
     engine = Engine(

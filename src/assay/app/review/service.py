@@ -90,10 +90,7 @@ class ReviewService:
         return self.items([key], reviewer=reviewer, whole=whole)[0]
 
     def items(self, keys: Sequence[AssessmentKey], *, reviewer: str, whole: bool = False) -> list[Item]:
-        """Return items as this reviewer may see them now; raises `UnknownName`.
-
-        Before grades are sent, a write records that this reviewer receives them.
-        """
+        """Return items as this reviewer may see them now, and record that grades were sent; raises `UnknownName`."""
         details = self.control_items.details(keys)
         past = self._past(keys, reviewer, list(details.values()))
         shared = _Shared(Stamps(self._workspace, plans=self._plans.known), {})
@@ -116,10 +113,7 @@ class ReviewService:
         return items
 
     def _reveals(self, item: Item, detail: AssessmentDetail, past: _Past, shared: _Shared) -> bool:
-        """True if showing this item reveals judge grades to a reviewer who should be blind.
-
-        This is the case if the item is pending and blind, or would be after an undo.
-        """
+        """True if this item shows judge grades to a reviewer who is blind to it now, or would be after an undo."""
         if item.state == AssessmentState.PENDING:
             return True
         protocol = self._shared_protocol(detail.row.run_id, shared)
@@ -326,11 +320,7 @@ class ReviewService:
         return known and (submitted.verb is Verb.UNDO or detail.row.state is not AssessmentState.PENDING)
 
     def ask_second(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str, withdrawn: bool = False) -> None:
-        """Request two independent decisions on an item, or withdraw this reviewer's request.
-
-        Raises:
-            Refused: the item is not pending, or the request is withdrawn after the first opinion.
-        """
+        """Request two decisions on an item, or withdraw this request; raises `Refused` if that is no longer possible."""
         detail = self.control_items.detail(key)
         if detail.row.state is not AssessmentState.PENDING:
             raise Refused(shown_assessment(key), f"is {detail.row.state}, not pending.")

@@ -141,10 +141,7 @@ def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int,
 
 
 def _result(detail: AssessmentDetail, decision: Decision, label_of: Mapping[str, str]) -> dict[str, float]:
-    """Return the candidates' scores after this decision.
-
-    Raises the errors of the store, but with the candidates' names as shown on the page, which may be labels.
-    """
+    """Return the candidates' scores after this decision; errors use the names that the page shows."""
     judged = rules.grading_of(detail.judged)
     labelled = rules.Grading(
         scores={label_of[name]: score for name, score in judged.scores.items()},

@@ -163,10 +163,7 @@ def collect(
     listener: Listener = nobody,
     outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of a run's finished jobs, then submit the requests that its trials need next.
-
-    `results` are files with answers, and `outbox` replaces the usual sender of requests.
-    """
+    """Store the answers of finished jobs (or in the files `results`), then submit the requests that trials need next."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None) -> RunPlan:
-    """Return the plan with a different budget for the whole run; None keeps the current budget.
-
-    Raises:
-        InputError: the amount is not positive, a price is unknown, or the run has already cost that much.
-    """
+    """Return the plan with this budget (None keeps the current one); raises `InputError` if the run cannot have it."""
     if budget_usd is None:
         return plan
     models = [candidate.model for candidate in plan.candidates] if plan.regrade_of is None else []

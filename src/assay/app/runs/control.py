@@ -33,10 +33,7 @@ _OPEN: Final = (*TO_COME, TrialState.FAILED)
 
 
 def moves(summary: RunSummary) -> tuple[str, ...]:
-    """Return the actions that a run's state allows. A finished run can only be resumed for its failed trials.
-
-    A cancelled run can be resumed only while trials are left, and an imported run never.
-    """
+    """Return the actions that a run's state allows; none for an imported run."""
     if summary.imported:
         return ()
     if summary.state is RunState.FINISHED and summary.trials.get(TrialState.FAILED):
@@ -66,10 +63,7 @@ def collectable(workspace: Workspace, run_id: str) -> RunId:
 
 
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
-    """Resume a run. Return None if a waiting process continues the run, otherwise the run, which the caller must execute.
-
-    Raises `Refused` if the run is already executing or has no trials left.
-    """
+    """Resume a run; return it if the caller must execute it, None if a waiting process does. Raises `Refused`."""
     summary = named(workspace, run_id)
     if summary.imported:
         resumable(workspace, summary.id)  # raises the reason

@@ -82,10 +82,7 @@ def resume(
     listener: Listener = nobody,
     stopper: Stopper | None = None,
 ) -> RunResult:
-    """Execute a run's unfinished and failed trials.
-
-    `budget_usd` replaces the run's budget, and covers the whole run including its cost so far.
-    """
+    """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes its cost so far."""
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)

@@ -171,10 +171,7 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
 
 
 def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]) -> CostEstimate:
-    """Estimate the calls for new trials and new candidates.
-
-    A new candidate also answers all existing trials, and the judge grades these again.
-    """
+    """Estimate the calls for new trials and candidates; a new candidate also answers existing trials, graded again."""
     tally = Tally(workspace)
     nothing_asked = _NothingAsked(candidate for candidate in plan.candidates if candidate.name in joining)
     for planned in added:

@@ -1,7 +1,4 @@
-"""Cache of run plans for pages that read the newest plans repeatedly.
-
-A plan is read again after a candidate or judge was added.
-"""
+"""Cache of run plans for pages; a plan is read again after a candidate or judge was added."""
 
 from __future__ import annotations
 

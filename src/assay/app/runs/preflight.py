@@ -67,11 +67,7 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite. If it names no judge, use `judge` or the judge in the settings.
-
-    Raises:
-        InputError: all problems of the file, each with its location and remedy.
-    """
+    """Load a suite; a missing judge is `judge` or the one in the settings. Raises `InputError` with all problems."""
     from assay.app.suites import read_suite  # imported here because YAML and validation are only needed to read a file
 
     return read_suite(workspace, path, judge=judge)

@@ -1,7 +1,4 @@
-"""Regrades: grade the stored responses of a run again in a new run, and list the changed scores.
-
-Candidates are not called. Unchanged grades keep their review; changed grades await review again.
-"""
+"""Grade the stored responses of a run again in a new run. Unchanged grades keep their review."""
 
 from __future__ import annotations
 
@@ -190,10 +187,7 @@ def regrade(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run; see `planned` for arguments and errors.
-
-    With `only_structure`, the new run stops before judging, and `execution.resume` continues it.
-    """
+    """Grade a run's stored responses again in a new run; arguments and errors as in `planned`."""
     ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
     result = execution.carry_out(workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener)

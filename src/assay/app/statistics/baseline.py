@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 _LATEST: Final = "latest:"
 _BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"})
-"""Warnings about both sides together.
-
-Other warnings, such as `same_name`, arise only because a candidate is compared with itself.
-"""
+"""Warnings about both sides together; the other warnings would only state that both are the same candidate."""
 
 
 def gate_baseline(

@@ -126,10 +126,7 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return counts that change whenever assessments arrive or leave without a decision.
-
-        A new assessment that awaits review changes no score, but a regrade's assessment may replace a counted one.
-        """
+        """Return counts that change whenever assessments arrive or leave without a decision, such as those of a regrade."""
         totals = self._archive.runs.totals(self._selection)
         current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
         aside = self._archive.runs.newest_run_event()  # a replaced run may have the same totals

@@ -37,10 +37,7 @@ def chart_of_report(report: Report, kind: str) -> Chart:
 
 
 def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
-    """Draw the charts of an HTML report, which needs no optional package.
-
-    The charts are forest, pairs and ranks (with two or more candidates), and the scores of single trials.
-    """
+    """Draw the charts of an HTML report: forest, pairs, ranks and single trials; needs no optional package."""
     return tuple(output.drawing(chart) for chart in kinds.standard(result.ranking, result.basis.table))
 
 

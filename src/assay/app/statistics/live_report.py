@@ -358,10 +358,7 @@ class _Kept:
         return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
-        """Return the names of the two candidates to compare, as spelled in their runs.
-
-        The next in rank replaces a missing name.
-        """
+        """Return the names of the two candidates to compare; the next in rank replaces a missing name."""
         ranked = [str(candidate.candidate) for candidate in report.ranking.candidates]
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
@@ -385,10 +382,7 @@ def trials_behind(
     start: int = 0,
     limit: int = 100,
 ) -> tuple[tuple[CountedTrial, ...], bool]:
-    """Return a page of trials with their counted scores, and True if more trials follow.
-
-    `candidate` keeps only trials of this candidate, and `number` only the trial with this number in each task.
-    """
+    """Return a page of trials with counted scores, filtered by candidate and trial number; True if more trials follow."""
     trials = workspace.archive.trials.matching(selection, candidate=candidate, number=number)
     rows = list(islice(trials, start, start + limit + 1))
     shown = rows[:limit]

@@ -103,10 +103,7 @@ def parsed_power(text: str) -> float:
 def plan(
     workspace: Workspace, selection: Selection, *, detect: float, power: float = 0.8, scope: str | None = None
 ) -> PowerPlan:
-    """Plan how many tasks or trials each pair needs to show a difference of `detect`, given the variance of counted scores.
-
-    Raises `InputError` for fewer than two candidates, or for `detect` or `power` outside (0, 1).
-    """
+    """Plan how many tasks or trials each pair needs to show a difference of `detect`; raises `InputError`."""
     if not 0 < detect < 1:
         raise InputError("--detect", f"{detect} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
     if not 0 < power < 1:

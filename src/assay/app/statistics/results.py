@@ -1,7 +1,4 @@
-"""`assay stats`, `compare`, `rank` and `gate` over counted trials.
-
-Results under other assumptions about the review are only in `diagnostics`.
-"""
+"""`assay stats`, `compare`, `rank` and `gate` over counted trials."""
 
 from __future__ import annotations
 
@@ -135,10 +132,7 @@ class RankingResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """Non-inferiority of A against B; `passed` is True if A is shown not to be worse by more than the margin.
-
-    `baseline` lists the earlier runs if A and B are the same candidate in two groups of runs.
-    """
+    """Result of a non-inferiority test of A against B; with `baseline`, B is A in these earlier runs."""
 
     passed: bool
     contrast: ComparisonResult
@@ -251,10 +245,7 @@ def compare(
 
 
 def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]) -> str:
-    """Return the verdict on a comparison as a sentence.
-
-    If no task has a second trial and the run was not imported, the sentence names the command that adds one.
-    """
+    """Return the verdict on a comparison as a sentence, with advice if no task has a second trial."""
     sentence = wording.verdict(comparison)
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
         return sentence
@@ -295,10 +286,7 @@ def rank(
 
 
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
-    """Return a sentence on the two highest candidates, or on the only candidate; empty if no trial counts.
-
-    With three or more candidates, the verdict uses the correction for all pairs, because the data chose these two.
-    """
+    """Return a sentence on the two highest candidates (corrected for all pairs) or the only one; empty without scores."""
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if len(ranked_ones) < 2:

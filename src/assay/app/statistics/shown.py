@@ -1,7 +1,4 @@
-"""Show results in notebooks as HTML with sentences and a picture, or convert them to data frames.
-
-The HTML contains no script, address or style sheet. All names are escaped, because they may come from a model or a file.
-"""
+"""Show results in notebooks, as HTML without scripts or addresses, or as data frames. All names are escaped."""
 
 from __future__ import annotations
 
