@@ -1,7 +1,7 @@
 """Test-case files: `{name, systemPrompt, testCases}`, or a list of cases with `expectedOutput` and `scoringMethod`.
 
-Their `exact-match` gives credit for near misses, so it becomes `similarity`, which computes the same scores. A case is read as
-a task; problems use the names in the case's file.
+Their `exact-match` gives credit for near misses, so it is read as `similarity`, which computes the same scores. Each case
+becomes a task; problems use the field names of the case's file.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    """Convert the path of a task's key to the path in its test case."""
+    """Convert the path of a task's key to the path of the same value in its test case."""
     if part in _IN_METADATA:
         return ("metadata", part)
     return (_NAME_OF.get(str(part), part),)
@@ -79,7 +79,7 @@ def has_test_cases(value: Value) -> bool:
 
 
 def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
-    """Return the keys of a test-case file; a bare list has only cases."""
+    """Return the keys of a test-case file; a bare list is read as `testCases`."""
     if isinstance(value, list):
         keys = CaseFileKeys()
         keys.test_cases = _CASES.read(value, (), context)

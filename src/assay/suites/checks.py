@@ -47,7 +47,7 @@ def no_template_problems(template: str) -> tuple[str, ...]:
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
-    """Return the problem with an empty reference if the method needs one, as the end of a sentence about `expected`."""
+    """Return the problem with an empty reference if the method needs one; the text completes a sentence about `expected`."""
     if method in COMPARING and not (expected or "").strip():
         return (f"is empty, but `score: {method}` compares with it. Write the expected answer.",)
     return ()
@@ -58,14 +58,14 @@ class ExternalChecks:
     """Checks of values that only other packages can make.
 
     Attributes:
-        parse_ref: returns the model that a reference names; raises InputError with a `problem` that is the end of a sentence
-            about the field.
+        parse_ref: returns the model that a reference names; raises InputError with a `problem` that completes a sentence about
+            the field.
         methods: names of all scoring methods.
         plugins: names of the scoring methods that installed packages offer.
         agents: names of the agents that installed packages offer.
-        option_problems: returns the problems with a method's options, each as the end of a sentence about `score`.
+        option_problems: returns the problems with a method's options; each completes a sentence about `score`.
         template_problems: returns the problems with a judge's own prompt, as whole sentences.
-        reference_problems: returns the problems with `expected` for a method, each as the end of a sentence about it.
+        reference_problems: returns the problems with `expected` for a method; each completes a sentence about `expected`.
     """
 
     parse_ref: Callable[[str], ModelSpec] = parsed_ref

@@ -1,4 +1,4 @@
-"""Reads the files that a suite names, as text or images and only within its folders, and keeps their digests."""
+"""Reads text files and images that a suite names, only within the allowed folders, and records their digests."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ BINARY: Final = "is a binary file, expected text."
 def whole_text(path: FilePath) -> str:
     """Return the text of a file without its byte-order mark; UTF-16 with such a mark is also accepted.
 
-    Raises:
-        UnreadableText: the file does not exist, or it is a folder, too large, binary, or not UTF-8.
+    Raises UnreadableText if the file does not exist, or is a folder, too large, binary, or not UTF-8.
     """
     try:
         if path.is_dir():
@@ -86,7 +85,7 @@ def unreadable(path: FilePath) -> str | None:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-8 with or without a byte-order mark, or UTF-16 with one; raises UnreadableText for anything else."""
+    """Decode UTF-8, or UTF-16 with a byte-order mark; raises UnreadableText for any other encoding."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return data.decode("utf-16")
@@ -118,12 +117,12 @@ def _neighbour(path: FilePath) -> str:
 
 
 class NamedFiles:
-    """Reads files relative to the suite's folder, and keeps the digest of every file that it reads."""
+    """Reads files relative to the suite's folder, and records the digest of every file that it reads."""
 
     def __init__(self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None) -> None:
-        """Allow reading only below `folder` and the folders in `also`, because the contents are sent to models.
+        """Allow reading only below `folder` and the folders in `also`, because file contents are sent to models.
 
-        `texts` are used instead of files with these names.
+        `texts`: maps file names to texts that are used instead of the files.
         """
         self._texts = texts or {}
         self.folder = folder
@@ -131,7 +130,10 @@ class NamedFiles:
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, problems: Problems) -> bool:
-        """True if a suite may name this file; reports at `path` if it is outside the folders or hidden, even through a link."""
+        """True if a suite may name this file.
+
+        Reports at `path` a file that is hidden or outside the folders, even through a link.
+        """
         try:
             place = _resolved(self.folder / named)
         except (OSError, ValueError):  # too long, or with a NUL character; the function that reads it reports this

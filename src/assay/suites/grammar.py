@@ -1,7 +1,7 @@
 """Building blocks for the grammar of suite files.
 
-A `Kind` knows how to read a value and how to describe it as JSON Schema, so that the reader and the published schema
-cannot disagree. A `Keys` class declares the keys of a mapping, each with its kind.
+A `Kind` reads a value and describes it as JSON Schema, so that the reader and the published schema cannot disagree. A `Keys`
+class declares the keys of a mapping, each with its kind.
 
 When a reader has reported a problem, it returns None and the caller continues, so that an author sees all mistakes at once. A
 key without a value (just `context:`) counts as absent. Pydantic is not used because it does not return a partly read mapping
@@ -45,7 +45,7 @@ class ReadContext(Problems):
         self.files = files
 
     def at(self, locate: Locate, *, files: NamedFiles | None = None) -> ReadContext:
-        """Return a view of the same problems, for paths that are located elsewhere."""
+        """Return a view of the same problems, for paths in another location such as a row of a file."""
         view = ReadContext(locate, checks=self.checks, files=files or self.files)
         view._gathered = self._gathered
         return view
@@ -56,7 +56,7 @@ Reader: TypeAlias = Callable[[Value, Path, ReadContext], T | None]
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """A kind of value: `read` returns its meaning, or reports a problem and returns None; `schema` describes it for editors."""
+    """A kind of value. `read` converts a value, or reports a problem and returns None; `schema` describes the kind for editors."""
 
     read: Reader[T]
     schema: Schema
@@ -67,7 +67,7 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """A key of a mapping. `required` is the remedy for a missing key; if it is None, the key is optional."""
+    """A key of a mapping. `required` is the remedy shown if the key is missing; None means that the key is optional."""
 
     kind: Kind[Any]
     about: str = ""
@@ -134,7 +134,7 @@ class Table:
 
 @dataclass(slots=True)
 class Node:
-    """A mapping as it was written, with its path, for problems that involve several keys."""
+    """A mapping as its author wrote it, with its path, for problems that involve several keys."""
 
     values: Mapping[str, Value]
     path: Path
@@ -157,9 +157,9 @@ class Node:
 
 
 class Keys:
-    """A mapping with known keys, as it was read; subclasses declare each key as an attribute with `key(...)`.
+    """A mapping with known keys; subclasses declare each key as an attribute with `key(...)`.
 
-    The attribute is None if the key is absent or its value is wrong; `node` shows which is the case.
+    An attribute is None if its key is absent or has an invalid value; `node` contains the mapping as written.
     """
 
     node: Node
@@ -199,7 +199,7 @@ class Keys:
 
 
 def mapping_of(keys: Mapping[str, DeclaredKey], make: Callable[..., T]) -> Kind[T]:
-    """Return the kind for a mapping with known keys, converted by a function that gets the valid contents that are present."""
+    """Return the kind for a mapping with known keys that `make` converts; `make` receives only the keys with valid values."""
     table = Table(keys)
 
     def read(value: Value, path: Path, context: ReadContext) -> T | None:
@@ -222,7 +222,7 @@ def made_of(keys: type[K], make: Callable[[K], T | None]) -> Kind[T]:
 
 
 def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
-    """Return the kind for a list, read as the paths and contents of its valid items. `empty` is the problem with an empty list."""
+    """Return the kind for a list, read as the paths and values of its valid items. `empty` is the problem with an empty list."""
 
     def read(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, T]] | None:
         if not isinstance(value, list):
@@ -245,7 +245,7 @@ def list_of(kind: Kind[T], *, empty: str = "") -> Kind[list[tuple[Path, T]]]:
 
 
 def whole(low: int, high: int | None = None) -> Kind[int]:
-    """Return the kind for a whole number, low <= number <= high. Without `high`, only the store limits the number."""
+    """Return the kind for a whole number, low <= number <= high. Without `high`, only the store's integer range limits it."""
     most = 10**9 if high is None else high
 
     def read(value: Value, path: Path, context: ReadContext) -> int | None:
@@ -307,7 +307,7 @@ def member(enum: type[E]) -> Kind[E]:
 
 
 def read_text(value: Value, path: Path, context: ReadContext) -> str | None:
-    """Read text, or a number as it was written; report anything else, and characters that a store cannot keep."""
+    """Read text, or a number as it was written. Reports any other value, and characters that the store cannot hold."""
     if isinstance(value, str):
         if problem := unfit(value):
             context.report(path, problem)

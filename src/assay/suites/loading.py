@@ -1,7 +1,7 @@
-"""Load a suite from its file, whose content decides if it is a suite, a set, test cases or an OpenAI batch input file.
+"""Loads a suite from its file, whose content decides if it is a suite, a set, test cases or an OpenAI batch input file.
 
-All problems are reported at once. This module makes the checks that need the whole suite: candidates that appear in snippets,
-repeated ids, a judge that compares. Single values are checked by the code that reads them.
+All problems are reported at once. This module makes the checks that need the whole suite: candidates that appear only in
+snippets, repeated ids, a judge that compares candidates. Single values are checked by the code that reads them.
 """
 
 from __future__ import annotations
@@ -127,10 +127,9 @@ class LoadOptions:
     """The caller's additions to a suite file.
 
     Attributes:
-        judge: replaces the suite's own judges; if it is a plain reference, the mode, temperature and prompt of the first are
-            kept.
+        judge: replaces the suite's own judges. A plain reference keeps the mode, temperature and prompt of the first of these.
         judge_from: name for the source of `judge` in messages.
-        default_judge: used if the file names no judge; `default_judge_from` likewise.
+        default_judge: used if the file names no judge; `default_judge_from` names its source.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
         folder: folder to which relative paths in `judge` and `default_judge` refer; by default the working folder.
         read_from: additional folders whose files the suite may name.
@@ -149,11 +148,11 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSuite:
-    """A suite that a program passes as values, which have the form of a suite file.
+    """A suite that a program passes as values instead of a file; the values have the structure of a suite file.
 
     Attributes:
         label: names the suite in messages, which have no line numbers.
-        files: for each file that the suite names and that exists only here, its text by name.
+        files: maps the names of files that exist only in memory to their texts.
     """
 
     document: Mapping[str, object]
@@ -183,8 +182,7 @@ def load_suite(
         text: JSON that is read instead of the file's content.
         given: values that are read instead of a file; `path` then only names the suite's copy and its folder.
 
-    Raises:
-        SuiteErrors: the file is wrong; the error holds every problem.
+    Raises SuiteErrors if the file is wrong; the error holds every problem.
     """
     options = LoadOptions(
         judge=judge,
@@ -207,7 +205,7 @@ def problems_in(
     checks: ExternalChecks | None = None,
     text: str | None = None,
 ) -> tuple[SuiteError, ...]:
-    """Return all problems with a suite file, in the order of the file; a set or batch file may lack a judge.
+    """Return all problems with a suite file, in the order of the file. A set or batch file without a judge is accepted.
 
     `text` is read instead of the file's content.
     """
@@ -375,7 +373,7 @@ class _Loader:
         return [candidate for _, candidate in CANDIDATES.read(given, (), here) or ()]
 
     def _judges(self, own: tuple[JudgeSpec, ...]) -> tuple[JudgeSpec, ...]:
-        """Return the judges that apply: the caller's, or else the suite's own, or else those from the settings."""
+        """Return the judges that apply: the caller's, or else the suite's, or else those in the settings."""
         options = self.options
         if options.judge is not None:
             ref, source = options.judge, options.judge_from
@@ -437,7 +435,7 @@ class _Loader:
         return tuple(tasks)
 
     def _note_id(self, value: Value, path: Path, first: dict[str, Path]) -> None:
-        """Report an id that an earlier task already has, even if that task has problems too."""
+        """Report an id that an earlier task already has, even if the earlier task has problems too."""
         if not isinstance(value, str | int | float):
             return
         task_id = value.strip() if isinstance(value, str) else as_written(value)

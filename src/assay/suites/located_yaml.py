@@ -1,9 +1,9 @@
-"""Reads YAML and JSON texts as plain values, with the line of every value for messages.
+"""Reads YAML and JSON texts as plain values, and records the line of every value for messages.
 
 YAML is read from its events and resolved by the rules of YAML 1.2: only `true` and `false` are booleans, so `no`, `on` and
-`2024-01-01` stay text. Numbers remember how they were written, because in an identifier `1.0` or an expected answer `007` the
-exact characters matter. Reading events instead of PyYAML's nodes makes hostile files harmless: composing nodes recurses in C
-and crashes the process if the nesting is deep, and aliases can be counted before they multiply.
+`2024-01-01` stay text. Numbers keep their spelling, because in an identifier `1.0` or an expected answer `007` the exact
+characters matter. Reading events instead of PyYAML's nodes makes hostile files harmless: composing nodes recurses in C and
+crashes the process if the nesting is deep, and aliases can be counted before they multiply.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UnreadableText(Exception):
 
 @dataclass(slots=True)
 class Marks:
-    """Lines of a value and of the values inside it; `keys` has the line of each key of a mapping."""
+    """Line of a value, and the lines of the values inside it; `keys` has the line of each key of a mapping."""
 
     line: int
     keys: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,10 @@ class Misuse:
 
 @dataclass(frozen=True, slots=True)
 class LocatedDocument:
-    """The value of a text, with lines. `line_of(path, at_key)` gives the 1-based line; for a missing path, its nearest parent's."""
+    """The value of a text, with line numbers.
+
+    `line_of(path, at_key)` returns the 1-based line of a value or of its key; for a missing path, that of the nearest parent.
+    """
 
     value: Value
     misuses: tuple[Misuse, ...]
@@ -126,8 +129,7 @@ def deeper_than(value: Value, levels: int) -> bool:
 def read_json(text: str) -> LocatedDocument:
     """Read a JSON text; lines are found in a second pass, only when the first problem needs one.
 
-    Raises:
-        UnreadableText: the text is not JSON.
+    Raises UnreadableText if the text is not JSON.
     """
     repeated = False
 
@@ -177,9 +179,8 @@ def unreadable_json(error: json.JSONDecodeError) -> UnreadableText:
 def read_yaml(text: str) -> LocatedDocument:
     """Read a YAML text of one document.
 
-    Raises:
-        UnreadableText: the text is not YAML, has several documents, is nested more than 60 levels deep, or its aliases expand
-            to more than 100,000 values.
+    Raises UnreadableText if the text is not YAML, has several documents, is nested more than 60 levels deep, or its aliases
+    expand to more than 100,000 values.
     """
     builder = _YamlBuilder(text)
     try:
@@ -273,7 +274,7 @@ def resolved(text: str) -> Value:
 
 
 def _big_int(text: str) -> Value:
-    """Return a whole number that is long or in an unusual notation; if Python cannot convert it, it stays text."""
+    """Return a whole number that is long or in an unusual notation; return the text if Python cannot convert it."""
     try:
         return _written_int(text, text, 10)
     except ValueError:
@@ -285,7 +286,7 @@ def _line_of(event: yaml.Event) -> int:
 
 
 class _YamlBuilder:
-    """Builds values from the events of one text; `misuses` collects things that YAML allows but Assay refuses."""
+    """Builds values from the events of one text; `misuses` collects constructs that YAML allows but Assay refuses."""
 
     def __init__(self, text: str) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -413,7 +414,7 @@ class _YamlBuilder:
 
 
 def _merge(values: dict[str, Value], marks: Marks, value: Value, inner: Marks, line: int) -> None:
-    """Add the keys that `<<` merges into a mapping; the mapping's own keys take precedence, then those of earlier sources."""
+    """Add the keys that `<<` merges into a mapping. The mapping's own keys take precedence, then those of earlier sources."""
     if isinstance(value, dict):
         sources = [(value, inner)]
     elif isinstance(value, list) and all(isinstance(item, dict) for item in value):

@@ -79,7 +79,7 @@ _PRICE: Final = number(0, 1e6)
 
 
 class PriceKeys(Keys):
-    """The price of a model's tokens; names with a unit mean the same as those without."""
+    """The price of a model's tokens; keys with and without the suffix `_usd` have the same meaning."""
 
     input = key(_PRICE, _DOLLARS)
     output = key(_PRICE, _DOLLARS)
@@ -148,12 +148,12 @@ class Declared:
 
     @property
     def is_model(self) -> bool:
-        """True if the candidate is a model, even one with a problem, because tasks would otherwise seem to lack a candidate."""
+        """True if the candidate is a model, even an invalid one, so that tasks are not reported as lacking a candidate."""
         return self.ref is None and (self.spec is None or self.spec.model is not None)
 
 
 class CandidateKeys(ModelKeys):
-    """The keys of a candidate: a model or program with its own prompts, if any, or a name for snippets."""
+    """The keys of a candidate: a model or program with optional prompts of its own, or a name for snippets."""
 
     python = key(PYTHON, "A function or class, as FILE.py:NAME or package.module:NAME.")
     command = key(COMMAND, "A program with its arguments, started without a shell for each prompt.")
@@ -202,7 +202,7 @@ _OF_MODELS: Final = ("base_url", "parameters", "price", "context_tokens", "syste
 
 
 def _report_stray(node: Node) -> None:
-    """Report keys that need a program or a model, for a candidate without a program."""
+    """Report keys that only models or programs may have, for a candidate without a program."""
     stray = next((name for name in ("timeout", "offline") if name in node), None)
     if stray is not None:
         node.report(stray, f"describes a program; add {one_of([f'`{kind}`' for kind in KINDS])}.")
@@ -353,7 +353,7 @@ class RotateKeys(Keys):
 
 
 def _read_judges(value: Value, path: Path, context: ReadContext) -> tuple[JudgeSpec, ...]:
-    """Read one reference, one mapping, {rotate: [...]}, or a list of them for a panel."""
+    """Read one judge (a reference or a mapping), `{rotate: [...]}`, or a list of these for a panel."""
     if isinstance(value, list) and not value:
         context.report(path, "is an empty list, expected at least one judge.")
     items: Sequence[tuple[Path, Value]] = [(path, value)]

@@ -1,4 +1,4 @@
-"""Notes about settings of a suite that are allowed, but that its author should know about before it runs."""
+"""Notes about settings of a suite that are valid but may surprise its author."""
 
 from __future__ import annotations
 

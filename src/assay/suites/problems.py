@@ -1,7 +1,7 @@
 """Problems with suite files, collected so that an author sees all of them at once.
 
-A problem is stored as the path of a value inside its file. The line is looked up only when there is something to report,
-because most files are correct and looking up lines takes longer than reading them.
+A problem stores the path of a value inside its file. The line is looked up only when a problem is reported, because most files
+are correct and looking up lines takes longer than reading them.
 """
 
 from __future__ import annotations

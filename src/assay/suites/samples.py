@@ -60,8 +60,7 @@ def load_samples(path: FilePath) -> tuple[ReferenceSample, ...]:
     A sample has `prompt`, `response` and `score` (0 to 1, or 7/10); it may have `id`, `kind`, `tolerance` (0.1),
     `expected` (the reference answer the judge sees), `context` and `twin_of` (the id of a shorter twin).
 
-    Raises:
-        SuiteErrors: the file cannot be read or is wrong; the error holds every problem.
+    Raises SuiteErrors if the file cannot be read or is wrong; the error holds every problem.
     """
 
     def located(line: int) -> ReadContext:

@@ -51,7 +51,7 @@ def is_set(value: Value) -> bool:
 
 
 def read_set(value: Value, context: ReadContext, rules: TaskRules) -> tuple[str | None, tuple[Task, ...]]:
-    """Return the name of a set, if it has a name, and a task for each Thing."""
+    """Return the name of a set (None without a name) and a task for each Thing."""
     name: str | None = None
     if isinstance(value, list):
         things = _THINGS.read(value, (), context) or []

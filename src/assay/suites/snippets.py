@@ -65,7 +65,7 @@ def _named_files(keys: SnippetFileKeys) -> tuple[SourceFile, ...] | None:
 def _contents(listed: Sequence[tuple[Path, str]], context: ReadContext) -> list[tuple[str, str]] | None:
     """Return the contents of all named files; None if no file is named, or if one cannot be read.
 
-    Folders that all paths have in common are removed, because their name is often the candidate's, which a judge must not see.
+    Parent folders that all paths share are removed, because their name is often the candidate's, which a judge must not see.
     """
     texts = [context.files.text(named, path, context) for path, named in listed]
     if not texts or any(text is None for text in texts):

@@ -1,8 +1,7 @@
 """Reads tasks from a JSONL, JSON, CSV, TSV or Parquet file, again for each iteration, without keeping them all in memory.
 
-A mapping from task keys to dotted paths in the row gives the task's keys; without a mapping, the row's keys are the task's.
-Problems name the file, the line, and the field by its name in the row. JSON arrays are an exception: they are read as a whole,
-because JSON has no lines.
+A mapping assigns a dotted path in the row to each task key; without a mapping, the row's keys are the task's. Problems name the
+file, the line, and the field as it is called in the row. Only JSON arrays are read as a whole, because JSON has no lines.
 """
 
 from __future__ import annotations
@@ -49,11 +48,10 @@ _SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class RowMapping:
-    """Maps task keys, and candidates for their snippets, to dotted paths in a row. If both are empty, rows are tasks.
+    """Maps task keys, and candidates for their snippets, to dotted paths in a row. If both mappings are empty, rows are tasks.
 
-    Without a path for `id`, a task is named after its line: `row-17`.
-
-    `batch` is True if rows are lines of an OpenAI batch input file; keys in their bodies other than the messages are kept.
+    Without a path for `id`, a task is named after its line: `row-17`. `batch`: True if rows are lines of an OpenAI batch input
+    file; other keys of the request body than the messages are then kept.
     """
 
     keys: Mapping[str, str]
@@ -125,8 +123,8 @@ KEPT_BYTES: Final = 2 * 2**20
 class TaskFile:
     """The tasks of a file, read again at every iteration unless the file is small.
 
-    `exact_by_default` is True if neither its rows nor its suite name a scoring method. Iterating raises `SuiteErrors` if the
-    file has changed since the suite was loaded.
+    `exact_by_default`: True if neither the rows nor the suite name a scoring method. Iterating raises `SuiteErrors` if the file
+    has changed since the suite was loaded.
     """
 
     def __init__(self, file: FilePath, named: str, mapping: RowMapping, rules: TaskRules, context: ReadContext) -> None:
@@ -191,7 +189,7 @@ class TaskFile:
         return weighs
 
     def is_batch(self) -> bool:
-        """Return True if the first line belongs to a batch input file; report it if it does not."""
+        """True if the first line belongs to a batch input file; otherwise reports it."""
         number, row = next(self._rows(self.file), (0, UnreadableText(None, "holds no tasks.")))
         if isinstance(row, dict) and not ("custom_id" in row and "body" in row):
             row = UnreadableText(
@@ -205,7 +203,7 @@ class TaskFile:
         return False
 
     def report_misspelt(self, path: Path) -> bool:
-        """Report paths in the mapping (at `path`) that no row has; return True if there are any."""
+        """Report at `path` each path in the mapping that no row has. Returns True if any was reported."""
         # A field that is missing in the first 100 rows may still occur later, so only near misses and required keys are
         # reported.
         rows = [row for _, row in islice(self._rows(self.file), LOOKED_AT) if isinstance(row, dict)]
@@ -275,7 +273,7 @@ class TaskFile:
             context.report((), f"has no `{mapping.keys['id']}`, from which the task's id is taken.")
             return None
         if "prompt" in mapping.keys and "prompt" not in values and not mapping.batch:
-            problem = "is empty, so the candidates would be asked nothing."
+            problem = "is empty, so the candidates would get no prompt."
             context.report(("prompt",), problem, "Write the prompt, or leave the row out.")
             return None
         task = read_task(values, (), context, self._rules, columns=columns, of_row=row)
@@ -286,7 +284,7 @@ class TaskFile:
         return task
 
     def _named(self, row: dict[str, Value]) -> list[str]:
-        """Return the columns that prompts name, in the row's order, because a set's order differs in each process."""
+        """Return the columns that prompts name, in the row's order; the order of a set would differ between processes."""
         named = self._rules.columns
         return [*(name for name in row if name in named), *sorted(named.difference(row))] if named else []
 
@@ -304,7 +302,7 @@ class TaskFile:
         return values
 
     def _report_repeated(self, hashes: frozenset[int]) -> None:
-        """Read the file again to report the lines of ids with these hashes."""
+        """Read the file again, and report the lines whose ids have these hashes."""
         first: dict[str, int] = {}
         for number, row in self._rows(self.file):
             task = self._task(number, row, self._fresh_context(number))

@@ -51,7 +51,7 @@ _TAGS: Final = Kind(_read_tags, {"anyOf": [NAME.schema, {"type": "array", "items
 
 
 def column_text(value: Value) -> str:
-    """Return a value as a template shows it: text unchanged, nothing for null, a list or mapping as JSON."""
+    """Return a column's value as text for a template: text unchanged, null as nothing, a list or mapping as JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, bool | list | dict):
@@ -105,7 +105,7 @@ class CandidateSpellings:
         self._spelled: dict[str, str] = {}
 
     def spelling(self, name: str) -> str:
-        """Return the first spelling of a name, which is this one if the name is new."""
+        """Return the first spelling of a name. A new name becomes its own first spelling."""
         return self._spelled.setdefault(folded(name), name)
 
     def __contains__(self, name: str) -> bool:
@@ -120,17 +120,17 @@ class TaskRules:
         default: scoring for tasks that name none; None if the suite has no default.
         has_judge: True if a judge grades; this includes set files, which get their judge later.
         joint: True if a judge compares all candidates of a task in one call.
-        models: names of the candidates that are asked, unlike those with snippets.
+        models: names of the candidates that are models or programs, unlike those with snippets.
         more_candidates: True if candidates may still be added, as with a batch input file.
         spellings: names of all candidates.
-        persona: the persona of the suite's simulated user; None if it has no such user.
+        persona: the persona of the suite's simulated user; None without a simulated user.
         by_turn: True if tasks without this setting are graded turn by turn.
-        tools: the suite's tools by name; `tool_turns` is its maximum number of requests for each message of the user.
+        tools: the suite's tools by name. `tool_turns`: maximum number of requests for each message of the user.
         templates: candidates that have their own prompt templates.
         columns: columns that these templates name.
-        same_columns: True if all tasks have the same columns, as in a table, so that one report of a missing one is enough.
+        same_columns: True if all tasks have the same columns, as in a table, so that a missing column is reported only once.
         with_snippets: names of candidates that have snippets, in order of appearance.
-        judged: scoring method with which an LLM grades tasks read so far; empty if it grades none.
+        judged: scoring method of the tasks read so far that an LLM grades; empty if it grades none.
     """
 
     default: Scoring | None = None
@@ -163,8 +163,8 @@ def read_task(
     """Read a task; None if it has no usable id or scoring.
 
     Args:
-        columns: columns of its row that candidates' prompts name, in addition to the keys of the task.
-        of_row: names of all columns of its row, for messages.
+        columns: columns of the task's row that candidates' prompts name, in addition to the keys of the task.
+        of_row: names of all columns of the row, for messages.
     """
     keys = TaskKeys.read(values, path, context)
     assert keys is not None  # `values` is a mapping
@@ -242,21 +242,21 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
 
 
 def _prompt_of_columns(task: Task) -> tuple[Message, ...]:
-    """Return the columns as a prompt for judges and reviewers to see, although every candidate has its own prompt."""
+    """Return the columns as a prompt that judges and reviewers can read, for a task whose candidates all have their own prompt."""
     texts = {name: text for name, text in task.columns.items() if text.strip()}
     lines = list(texts.values()) if len(texts) == 1 else [f"{name}: {text}" for name, text in texts.items()]
     return (Message(role="user", content="\n".join(lines)),) if lines else ()
 
 
 def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[str]) -> None:
-    """Report values that are valid by themselves but do not fit the rest of the suite."""
+    """Report values that are valid in isolation but do not fit the rest of the suite."""
     node = keys.node
     method = task.scoring.method
     if method in JUDGED:
         rules.judged = rules.judged or method
         if method != rules.judged:
             problem = f"is {method}, but tasks above have {rules.judged}; a run has one rubric and one judge prompt."
-            node.report("score", problem, f"Put the tasks with {method} into a suite of their own.")
+            node.report("score", problem, f"Put the tasks with {method} into a separate suite.")
     if task.by_turn:
         for place, turn in enumerate(task.turns):
             for problem in node.context.checks.reference_problems(method, turn.expected) if turn.expected is not None else ():
@@ -281,7 +281,7 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
     own = {candidate.name for candidate in templates if candidate.prompt is not None or candidate.messages}
     plain = [name for name in asked if name not in own]
     if plain and not task.prompt and "prompt" not in node:
-        node.report_missing("prompt", f"{plain[0]} is a model and needs to be asked something; add `prompt`.")
+        node.report_missing("prompt", f"{plain[0]} is a model, but the task has no prompt; add `prompt`.")
     for candidate in templates:
         _check_columns(task, candidate, node, rules, of_row)
     if rules.more_candidates:
@@ -300,7 +300,7 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
 
 
 def _check_calls(task: Task, node: Node) -> None:
-    """Report what makes a task unfit for comparing its tool calls with those expected."""
+    """Report problems that prevent comparing the task's tool calls with the expected calls."""
     names = [canned.tool.name for canned in task.tools]
     if not names:
         node.report("score", f"is {TOOL_CALLS}, but the task offers no tools.", "Add `tools` to the task or the suite.")
@@ -314,7 +314,7 @@ def _check_calls(task: Task, node: Node) -> None:
 
 
 def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]) -> None:
-    """Report columns of a candidate's templates that the task lacks, and a prompt without any text from the task."""
+    """Report columns that a candidate's templates name and the task lacks, and a prompt without any text from the task."""
     columns = columns_of(task)
     for name in all_columns(candidate):
         if name in columns or (name == "prompt" and "prompt" in node) or (candidate.name, name) in rules.lacking:
@@ -335,7 +335,7 @@ def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: Task
 
 
 def add_snippets(given: Sequence[SnippetEntry], context: ReadContext, rules: TaskRules) -> tuple[Snippet, ...]:
-    """Return a task's snippets by the first spelling of each candidate's name; report a second snippet of a candidate."""
+    """Return a task's snippets keyed by the first spelling of each candidate's name; report second snippets of a candidate."""
     snippets: dict[str, Snippet] = {}
     for entry in given:
         name = rules.spellings.spelling(entry.candidate)

@@ -79,7 +79,7 @@ TOOLS: Final = list_of(Kind(_read_tool, _ITEM))
 def offered_tools(
     entries: list[tuple[Path, ToolKeys]], context: ReadContext, known: Mapping[str, CannedTool]
 ) -> dict[str, CannedTool]:
-    """Return tools by name. Those of a task take what they do not say from the suite's tools, `known`."""
+    """Return a task's tools by name; keys that the task leaves out are taken from the suite's tools, `known`."""
     tools: dict[str, CannedTool] = {}
     for path, keys in entries:
         name, base = keys.name, known.get(keys.name or "")
