@@ -1,4 +1,4 @@
-"""Recognise the format of a file by its content, never by its name."""
+"""Recognise a file's format by its content, never by its name."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ from assay.exchange.importers import IMPORTERS, Importer
 from assay.exchange.parsing.input_files import FileSample, UnreadableFile
 
 LEAST_SHARE: Final = 0.3
-"""Smallest share of a file that a reader must explain; below it, the file probably has another format."""
+"""Smallest share of a file that a reader must explain; a smaller share suggests another format."""
 
 ABOUT_EQUAL: Final = 0.9
-"""Two readers fit a file about equally well if the second explains at least this fraction of what the first explains."""
+"""Choosing between two readers is a guess if the second explains at least this fraction of the first one's share."""
 
 
 class AmbiguousFormat(UnreadableFile):
     """Raised if two readers explain a file about equally well, so that choosing one would be a guess."""
 
     def __init__(self, where: str, formats: tuple[tuple[str, float], tuple[str, float]]) -> None:
-        """Take the two formats, each with the share of the file that it explains."""
+        """Store the two formats, each with the share of the file that its reader explains."""
         (first, share), (second, other) = formats
         self.formats = (first, second)
         super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Name one with `--format`.")
 
 
 def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None) -> Importer | None:
-    """Return the importer that explains most of a file; None if none of them explains enough of it.
+    """Return the importer that explains most of a file; None if no importer explains enough of it.
 
-    Raises:
-        AmbiguousFormat: a second importer explains about as much of the file as the first.
-        UnreadableFile: the file cannot be opened.
+    Raises AmbiguousFormat if a second importer explains about as much, and UnreadableFile if the file cannot be opened.
     """
     shares = [
         (share, importer)

@@ -36,11 +36,10 @@ _MASK: Final = (1 << 128) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileGroup:
-    """Files that are read together: the results, their importer, and files that belong to them.
+    """Files that are read together: the results, their importer, and supplementary files.
 
-    Attributes:
-        dataset: digest of the answered requests, regardless of their order and model; None if they are unknown.
-        input_stem: name of the input file, which becomes the dataset's name.
+    `dataset`: digest of the answered requests, independent of their order and model; None if unknown. `input_stem`: name of the
+    input file, which becomes the dataset's name.
     """
 
     source: InputFile
@@ -62,7 +61,7 @@ class _Requests:
 
 
 def group_files(files: Sequence[tuple[InputFile, Importer]], options: ReadOptions) -> tuple[list[FileGroup], list[FileGroup]]:
-    """Return groups of files that are read together, and the other files; those in `options.beside` belong to all groups."""
+    """Return the groups of files that are read together, and the remaining files. `options.beside` files join every group."""
     companions = _companions(files)
     taken = {other for others in companions.values() for other in others}
     by_role: dict[str, list[tuple[InputFile, Importer]]] = {}
@@ -114,9 +113,9 @@ def dataset_digest(source: InputFile) -> str:
 
 
 def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, tuple[InputFile, ...]]:
-    """Return, for each file, the other files that are read together with it.
+    """Return each file's companions, the other files that are read together with it.
 
-    A companion has no companions. Several files may share one, for example a description of all of them.
+    A companion has no companions. Several files may share a companion, for example a description of all of them.
     """
     companions: dict[InputFile, tuple[InputFile, ...]] = {}
     gone: set[InputFile] = set()
@@ -132,7 +131,7 @@ def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, 
 
 
 def _readable(sources: Iterable[InputFile]) -> list[_Requests]:
-    """Return the inputs that can be unpacked; the import reports the others when it reads them."""
+    """Return the inputs that can be unpacked; the import reports the rest when it reads them."""
     inputs = []
     for source in sources:
         with suppress(UnreadableFile):
@@ -158,7 +157,7 @@ def _requests(source: InputFile) -> _Requests:
 
 
 def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | None:
-    """Return the input that an output answers; None if no input fits or several fit equally."""
+    """Return the input that an output answers; None if no input fits, or if several fit equally well."""
     import numpy as np
 
     ids = {_hashed(task) for row in source.sample.rows if (task := _task_of(row)) is not None}
@@ -182,7 +181,7 @@ def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | Non
 
 
 def _logs_of(source: InputFile, logs: Sequence[InputFile]) -> list[InputFile]:
-    """Return the log of the same model, otherwise the log in the output's folder whose name has the longest common beginning."""
+    """Return the log of the same model or, failing that, the log in the output's folder with the most similar name."""
     model = _base(batch_output.model_of(source.sample))
     by_model = [log for log in logs if _related(model, _base(_model_in(log)))]
     if len(by_model) == 1:
@@ -326,6 +325,5 @@ def _alike(name: str, other: str) -> bool:
 
 
 def _common(name: str, other: str) -> int:
-    """Return the length of the common prefix of two names."""
     pairs = enumerate(zip(name, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(name), len(other)))

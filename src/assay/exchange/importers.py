@@ -40,17 +40,17 @@ from assay.plugins import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options of the user, and files that belong to the one that is read.
+    """The user's options, and the files that supplement the file that is read.
 
     Attributes:
-        candidate: name of the candidate, which replaces the name in the file, if any.
-        dataset: name of the suite to which the rows belong.
+        candidate: candidate's name, which replaces a name in the file.
+        dataset: name of the suite for the rows.
         criteria: name or text of the criteria by which answers are judged.
         model_info: facts about the model (size, vram_gb, hf_id).
-        mapping: the mapping of `--map`, read from its file.
-        beside: files that belong to this one, by role.
-        holds: called with a run's id and the number of an assessment; True if the store holds it, None if the store has no
-            such run.
+        mapping: parsed content of the `--map` file.
+        beside: supplementary files by role.
+        holds: function of a run's id and an assessment's number: True if the store contains the assessment, None if it lacks
+            the run.
     """
 
     candidate: str | None = None
@@ -78,10 +78,10 @@ class Importer(Protocol):
 
 @runtime_checkable
 class TakesCompanions(Protocol):
-    """An importer whose format is spread over several files."""
+    """An importer for a format that is spread over several files."""
 
     def companions(self, source: InputFile, others: Sequence[InputFile], /) -> Collection[InputFile]:
-        """Return the other recognised files that belong to this one."""
+        """Return the other recognised files that supplement this file."""
         ...
 
 

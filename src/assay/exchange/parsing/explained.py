@@ -21,16 +21,16 @@ _DEEPEST: Final = 20
 
 
 def explained_share(value: object, shape: Shape) -> float:
-    """Return the share of a JSON value that a shape explains, between 0 and 1; 0 for a value without objects.
+    """Return the share of a JSON value that a shape explains, from 0 to 1; 0 for a value without objects.
 
-    Only the first 50 items of a long list are measured; they stand for the others.
+    Only the first 50 items of a long list are measured.
     """
     explained, total = _measured(value, shape, 0)
     return explained / total if total else 0.0
 
 
 def _measured(value: object, shape: Shape | None, depth: int) -> tuple[float, float]:
-    """Return the number of explained characters, and the number of all characters."""
+    """Return (explained characters, all characters)."""
     if depth > _DEEPEST:
         size = _size(value)
         return size if shape is None else 0.0, size

@@ -35,7 +35,7 @@ def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 
 
 def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
-    """Return the first rows, for recognition; empty for a document that is not a table."""
+    """Return the first rows, to recognise the format; empty for a document that is not a table."""
     if sample.rows:
         return [dict(row) for row in sample.rows[:most]]
     if sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -44,9 +44,9 @@ def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
 
 
 def decoded(cell: object) -> object:
-    """Return the value in a cell: JSON, a Python literal, true, false or text; None for an empty cell or NaN.
+    """Decode a cell: JSON, a Python literal, true, false or text; None for an empty cell or NaN.
 
-    In a CSV file, pandas writes objects as Python prints them.
+    pandas writes objects in CSV files as Python literals.
     """
     if isinstance(cell, float) and math.isnan(cell):
         return None

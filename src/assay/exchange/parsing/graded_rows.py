@@ -1,7 +1,7 @@
 """Convert evaluation rows (question, answer, metrics) to tasks, responses and assessments.
 
-It is meant for harnesses whose results are a table: the reader maps each row to a `GradedRow`, and `graded_records` names tasks,
-numbers trials and yields the records.
+Readers of harnesses with tabular results map each row to a `GradedRow`. `graded_records` then names tasks, numbers trials and
+yields the records.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ANSWER_KEYS: Final = ("output", "answer", "response", "content", "text", "resul
 def run_without_model(
     form: str, source: InputFile, candidate: str | None, dataset: str | None, model_info: Mapping[str, JsonValue]
 ) -> Iterator[Found]:
-    """Yield the run of a file that names no model, with a note if its candidate is named after the file."""
+    """Yield the run of a file without a model name, with a note if its candidate is named after the file."""
     provenance: dict[str, JsonValue] = {"candidate_from": "file name" if candidate is None else "option"}
     own = FoundCandidate(name=candidate or source.stem, metadata=model_info)
     yield FoundRun(suite=dataset or form, format=form, candidates=(own,), provenance=provenance)
@@ -46,10 +46,8 @@ def named_after_file(where: str, candidate: str, lacks: str = "the file names no
 class GradedRow:
     """One answer with its metrics.
 
-    Attributes:
-        task: the harness's own id of the example; None to name the task by a digest of its prompt.
-        trial: number of the repetition, from 1; None to count the repetitions.
-        content: the answer; None if it is not in the file, or if it failed.
+    `task`: the harness's id of the example; None to name the task by its prompt's digest. `trial`: repetition number from 1;
+    None to count repetitions. `content`: the answer; None if it failed or the file lacks it.
     """
 
     where: str
@@ -73,10 +71,10 @@ class GradedRow:
 
 
 def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
-    """Yield the rows' tasks, responses and assessments, then notes about their metrics, located at `where`.
+    """Yield the rows' tasks, responses and assessments, then notes about their metrics, with `where` as their location.
 
-    `rows` is called twice. A value outside a metric's scale, even in the last row, shows that the metric has a different scale, so
-    that none of its values is a score.
+    `rows` is called twice, because even the last row can show that a metric's scale is different: if one value is outside the
+    scale, none of the metric's values is a score.
     """
     grades = MetricGrades(outside_their_scale(value for row in rows() if isinstance(row, GradedRow) for value in row.values))
     tasks: set[str] = set()
@@ -120,7 +118,7 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
 
 
 def prompt_digest(prompt: tuple[Message, ...]) -> str:
-    """Return a digest of a prompt, so that the same question to a different model or in a different file is the same task."""
+    """Return a digest of a prompt, so that equal questions to different models or in different files are the same task."""
     text = "\x1f".join(f"{message.role}\x1e{message.content}" for message in prompt)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

@@ -1,8 +1,8 @@
-"""Files to import: a plain file, a compressed one, or a member of an archive, opened under limits.
+"""Files to import: plain files, compressed files and archive members, opened under limits.
 
-Nothing is unpacked to disk, so a member's name cannot lead out of a folder. The size to which a file may unpack is limited,
-regardless of what its header claims. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, and all levels
-together may hold `MOST_MEMBERS` files.
+Nothing is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is limited, regardless of the
+file's header. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files
+on all levels together.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class _ByteStream(Protocol):
 
 
 HEAD_BYTES: Final = 1 << 20
-"""Bytes at the beginning of a file that format detection reads."""
+"""Bytes at the beginning of a file that are read to detect its format."""
 
 MOST_DOCUMENT_BYTES: Final = 128 << 20
-"""Maximum bytes of a JSON document that is read as a whole."""
+"""Maximum bytes of a JSON document that is parsed as a whole."""
 
 MOST_PARSED_BYTES: Final = 320 << 20
 """Maximum bytes of memory for the values of one JSON document. With the document itself, this stays below 600 MB."""
@@ -75,7 +75,7 @@ _CUT: Final = ("end-of-stream", "unexpected end of data", "unexpected end of fil
 
 
 class UnreadableFile(InputError):
-    """Raised if a file cannot be opened or unpacked, or unpacks to more than is safe."""
+    """Raised if a file cannot be opened or unpacked, or exceeds a safe unpacked size."""
 
 
 _ENDINGS: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".log", ".txt", ".eval", ".yaml")
@@ -83,14 +83,14 @@ _ENDINGS: Final = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parque
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file or archive member that may hold results.
+    """A file or archive member that may contain results.
 
     Attributes:
         path: the file on disk.
-        name: its name in messages: the path as given, and `#member` within an archive.
+        name: its name in messages: the path as given, followed by `#member` for an archive member.
         member: name within the archive, preceded by the names of inner archives (`inner.zip#a.json`); empty for a file on disk.
         packing: `plain`, `gzip`, `zip` (a member) or `tar` (a member).
-        container: the archive or compressed file inside another archive that holds this file; None if the archive is `path` itself.
+        container: the inner archive or compressed file that contains this file; None if `path` is its only archive.
     """
 
     path: Path
@@ -105,7 +105,7 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """The name without folders and known endings, for display only; it never decides the format."""
+        """Return the name without folders and known endings, for display; the name never decides the format."""
         last = PurePosixPath(self._entry.replace("\\", "/")).name if self.member else self.path.name
         for ending in _ENDINGS:
             last = last.removesuffix(ending)
@@ -113,21 +113,21 @@ class InputFile:
 
     @property
     def folder(self) -> str:
-        """The file's folder, as messages name it; in an archive, the archive and the member's folder."""
+        """Return the file's folder for messages; for a member, the archive and the member's folder."""
         if not self.member:
             return str(PurePosixPath(self.name).parent)
         return f"{self.name.removesuffix(self._entry)}{PurePosixPath(self._entry).parent}"
 
     @property
     def depth(self) -> int:
-        """The number of archives around the file."""
+        """Return the number of archives that contain the file, one inside the other."""
         if self.container is not None:
             return self.container.depth + 1
         return 1 if self.member else 0
 
     @property
     def _entry(self) -> str:
-        """The name in the innermost archive."""
+        """Return the name in the innermost archive."""
         return self.member if self.container is None else self.member.removeprefix(f"{self.container.member}#")
 
     @contextmanager
@@ -189,10 +189,9 @@ class InputFile:
         return io.BufferedReader(_Bounded(stream, most, self.name), 1 << 18)
 
     def read(self, *, most: int = MOST_DOCUMENT_BYTES) -> bytes:
-        """Read everything, for formats that are one document.
+        """Read the whole file, for formats that consist of one document.
 
-        Raises:
-            UnreadableFile: there are more than `most` bytes, or JSON values would take more than `MOST_PARSED_BYTES`.
+        Raises UnreadableFile for more than `most` bytes, or if JSON values would take more than `MOST_PARSED_BYTES`.
         """
         with self.open() as stream:
             # One byte more than allowed, because the size in a header may be wrong on purpose.
@@ -209,7 +208,7 @@ class InputFile:
 
     @property
     def sample(self) -> FileSample:
-        """The beginning of the file, read once."""
+        """Return the beginning of the file, which is read only once."""
         sample = self._sample.get("")
         if sample is None:
             sample = self._sample[""] = FileSample(self)
@@ -268,7 +267,7 @@ class FileSample:
 
     @cached_property
     def head(self) -> bytes:
-        """The first megabyte, unpacked."""
+        """Return the first megabyte, unpacked."""
         with self.source.open() as stream:
             return stream.read(HEAD_BYTES)
 
@@ -279,20 +278,20 @@ class FileSample:
 
     @cached_property
     def text(self) -> str:
-        """`head` as text, without a byte order mark; bytes that are not UTF-8 become U+FFFD."""
+        """Return `head` as text without a byte order mark; bytes that are not UTF-8 become U+FFFD."""
         return self.head.decode("utf-8-sig", "replace")
 
     @cached_property
     def rows(self) -> tuple[JsonObject, ...]:
-        """The JSON objects on up to 200 lines at the beginning; empty if the file is not JSON Lines.
+        """Return the JSON objects on the first 200 lines; empty if the file is not JSON Lines.
 
-        Other lines are left out, so that a damaged line does not hide the format of the others.
+        Other lines are skipped, so that a damaged line does not hide the format.
         """
         return rows_of_text(self.head, whole=self.whole, most=200)
 
     @cached_property
     def document(self) -> JsonValue:
-        """The whole file as JSON; None if it is not a single JSON document or is too large."""
+        """Return the file as parsed JSON; None if it is too large or not a single JSON document."""
         if self.whole:
             content = self.head
         else:
@@ -313,13 +312,13 @@ class FileSample:
         return document
 
     def forget_document(self) -> None:
-        """Drop the parsed document after recognition, so that a folder of large documents does not fill the memory."""
+        """Drop the parsed document after format detection, so that a folder of large documents does not fill the memory."""
         if len(self.head) > _KEPT_SAMPLE:
             self.__dict__.pop("document", None)
 
     @cached_property
     def archive_members(self) -> tuple[str, ...]:
-        """Names within a zip archive; empty for anything else."""
+        """Return the member names of a zip archive; empty for any other file."""
         if not self.head.startswith(_ZIP):
             return ()
         try:
@@ -330,10 +329,9 @@ class FileSample:
 
 
 def input_file(path: Path, name: str | None = None) -> InputFile:
-    """Return a file on disk as an `InputFile`; its first bytes show whether it is gzip. `archive_members` opens archives.
+    """Return a file on disk as an `InputFile`, and detect gzip by its first bytes. `archive_members` opens archives.
 
-    Raises:
-        UnreadableFile: it is a pipe or a device, which may never end.
+    Raises UnreadableFile for a pipe or device, which may never end.
     """
     if path.exists() and not path.is_file():
         raise UnreadableFile(name or str(path), "is not a regular file.", remedy="Save its content as a file.")
@@ -358,20 +356,18 @@ def is_archive(source: InputFile) -> bool:
 
 
 def archive_members(path: Path, name: str) -> Iterator[InputFile]:
-    """Yield the files in an archive on disk, in its order, without folders, links and devices.
+    """Yield the files in an archive on disk, in archive order, without folders, links and devices.
 
-    Raises:
-        UnreadableFile: the archive is damaged, or has more members than is safe.
+    Raises UnreadableFile if the archive is damaged or has too many members.
     """
     yield from _entries(input_file(path, name))
 
 
 def unpacked(source: InputFile, keep: Callable[[InputFile], bool], skip: Callable[[Skipped], None]) -> Iterator[InputFile]:
-    """Yield the files in an archive and in archives inside it, or the file itself if it is not an archive.
+    """Yield the files in an archive and its inner archives, or the file itself if it is not an archive.
 
-    Args:
-        keep: called with an archive; True if a reader reads it as a whole.
-        skip: called with a message for an archive that is damaged, too deep or too long; the others are still read.
+    `keep`: True if a reader reads an archive as a whole. `skip`: receives a message for each archive that is damaged, nested
+    too deeply or too large; the remaining archives are still read.
     """
     left = [MOST_MEMBERS]
     yield from _unpacked(source, keep, skip, left)
@@ -440,7 +436,7 @@ def _entries(source: InputFile) -> Iterator[InputFile]:
 
 
 class _Piecewise(io.RawIOBase):
-    """A stream over an archive that refuses larger reads and further positions than a genuine archive needs."""
+    """A stream over an archive that refuses reads and positions beyond those of a genuine archive."""
 
     def __init__(self, stream: IO[bytes], name: str, *, most: int) -> None:
         self._stream = stream
@@ -462,7 +458,7 @@ class _Piecewise(io.RawIOBase):
 
 
 def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
-    """Open a tar archive, gzipped or not, without trusting the lengths in its headers."""
+    """Open a tar archive, gzipped or not, without trusting the lengths in the archive's headers."""
     length = _length(stream)
     most = min(MOST_UNPACKED_BYTES, max(_FREE_BYTES, length * _MOST_RATIO))
     magic = stream.read(2)
@@ -472,7 +468,7 @@ def _open_tar(stream: IO[bytes], name: str) -> tarfile.TarFile:
 
 
 def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
-    """Open a zip archive; raises `UnreadableFile` if the list of its members would fill the memory."""
+    """Open a zip archive; raises `UnreadableFile` if its member list would fill the memory."""
     # Not in the module's documentation, but the only way to learn the length of the list before reading it.
     end = getattr(zipfile, "_EndRecData", lambda _: None)(stream)
     if end is not None and end[5] > _MOST_LIST_BYTES:
@@ -481,7 +477,6 @@ def open_zip(stream: IO[bytes], name: str) -> zipfile.ZipFile:
 
 
 def _length(stream: IO[bytes]) -> int:
-    """Return the number of bytes in a stream without moving its position."""
     place = stream.tell()
     length = stream.seek(0, io.SEEK_END)
     stream.seek(place)
@@ -489,7 +484,7 @@ def _length(stream: IO[bytes]) -> int:
 
 
 def damage(error: BaseException) -> str:
-    """Return a sentence that explains why a file or archive cannot be read."""
+    """Describe, in one sentence, why a file or archive cannot be read."""
     reason = read_failure(error)
     if "not a zip file" in reason:  # it begins like a zip archive, but the list of members at the end is missing
         return "is a zip archive that is cut off: its end is missing. Copy it again."

@@ -20,9 +20,9 @@ def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
 
 
 def folder_path(source: InputFile) -> str:
-    """Return a file's folder, comparable within an import: empty for the working folder, without a trailing slash.
+    """Return a file's folder in a form for comparisons: empty for the working folder, without a trailing slash.
 
-    An archive is treated as a folder with the archive's name.
+    An archive counts as a folder with the archive's name.
     """
     folder = source.folder.replace("#", "/") if source.member else source.folder
     return folder.removesuffix("/.").rstrip("/") if folder != "." else ""
@@ -39,7 +39,7 @@ def folder_name(folder: str) -> str:
 
 
 def lies_beneath(folder: str, other: str) -> bool:
-    """True if a folder is the same as another one, or inside it."""
+    """True if `folder` is equal to `other` or inside it."""
     return not other or folder == other or folder.startswith(f"{other}/")
 
 
@@ -71,7 +71,7 @@ def objects_of(source: InputFile) -> Iterator[tuple[JsonObject, str]]:
 
 
 def read_object(source: InputFile) -> JsonObject:
-    """Return the JSON object in a small file next to the results; empty if the file has none."""
+    """Return the JSON object in a small supplementary file; empty if the file contains no object."""
     document = source.sample.document
     if document is None:
         try:

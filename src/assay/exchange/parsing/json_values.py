@@ -1,7 +1,7 @@
-"""Read values of foreign JSON as the type that a reader expects, and convert times to ISO 8601 in UTC with `Z`.
+"""Read values of foreign JSON with the expected type, and convert times to ISO 8601 in UTC with `Z`.
 
-A getter never raises: a value of another type gives None or an empty object, list or text, because one odd field must not make the
-user lose the row.
+A getter never raises. A value of another type becomes None or an empty object, list or text, so that one odd field does not
+lose the row.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _ROLES: Final = {"system": "system", "developer": "system", "user": "user", "ass
 # Many lines of a batch were answered in the same second.
 @lru_cache(maxsize=4096)
 def from_unix(seconds: float | None) -> str | None:
-    """Return seconds since 1970 as text; None outside the years 2000 to 2100, because some servers send their uptime instead."""
+    """Convert seconds since 1970 to text; None outside the years 2000 to 2100, because some servers send uptimes."""
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not _EARLIEST_S <= seconds < _LATEST_S:
         return None
     return _in_utc(datetime.fromtimestamp(seconds, UTC))
 
 
 def from_text(text: object) -> str | None:
-    """Return an ISO 8601 time in UTC; None for anything else, even for a time without a zone."""
+    """Parse an ISO 8601 time and return it in UTC; None for any other value, including a time without a zone."""
     if not isinstance(text, str):
         return None
     try:
@@ -62,7 +62,7 @@ def _in_utc(moment: datetime) -> str:
 
 
 class NotJson(ValueError):
-    """Raised for bytes that are not a JSON document; the message gives the reason in one sentence."""
+    """Raised for bytes that are not a JSON document, with the reason in one sentence."""
 
 
 def parse_json(content: bytes) -> JsonValue:
@@ -105,7 +105,7 @@ def as_text(value: object) -> str | None:
 
 
 def as_id(value: object) -> str | None:
-    """Return an id, which is a text or a whole number, as text."""
+    """Return an id (text or a whole number) as text, otherwise None."""
     if isinstance(value, str):
         return value.strip() or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
@@ -124,20 +124,20 @@ def as_number(value: object) -> float | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return the value if it is a whole number of at least 0 that a database can hold, otherwise None."""
+    """Return a whole number of at least 0 that a database column can contain, otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST_COUNT:
         return None
     return int(value) if value == int(value) else None
 
 
 def as_duration(value: object) -> float | None:
-    """Return a number of seconds or dollars between 0 and 1e12, so that sums stay finite; otherwise None."""
+    """Return a number of seconds or dollars from 0 to 1e12, which keeps sums finite, otherwise None."""
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1e12 else None
 
 
 def seconds_between(start: object, end: object) -> float | None:
-    """Return the seconds between two ISO 8601 times of the same clock, so that their zone does not matter; None if unknown."""
+    """Return the seconds between two ISO 8601 times with the same zone; None if either is unknown."""
     try:
         return as_duration((datetime.fromisoformat(str(end)) - datetime.fromisoformat(str(start))).total_seconds())
     except (ValueError, TypeError):  # one has a zone and the other has none
@@ -145,12 +145,12 @@ def seconds_between(start: object, end: object) -> float | None:
 
 
 def seconds_after(start: str | None, seconds: float) -> str | None:
-    """Return the time that is this many seconds after another one; None if either is unknown."""
+    """Return the time that is `seconds` after `start`; None if `start` is unknown."""
     return None if start is None else from_unix(datetime.fromisoformat(start).timestamp() + seconds)
 
 
 def in_unit_range(score: float | None) -> float | None:
-    """Return a score between 0 and 1; None for a score outside this range."""
+    """Return a score from 0 to 1 unchanged, otherwise None."""
     return score if score is not None and 0.0 <= score <= 1.0 else None
 
 
@@ -160,7 +160,7 @@ def as_points(value: object) -> float | None:
 
 
 def to_text(value: object) -> str:
-    """Return any value as text: text unchanged, None as an empty text, anything else as JSON."""
+    """Convert a value to text: text unchanged, None to an empty text, all other values to JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -175,7 +175,7 @@ def shorten(value: object, most: int = _SHOWN) -> str:
 
 
 def storable(value: object, *, _depth: int = 0) -> JsonValue:
-    """Return a value in a form that can be stored: finite, not too deep, not too long, and without secrets."""
+    """Make a value storable: finite, limited in depth and length, and without secrets."""
     match value:
         case None | bool():
             return value
@@ -201,12 +201,12 @@ def storable(value: object, *, _depth: int = 0) -> JsonValue:
 
 
 def pick(source: JsonObject, keys: Iterable[str]) -> dict[str, JsonValue]:
-    """Return the values of the given keys, ready to be stored; keys without a value are left out."""
+    """Return the storable values of the given keys; keys without a value are omitted."""
     return {key: storable(source[key]) for key in keys if source.get(key) is not None and source[key] not in ("", [], {})}
 
 
 def content_text(content: object) -> str | None:
-    """Return the text of a message's content: text unchanged, parts joined, a part without text named in brackets."""
+    """Return the text of a message's content: text unchanged, parts joined, other parts named in brackets."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -229,7 +229,7 @@ def content_text(content: object) -> str | None:
 
 
 def as_messages(value: object) -> tuple[Message, ...]:
-    """Return a prompt as messages: text is the user's, as are messages in roles that Assay does not know (tool, function)."""
+    """Convert a prompt to messages. Text, and messages with an unknown role (tool, function), become user messages."""
     if isinstance(value, str):
         return (Message(role="user", content=value),) if value else ()
     messages: list[Message] = []
@@ -245,7 +245,7 @@ def as_messages(value: object) -> tuple[Message, ...]:
 
 
 def chat_messages(value: object) -> tuple[Message, ...]:
-    """Return a prompt as messages; a text that is a list of messages as JSON counts as that list."""
+    """Convert a prompt to messages, including a text that contains a list of messages as JSON."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(NotJson):
             return as_messages(parse_json(value.encode())) or as_messages(value)

@@ -1,7 +1,7 @@
-"""The grammar of `--map` files: where each value is in a row, how its metrics are read, and which rows are left out.
+"""The grammar of `--map` files: the location of each value in a row, the rules for its metrics, and the rows to skip.
 
-A place (location) is a column or dotted path, `=text` for a constant, a list of places joined by `/`, or `{sum: [places]}`. A path
-can also lead into a table cell that holds JSON as text.
+A location is a column or dotted path, `=text` for a constant, a list of locations joined by `/`, or `{sum: [locations]}`. A
+path may lead into a table cell that contains JSON text.
 """
 
 from __future__ import annotations
@@ -45,12 +45,9 @@ _OF_A_RESPONSE: Final = ("error", "model", "finish_reason", *AMOUNTS)
 class Metric:
     """The locations and rules for reading one score from a row.
 
-    Attributes:
-        criterion: location of the criterion's name; None for an overall score.
-        scale: the worst and the best value, each a number or its location in the row.
-        labels: score of each exact word; `patterns` are the labels with `*`, in their order.
-        missing: texts which mean that there is no score.
-        clip: True if a score outside the scale counts as its end.
+    `criterion`: location of the criterion's name; None for an overall score. `scale`: worst and best value, each a number or a
+    location. `labels`: score of each exact label; `patterns` are labels with `*`, in order. `missing`: texts that mean that the
+    score is missing. `clip`: True to set a score outside the scale to the scale's nearest end.
     """
 
     score: Place
@@ -66,11 +63,11 @@ class Metric:
 
     @property
     def default_judge(self) -> str:
-        """The grader's name if the row names none; a model's grades and a rule's grades never share one."""
+        """Return the grader's name for rows without one; grades by models and by rules get different names."""
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
-        """Return the number in a cell, or the number of its label, on the metric's own scale; None if it has neither."""
+        """Return a cell's number, or its label's number, on the metric's scale; None without either."""
         word = cell_text(cell).casefold()
         if word in self.labels:
             return self.labels[word]
@@ -82,7 +79,7 @@ class Metric:
         return cell_number(cell)
 
     def scale_in(self, row: TableRow) -> tuple[float, float] | None:
-        """Return the worst and the best value for a row; None if they are not numbers, or are equal."""
+        """Return the worst and best value for a row; None if they are equal or not numbers."""
         worst, best = self.scale
         low = worst if isinstance(worst, float) else cell_number(worst(row))
         high = best if isinstance(best, float) else cell_number(best(row))
@@ -90,7 +87,7 @@ class Metric:
 
 
 def problem_of(mapping: object) -> str | None:
-    """Return the first problem of a mapping as a message; None if the mapping is valid."""
+    """Return a message about the first problem of a mapping, or None if the mapping is valid."""
     if not isinstance(mapping, Mapping):
         return "must be a mapping of names to places."
     for key in mapping:
@@ -123,7 +120,7 @@ def problem_of(mapping: object) -> str | None:
 
 
 def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
-    """Return the metrics as written, with the mapping's own settings as defaults for each."""
+    """Return the metrics as written, each with the mapping's settings as defaults."""
     shared = {key: mapping[key] for key in _OF_A_METRIC if key in mapping}
     if not mapping.get("scores"):
         return [("", shared)]
@@ -154,14 +151,14 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
 
 
 def _place_problem(key: str, value: JsonValue) -> str | None:
-    """Explain why a value cannot name a column: it is a mapping other than `{sum: [columns]}`."""
+    """Return a message if a value cannot be a location: it is a mapping other than `{sum: [columns]}`."""
     if isinstance(value, Mapping) and (list(value) != ["sum"] or not isinstance(value["sum"], list)):
         return f"`{key}` is {dict(value)!r}; a place is a column, a list of columns, or {{sum: [COLUMNS]}}."
     return None
 
 
 def metrics_of(mapping: JsonObject) -> tuple[Metric, ...]:
-    """Return the metrics of a valid mapping; empty if it names no score."""
+    """Return the metrics of a valid mapping; empty if it has no score."""
     return tuple(_metric(name, given, mapping) for name, given in _metrics_given(mapping) if given.get("score"))
 
 
@@ -183,7 +180,7 @@ def _metric(name: str, given: JsonObject, mapping: JsonObject) -> Metric:
 
 
 def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
-    """Return the ends of a scale, the worse one first; None if the value is not a scale."""
+    """Return the ends of a scale, worst first; None if the value is not a scale."""
     ends = [
         float(end) if isinstance(end, int | float) and not isinstance(end, bool) else place_of(end)
         for end in as_list(value)
@@ -193,7 +190,7 @@ def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
 
 
 def _words(key: object) -> tuple[str, ...]:
-    """Return the table texts that match a label of the mapping. YAML reads the labels `Yes` and `No` as booleans."""
+    """Return the cell texts that match a label. YAML reads the labels `Yes` and `No` as booleans."""
     if isinstance(key, bool):
         return ("yes", "true") if key else ("no", "false")
     return (cell_text(key).casefold(),)
@@ -221,7 +218,6 @@ def place_of(value: JsonValue) -> Place:
 
 
 def _sum_of(numbers: list[float | None]) -> float | None:
-    """Return the sum of the numbers; None if there are none."""
     present = [number for number in numbers if number is not None]
     return sum(present) if present else None
 
@@ -284,7 +280,7 @@ def _word(value: object) -> str:
 
 
 def places_in(mapping: JsonObject) -> dict[str, Place]:
-    """Return the locations that at least one row should have, by their description in messages, without constants."""
+    """Return the locations that at least one row should have, by their names in messages; constants are omitted."""
     named: dict[str, JsonValue] = {f"`{key}`": mapping.get(key) for key in PLACES}
     for name, given in _metrics_given(mapping):
         at = f"`scores` of {name}: " if name else ""

@@ -1,4 +1,4 @@
-"""Turn the metrics of one response into assessments: one for each grader, with a criterion for each metric."""
+"""Convert one response's metrics to assessments: one per grader, with a criterion per metric."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ _SHOWN: Final = 10
 class MetricValue:
     """One metric's value for one response.
 
-    Attributes:
-        value: a number, true or false; any other value gives a grade without a score.
-        worst, best: ends of the metric's scale; an error rate has 1 and 0.
-        criterion: name of the criterion; empty for an overall score.
-        assumed: True if the format does not say that a rule computed the value, so a model may have done so.
+    `value`: a number, true or false; any other value becomes a grade without a score. `worst`, `best`: ends of the metric's
+    scale; 1 and 0 for an error rate. `criterion`: the criterion's name; empty for an overall score. `assumed`: True if the
+    format does not state that a rule computed the value, so a model may have done so.
     """
 
     criterion: str
@@ -45,7 +43,7 @@ def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
 
 
 class MetricGrades:
-    """Builds assessments, and counts values without a known scale (`outside_their_scale`) and metrics of unknown graders."""
+    """Builds assessments. Counts values without a known scale, and metrics whose grader is unknown."""
 
     def __init__(self, unscaled: Collection[str] = ()) -> None:
         self._without_scale = frozenset(unscaled)

@@ -1,7 +1,7 @@
-"""Metrics without a stated scale: a value outside 0 to 1 shows that none of the metric's values can count.
+"""Detect metrics without a stated scale: if one value is outside 0 to 1, none of the metric's values can count.
 
-Read all values once with `learn`, then ask `score` for each. Otherwise, if most values of a metric happened to lie between 0 and 1,
-those would count and the others would be dropped, which gives a wrong mean.
+Pass all values to `learn` first, then call `score` for each. Otherwise values that happen to lie between 0 and 1 would count
+while the rest are dropped, which falsifies the mean.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from assay.exchange.parsing.json_values import in_unit_range
 
 
 class OffScale:
-    """Finds a file's metrics with values outside 0 to 1, and counts those of their scores that are therefore left out."""
+    """Detects a file's metrics with values outside 0 to 1, and counts the scores excluded for that reason."""
 
     def __init__(self) -> None:
         self._metrics: set[Hashable] = set()
@@ -33,7 +33,7 @@ class OffScale:
         return None
 
     def remarks(self, where: str) -> Iterator[Noted]:
-        """Yield a note if there are scores that do not count."""
+        """Yield a note if some scores do not count."""
         if self._kept_raw:
             what = (
                 f"{self._kept_raw:,} scores belong to metrics that go beyond 0 to 1, and the file does not name their scale. "
@@ -43,11 +43,11 @@ class OffScale:
 
 
 class WrongScale(InputError):
-    """Raised if most scores of a file lie outside its assumed scale, so that those inside must be on a different scale too."""
+    """Raised if most scores of a file lie outside the assumed scale, so that all scores must have a different scale."""
 
 
 class ScaleCheck:
-    """Counts scores inside and outside their scale, to refuse a file if most lie outside."""
+    """Counts scores inside and outside their scale, and rejects a file if most are outside."""
 
     def __init__(self) -> None:
         self.inside = self.outside = 0

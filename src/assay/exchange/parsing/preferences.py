@@ -1,7 +1,7 @@
-"""Convert a preference between two candidates to grades: 1 for the preferred one, 0 for the other, 0.5 for each in a tie.
+"""Convert a preference between two candidates to grades: 1 for the preferred one, 0 for the other, 0.5 each for a tie.
 
-Both grades are in one joint assessment, on the criterion `preference`, so that statistics can tell wins from scores and
-compute strengths (Bradley-Terry) from them. An unreadable verdict gives two grades without a score.
+One joint assessment contains both grades, on the criterion `preference`, so that statistics can distinguish preferences from
+scores and compute strengths (Bradley-Terry). An unreadable verdict becomes two grades without a score.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ def preference_assessment(
 ) -> FoundAssessment:
     """Return the assessment of one comparison in trial 1.
 
-    Args:
-        first, second: names of the candidates compared.
-        points: grade of `first`: 1 if preferred, 0.5 for a tie, 0 if not preferred, otherwise a probability; None if unreadable.
-        reason: the judge's explanation for both grades.
+    `points`: grade of `first`: 1 if preferred, 0.5 for a tie, 0 if not preferred, or a probability; None if unreadable.
+    `reason`: the judge's explanation for both grades.
     """
     other_points = None if points is None else 1.0 - points
     return FoundAssessment(

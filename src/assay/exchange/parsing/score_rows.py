@@ -1,4 +1,4 @@
-"""Gather rows with one score each into assessments, in any order of the rows."""
+"""Combine rows with one score each into assessments; the rows may have any order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_WAITING: Final = 100_000
 
 
 class _Cell(NamedTuple):
-    """Key of one score in the file; a second score with the same key belongs to a second assessment."""
+    """Key of one score in the file; a second score with the same key starts a second assessment."""
 
     task: str
     trial: int
@@ -43,9 +43,9 @@ class _Gathered(NamedTuple):
 
 
 class AssessmentGatherer:
-    """Gathers grades; `ready` yields assessments if there are many, and `rest` yields the remaining ones.
+    """Combines grades into assessments; `ready` yields them in large batches, and `rest` yields the remaining ones.
 
-    Rows of one task, trial and judge belong together: the rows of one candidate, or with `joint` of all candidates. A criterion
+    Rows with the same task, trial and judge form an assessment, per candidate or, if `joint`, for all candidates. A criterion
     that is repeated for a candidate starts another assessment.
     """
 
@@ -75,7 +75,7 @@ class AssessmentGatherer:
         gathered.grades.append(grade)
 
     def ready(self) -> Iterator[FoundAssessment]:
-        """Yield all gathered assessments if there are many, so that memory stays bounded."""
+        """Yield all collected assessments once there are many, to limit memory use."""
         if len(self._waiting) >= MOST_WAITING:
             yield from self.rest()
 
@@ -97,7 +97,7 @@ class AssessmentGatherer:
 
 
 def cell_number(value: object) -> float | None:
-    """Return the finite number in a cell; None for anything else. True and false are 1 and 0."""
+    """Return the finite number in a cell, otherwise None. True and false are 1 and 0."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

@@ -45,14 +45,11 @@ def read_table(
     at: str = "",
     skip: int = 0,
 ) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield every row with its location; an unreadable row is replaced by an error message.
+    """Yield every row with its location; an error message replaces an unreadable row.
 
-    Args:
-        delimiter: separates cells: a character, or a name such as `tab` or `whitespace`; None to detect it in the first line.
-        columns: names of the columns of a table without a header.
-        quoted: True if `"` quotes a cell.
-        skip: number of rows before the table.
-        at: dotted path to the rows of a JSON document; rows of an object get their key as `@key`.
+    `delimiter`: a character, or a name such as `tab` or `whitespace`; None to detect it on the first line. `columns`: column
+    names of a table without a header. `quoted`: True if `"` quotes a cell. `skip`: rows before the table. `at`: dotted path to
+    the rows of a JSON document; rows of an object get their key as `@key`.
     """
     sample = source.sample
     if sample.head.startswith(MAGIC):

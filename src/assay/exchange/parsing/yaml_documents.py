@@ -10,7 +10,7 @@ from assay.domain.digest import JsonValue
 from assay.exchange.parsing.json_values import NotJson
 
 DEEPEST: Final = 200
-"""Maximum levels of nesting: the loader in C recurses at each level, so 200 kB of `[` once ended the process."""
+"""Maximum nesting depth. The C loader recurses at each level, and 200 kB of `[` once crashed the process."""
 
 MOST_ALIASED: Final = 100_000
 """Maximum values that the aliases of a document may expand to; ten lines of nested aliases expand to billions."""
@@ -23,7 +23,7 @@ _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _JsonLoader(_Safe):  # type: ignore[misc] # one of two classes
-    """Loads the values that JSON has: a date stays text, and a key is text, as in the JSON of the same harness."""
+    """Loads only JSON values: dates and keys stay text, as in the same harness's JSON files."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
         return {str(key): value for key, value in super().construct_mapping(node, deep=deep).items()}

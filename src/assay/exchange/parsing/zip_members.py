@@ -33,13 +33,12 @@ class UnreadableMember(UnreadableFile):
 
 
 class ZipMembers:
-    """The members of a zip archive by name; of two members with the same name, the later one is used, as the writer intended."""
+    """The members of a zip archive by name; if a name occurs twice, the later member counts, as the writer intended."""
 
     def __init__(self, source: InputFile, *, most: int) -> None:
-        """Open the archive, which may itself be a member of another one.
+        """Open the archive, which may be a member of another archive.
 
-        Raises:
-            UnreadableMember: it is not a zip archive, is damaged, or has more than `most` members.
+        Raises UnreadableMember if it is damaged, not a zip archive, or has more than `most` members.
         """
         self.name = source.name
         with ExitStack() as opening:
@@ -67,7 +66,7 @@ class ZipMembers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members, in the order of the archive."""
+        """Return the members' names, in archive order."""
         return tuple(self._infos)
 
     def read(self, member: str) -> bytes:

@@ -68,7 +68,7 @@ _BY: Final = {"model": GradedBy.MODEL, "rule": GradedBy.RULE, "person": GradedBy
 
 
 class BadField(ValueError):
-    """Raised for an impossible value; `where` is the field's path and the message gives the reason."""
+    """Raised for an invalid value, with the field's path as `where` and the reason as the message."""
 
     def __init__(self, where: str, why: str) -> None:
         self.where = where
@@ -77,7 +77,7 @@ class BadField(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
-    """One finished run after the checks; `content` is the digest of the whole object."""
+    """One validated run; `content` is the digest of its JSON object."""
 
     run: FoundRun
     task: FoundTask
@@ -88,7 +88,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evaluation:
-    """One evaluator's grade with its weight; `reply` is what a model gave as details, else None."""
+    """One evaluator's grade with its weight; `reply` is the details text if a model graded, otherwise None."""
 
     name: str
     by: GradedBy
@@ -181,7 +181,7 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
 
 
 def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, str]], *, judged: bool) -> JsonValue:
-    """Return all fields that did not become rows, except those that would reveal a model's grade before its review."""
+    """Return all fields that did not become rows, without those that would reveal a model's grade before its review."""
     taken = {"evaluations", "successMetric", "success_metric", *_NAMES["total"], *_NAMES["answer"]}
     taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
     in_rows = {"score", "details", "reason", "passed", "weight", *_NAMES["most"], *_NAMES["evaluator"]}
@@ -195,7 +195,7 @@ def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, 
 
 
 def _flat(row: JsonObject) -> JsonObject:
-    """Return the object with the fields of its `run` on the same level as `evaluations` and `telemetry`."""
+    """Merge the fields of the object's `run` into the level of `evaluations` and `telemetry`."""
     inner = row.get("run")
     rest = {key: value for key, value in row.items() if key != "run"}
     return {**inner, **rest} if isinstance(inner, dict) else dict(row)
@@ -207,7 +207,7 @@ def _is_agent_run(fields: JsonObject) -> bool:
 
 
 def _first(fields: JsonObject, name: str) -> str | None:
-    """Return the first spelling of a field under which there is a value."""
+    """Return the first of a field's spellings that has a value."""
     return next((key for key in _NAMES[name] if fields.get(key) is not None), None)
 
 

@@ -33,7 +33,7 @@ _NUMBERS: Final = ("data", "results", "segments", "embedding", "embeddings", "sc
 
 
 class BatchAnswer(NamedTuple):
-    """The text of a body, or the reason why it has none; `finish` is None if the body does not state it."""
+    """A body's text, or the failure that explains a missing text; `finish` is None if the body does not state it."""
 
     text: str | None
     finish: str | None
@@ -77,15 +77,15 @@ def answer_of(body: JsonObject) -> BatchAnswer:
 
 
 def model_in(body: JsonObject) -> str | None:
-    """Return the model that answered, as the body names it."""
+    """Return the model name in a body, or None."""
     model = body.get("model")
     return model if isinstance(model, str) and model else as_text(body.get("modelVersion"))
 
 
 def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]:
-    """Return the tokens of the prompt, the tokens of the answer, and the seconds that the model took; None if unknown.
+    """Return (prompt tokens, answer tokens, seconds that the model took), each None if unknown.
 
-    Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as providers bill them.
+    Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as in providers' bills.
     """
     usage = body.get("usage")
     if isinstance(usage, dict):
@@ -115,7 +115,6 @@ def _tokens(usage: JsonObject) -> tuple[int | None, int | None]:
 
 
 def _seconds(body: JsonObject, usage: JsonObject) -> float | None:
-    """Return the seconds that Groq and Bedrock's Converse state."""
     milliseconds = as_duration(as_object(body.get("metrics")).get("latencyMs"))
     return as_duration(usage.get("total_time")) if milliseconds is None else milliseconds / 1000
 
@@ -202,7 +201,7 @@ def _text(parts: list[JsonValue]) -> str:
 
 
 def _sum(usage: JsonObject, first: str, second: str) -> int | None:
-    """Return the sum of two counts; the second may be missing, but without the first the sum is None."""
+    """Return the sum of two counts; a missing second count is 0, but a missing first count gives None."""
     count = as_count(usage.get(first))
     more = as_count(usage.get(second))
     return more if count is None else count + (more or 0)

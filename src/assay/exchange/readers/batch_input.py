@@ -112,7 +112,7 @@ def tasks(source: InputFile) -> Iterator[FoundTask | Skipped]:
 
 
 def task_of(row: JsonObject, prompt: Sequence[Message] | None) -> str | None:
-    """Return the task of a line: its id or, for a request that has none, a digest of its prompt."""
+    """Return a line's task: the request's id or, without an id, its prompt's digest."""
     own = id_of(row)
     if own is None and prompt and "request" in row and not any(key in row for key in ("custom_id", "key")):
         return prompt_digest([f"{turn.role}\x1e{turn.content}" for turn in prompt])
@@ -120,7 +120,7 @@ def task_of(row: JsonObject, prompt: Sequence[Message] | None) -> str | None:
 
 
 def prompt_of(body: JsonObject) -> tuple[Message, ...] | None:
-    """Return the messages of a request, a system text first; None if it has none."""
+    """Return a request's messages, system text first; None if it has no messages."""
     turns: list[Message] = []
     system = next((body[key] for key in _SYSTEM if body.get(key)), None)
     if system is not None:

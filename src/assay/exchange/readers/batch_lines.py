@@ -94,7 +94,7 @@ def inlined_lines(sample: FileSample) -> list[JsonObject]:
 
 
 def id_of(row: JsonObject) -> str | None:
-    """Return the id that matches a request with its answer; None if the line has none."""
+    """Return the id that connects a request with its answer, or None."""
     for name in _IDS:
         if name in row:
             return as_id(row[name])
@@ -113,7 +113,7 @@ def request_of(row: JsonObject) -> JsonObject | None:
 
 
 def prompt_digest(texts: list[str]) -> str:
-    """Return the id of a request without one: its prompt's digest, so that equal prompts are the same task."""
+    """Return the prompt's digest, the id of a request without one, so that equal prompts are the same task."""
     return hashlib.sha256("\x1f".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

@@ -22,7 +22,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a note: a batch object holds no results and only adds facts to results in other files."""
+    """Yield a note, because a batch object contains no results and only adds facts to other files' results."""
     batches = _batches(source.sample)
     if not batches:
         yield Skipped(where=source.name, why="does not describe a batch.")
@@ -99,5 +99,4 @@ def _batch(item: JsonObject) -> _Batch | None:
 
 
 def _time(batch: JsonObject, *keys: str) -> str | None:
-    """Return the first time in the batch under one of these names."""
     return from_unix(next((number for key in keys if (number := as_number(batch.get(key)))), None))

@@ -116,7 +116,6 @@ def _repeats_requests(sample: FileSample) -> bool:
 
 
 def _answered(body: JsonObject) -> str | None:
-    """Return when the model began to answer: OpenAI's seconds, or Gemini's text."""
     created = body.get("created", body.get("created_at"))
     if isinstance(created, int | float):
         return from_unix(created)
@@ -124,9 +123,9 @@ def _answered(body: JsonObject) -> str | None:
 
 
 def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bool = False) -> Iterator[Found]:
-    """Yield a response for each line of one file, and with `with_tasks` also the task of each request that a line repeats.
+    """Yield a response for each line of a file; with `with_tasks`, also the task of each request that a line repeats.
 
-    With `named`, all answers belong to this candidate, whichever model a line names.
+    With `named`, all answers belong to this candidate, regardless of the models in the lines.
     """
     name = source.name
     # A local name, because the loop looks it up for each of a million lines.

@@ -39,7 +39,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a note: a log holds no results and only adds facts to results in other files."""
+    """Yield a note, because a log contains no results and only adds facts to other files' results."""
     what = "is a log, and no results that it could belong to were found; name both, the log with --log."
     yield Noted(where=source.name, what=what)
 

@@ -84,7 +84,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return generations, references or results; None for any other file."""
     head = sample.head.lstrip()
     if head.startswith(b"["):
         items = as_list(sample.document)[:50]
@@ -108,7 +107,6 @@ def _list_in(source: InputFile) -> list[JsonValue]:
 
 
 def _task_name(source: InputFile) -> str:
-    """Return the harness's name of the task, which is the end of the file's name."""
     for prefix in _PREFIXES:
         if source.stem.startswith(f"{prefix}_"):
             return source.stem.removeprefix(f"{prefix}_")

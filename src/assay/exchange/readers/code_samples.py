@@ -105,7 +105,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return results, verdicts (of HumanEval), samples or problems; None for any other file."""
     rows = sample.rows[:20]
     if rows and "eval" not in rows[0]:  # a document on one line is one row
         if not all(isinstance(row.get("task_id"), str) for row in rows):
@@ -132,7 +131,6 @@ def _is_verdicts(value: object) -> bool:
 
 
 def _base_name(source: InputFile) -> str:
-    """Return the name that samples and their results share."""
     stem = _ENDING.sub("", source.stem)
     return _VARIANT.sub("", stem)
 
@@ -242,7 +240,7 @@ class _SampleReader:
             yield self._by_status("plus", both, reason=_failed(row.get("plus_fail_tests")))
 
     def _by_status(self, criterion: str, status: object, *, reason: str) -> MetricValue | None:
-        """Return a verdict; None for an unknown status, which is counted."""
+        """Return a verdict, or None for an unknown status, which is counted."""
         if status not in _STATUS:
             self._ungraded[shorten(status, 40)] += 1
             return None

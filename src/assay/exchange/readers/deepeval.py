@@ -161,7 +161,6 @@ def _conversation(case: JsonObject) -> tuple[tuple[Message, ...], str | None]:
 
 
 def _metrics(case: JsonObject) -> list[JsonObject]:
-    """Return the metrics of a case, which DeepEval before 2.0 calls `metricsMetadata`."""
     return objects_in(case.get("metricsData")) or objects_in(case.get("metricsMetadata"))
 
 

@@ -158,7 +158,6 @@ class _Trial(NamedTuple):
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return trial, job, trajectory or config; None for any other file."""
     head = sample.head
     if sample.rows and b"\n" in head.strip():
         return None
@@ -210,7 +209,6 @@ def _agent(result: JsonObject) -> JsonObject:
 
 
 def _suite(trials: Sequence[_Trial], config: JsonObject) -> str | None:
-    """Return the dataset of the tasks if they come from a single one."""
     sources = {as_text(trial.result.get("source")) for trial in trials}
     if len(sources) == 1 and (only := sources.pop()) is not None:
         return only

@@ -123,7 +123,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return state, stats or spec; None for any other file."""
     head = sample.head
     if b'"request_states"' in head and b'"adapter_spec"' in head:
         document = as_object(sample.document)

@@ -23,7 +23,7 @@ from assay.exchange.parsing.json_values import (
 
 
 class ScorerCall(NamedTuple):
-    """One call: its reply and usage; None for values that the event lacks."""
+    """A scorer's model call with its reply and usage; None for values that the event lacks."""
 
     reply: str | None
     input_tokens: int | None
@@ -44,9 +44,8 @@ class CallUsage(TypedDict):
 class ScorerCalls:
     """The model calls of a sample's scorers, by scorer.
 
-    Attributes:
-        may_be_unseen: True if scorers may have called a model without an event in the log: models other than the candidate's were
-            used, and the sample has no events, or has scorer calls that belong to no scorer.
+    `may_be_unseen`: True if scorers may have called a model without an event in the log: the sample used models other than the
+    candidate's, and it has no events or has scorer calls without a scorer.
     """
 
     def __init__(self, sample: JsonObject, candidate_model: str) -> None:
@@ -62,7 +61,7 @@ class ScorerCalls:
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[JsonObject]) -> bool:
-        """Collect the calls inside spans; return True if one was made by the scorers but outside every single scorer's span."""
+        """Collect the calls inside spans; return True if the scorers made a call outside every single scorer's span."""
         parents: dict[str, str | None] = {}
         scorers: dict[str, str] = {}
         scoring: set[str] = set()
@@ -106,7 +105,7 @@ class ScorerCalls:
 
 
 def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
-    """Return the sums over calls; a value that no call states is None."""
+    """Return the sums over calls; an amount that no call states is None."""
 
     def total(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]

@@ -96,7 +96,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
-    """Return the kind of a file with its first rows; None if it is not from Langfuse."""
     rows = first_frame_rows(sample)
     run_items = objects_in(as_object(None if rows else sample.document).get("datasetRunItems"))
     rows = rows or [dict(item) for item in run_items[:20]]
@@ -243,7 +242,6 @@ class _Reading:
 
 
 def _run_name(item: TableRow) -> str | None:
-    """Return the name of an item's run; the batch export of items omits it."""
     keys = ("datasetRunName", "experimentName", "datasetRunId", "experimentId")
     return next((name for key in keys if (name := as_text(decoded(item.get(key)))) is not None), None)
 

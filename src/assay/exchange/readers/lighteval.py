@@ -127,7 +127,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return details, flat (before 0.10) or results; None for any other file."""
     if sample.head.startswith(MAGIC):
         columns = _columns(sample)
         return "details" if columns == _DETAILS else "flat" if columns >= _FLAT else None
@@ -151,7 +150,6 @@ def _stamp(source: InputFile) -> str | None:
 
 
 def _model_of(source: InputFile) -> str | None:
-    """Return the model with its organisation, from the folders between `details` and the date."""
     before, _, after = f"/{folder_path(source)}".rpartition("/details/")
     parts = after.split("/")
     if not before and not after:

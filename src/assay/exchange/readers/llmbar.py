@@ -101,7 +101,6 @@ def _key(row: object) -> tuple[object, ...]:
 
 
 def _suite(source: InputFile) -> str:
-    """Return the folder of the pairs; a judge's result lies three folders deeper."""
     parts = PurePosixPath(folder_path(source)).parts
     if "evaluators" in parts:
         parts = parts[: parts.index("evaluators")]
@@ -109,7 +108,6 @@ def _suite(source: InputFile) -> str:
 
 
 def _judge(source: InputFile) -> str:
-    """Return the names of the folders below `evaluators`, or of the last two."""
     parts = PurePosixPath(folder_path(source)).parts
     if "evaluators" in parts:
         parts = parts[parts.index("evaluators") + 1 :]

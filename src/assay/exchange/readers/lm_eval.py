@@ -147,7 +147,6 @@ def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]
 
 
 def _task_name(source: InputFile, results: JsonObject) -> str:
-    """Return the task's name from the results, otherwise from the file name."""
     stem = _DATE.sub("", source.stem).removeprefix("samples_")
     known = as_object(results.get("configs"))
     if stem in known or not known:
@@ -179,10 +178,10 @@ def _candidate(source: InputFile, results: JsonObject, options: ReadOptions) -> 
 
 
 def _finished(source: InputFile, results: JsonObject) -> str | None:
-    """Return when the run ended: the date in the file name, in the time zone that the results' start and duration imply.
+    """Return the end of the run: the date in the file name, in the time zone implied by the results' start and duration.
 
-    The name uses the machine's local time; `date`, the start, is in seconds since 1970. Zones are multiples of 15 minutes, so only
-    one zone fits if the run took less than that; if several fit, none is used.
+    The name contains local time, and `date` the start in seconds since 1970. Zones are multiples of 15 minutes, so only one
+    zone fits a shorter run. If several zones fit, none is used.
     """
     date, start = _DATE.search(source.stem), as_number(results.get("date"))
     try:
@@ -365,7 +364,6 @@ def _task(task: str, row: JsonObject, arguments: Sequence[_Argument]) -> FoundTa
 
 
 def _prompt(context: object) -> tuple[Message, ...]:
-    """Return the context as messages; a chat template writes the messages into it as JSON."""
     if isinstance(context, list) and len(context) == 1 and isinstance(context[0], str):
         context = context[0]  # 0.4.4 and later wrap the chat in a list
     chat = isinstance(context, str) and context.startswith('[{"role"')

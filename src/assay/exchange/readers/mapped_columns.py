@@ -109,7 +109,7 @@ def _about(absent: Iterable[str], columns: Iterable[str], where: str) -> Iterato
 
 
 class _Cell(NamedTuple):
-    """Key of the score to which several rows add up."""
+    """Key of the score that several rows sum up to."""
 
     metric: int
     task: str
@@ -121,7 +121,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Scores of rows added up so far; `total` is None if one of them could not be read."""
+    """Sum of several rows' scores so far; `total` is None if a score was unreadable."""
 
     where: str
     worst: float
@@ -166,7 +166,7 @@ class _MappedRows:
         return None if place is None else place(row)
 
     def text(self, row: TableRow, key: str) -> str:
-        """Return the value at the mapping's key as text; empty if there is none."""
+        """Return the value of the mapping's key as text; empty if the row lacks it."""
         return cell_text(self._value(row, key))
 
     def task(self, row: TableRow, task: str) -> FoundTask:
@@ -384,7 +384,6 @@ def _opened(cell: object) -> object:
 
 
 def _list_at(fields: TableRow, path: str) -> list[object] | None:
-    """Return the list of draws at a location, even one written as JSON in a cell; None if there is no list."""
     value = grammar.place_of(path)(fields)
     if isinstance(value, str):
         value = grammar.json_in(value)
@@ -392,7 +391,6 @@ def _list_at(fields: TableRow, path: str) -> list[object] | None:
 
 
 def _prompt(value: object) -> tuple[Message, ...]:
-    """Return a prompt: a list of chat messages unchanged, anything else as one user message."""
     turns = as_messages(value) if isinstance(value, list) and all(isinstance(turn, dict) for turn in value) else ()
     return turns or (Message(role="user", content=_content(value)),)
 

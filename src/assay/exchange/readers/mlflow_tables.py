@@ -115,7 +115,6 @@ def _rows(source: InputFile, candidate: str, run: str | None, *, traces: bool) -
 
 
 def _is_of_traces(column: str) -> bool:
-    """True for a column that only tables of traces have: feedback, or all assessments as in `search_traces`."""
     return column == "assessments" or _ASSESSED.match(column) is not None
 
 
@@ -189,7 +188,6 @@ def _traced(trace: _Trace, run: str | None, where: str, candidate: str) -> Grade
 
 
 def _expected(trace: _Trace) -> tuple[str, ...]:
-    """Return the expectations of a row; if there are several, with their names."""
     named = {
         to_text(assessment.get("assessment_name")): to_text(as_object(assessment.get("expectation")).get("value"))
         for assessment in trace.assessments

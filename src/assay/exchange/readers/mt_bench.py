@@ -137,7 +137,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(row: object) -> str | None:
-    """Return the kind of a row: prompts, pair, single, answer or question; None for any other row."""
     fields = as_object(row)
     if "question_id" not in fields:
         return "prompts" if "prompt_template" in fields and "output_format" in fields else None

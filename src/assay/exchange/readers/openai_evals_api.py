@@ -158,7 +158,6 @@ def _is_eval_object(row: object) -> bool:
 
 
 def _objects_in(document: object) -> list[JsonObject]:
-    """Return the eval objects in a document, in any of the known shapes."""
     if isinstance(document, list):
         return [row for row in document if _is_eval_object(row)]
     fields = as_object(document)
@@ -366,7 +365,6 @@ def _assessment(result: JsonObject, task: str, trial: int, candidate: str, where
 
 
 def _scale(grader: JsonObject) -> tuple[float, float]:
-    """Return a score model's range, which is 0 to 1 unless it states a different one."""
     match [as_number(end) for end in as_list(grader.get("range"))]:
         case [float(low), float(high)] if low < high:
             return low, high

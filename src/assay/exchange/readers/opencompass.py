@@ -141,7 +141,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return predictions or results; None if the file is neither."""
     head = sample.head
     if sample.rows and not sample.document:
         return None
@@ -157,7 +156,6 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _place(source: InputFile) -> tuple[str, str, str]:
-    """Return the evaluation's folder, the model and the data set."""
     folder = folder_path(source)
     return parent_folder(parent_folder(folder)), folder_name(folder), source.stem
 
@@ -198,7 +196,6 @@ def _task(task: str, row: JsonObject, detail: JsonObject) -> FoundTask:
 
 
 def _prompt(value: JsonValue) -> tuple[Message, ...]:
-    """Return a prompt: a text, or OpenCompass's list of turns with `role` and `prompt`."""
     if isinstance(value, str):
         return (Message(role="user", content=value),) if value else ()
     return tuple(
@@ -209,7 +206,6 @@ def _prompt(value: JsonValue) -> tuple[Message, ...]:
 
 
 def _verdict(detail: JsonObject) -> MetricValue | None:
-    """Return the verdict of a detail; None if it has none."""
     if "prediction" in detail and "origin_prompt" in detail:
         return _reply_of_a_judge(detail)
     words = next((detail[key] for key in _OF_A_MODEL if detail.get(key) is not None), None)

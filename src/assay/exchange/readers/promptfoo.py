@@ -260,7 +260,6 @@ def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _column(row: JsonObject) -> tuple[str, str]:
-    """Return the column of a row (a provider with a prompt) and the label of its prompt."""
     prompt = as_object(row.get("prompt"))
     label = as_text(prompt.get("label")) or as_text(prompt.get("display")) or ""
     number = row.get("promptIdx")
@@ -368,7 +367,6 @@ def _components(row: JsonObject) -> list[JsonObject]:
 
 
 def _named(component: JsonObject) -> str:
-    """Return an assertion's type, metric and value, which several tests may share."""
     assertion = as_object(component.get("assertion"))
     return "\x1f".join(to_text(assertion.get(key)) for key in ("type", "metric", "value"))
 

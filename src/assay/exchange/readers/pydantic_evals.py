@@ -96,7 +96,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return the kind of the file, `report` or `data set`; None for any other file."""
     head = sample.head
     if b"cases" not in head or len(sample.rows) > 1:  # a document on one line is one row
         return None

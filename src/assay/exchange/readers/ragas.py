@@ -117,7 +117,6 @@ def _value(column: str, cell: object) -> MetricValue:
 
 
 def _base(column: str) -> str:
-    """Return a metric's name without its mode."""
     return column.partition("(")[0].strip()
 
 

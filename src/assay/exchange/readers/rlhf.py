@@ -145,10 +145,7 @@ def _questions(answers: JsonObject) -> list[JsonValue]:
 
 
 def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[FoundGrade]:
-    """Yield a grade for each question answered with Yes or No; comments are the reason.
-
-    If Yes means something bad (`Model Failure`), No is 1.
-    """
+    """Yield a grade for each Yes or No answer, with comments as reasons; No is 1 if Yes is bad (`Model Failure`)."""
     comments = " ".join(value for key, value in form.items() if "comment" in key.lower())
     for question, value in form.items():
         points = _YES_NO.get(value.strip().lower())
@@ -200,7 +197,6 @@ def _shared(chosen: str, rejected: str) -> str:
 
 
 def _text(value: JsonValue) -> str | None:
-    """Return a text unchanged; for a list of messages, return the content of the last one."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value:

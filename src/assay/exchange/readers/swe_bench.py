@@ -64,8 +64,8 @@ def recognise(sample: FileSample) -> float | None:
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
     """Return the files of the same model.
 
-    A run's report takes the predictions for its instances, and the instances' own reports. Without such a report, the first report
-    of an instance takes the other reports of its run, and the predictions for their instances.
+    A run's report takes the predictions for its instances and the instances' reports. Without a run's report, the first
+    instance report takes the run's other instance reports and the predictions.
     """
     kind = _kind(source.sample)
     if kind == "predictions" or kind is None:
@@ -128,7 +128,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return `predictions`, `report` (of a run) or `instance` (the report of one); None for any other file."""
     head = sample.head
     if b'"model_patch"' in head:
         rows = first_rows(sample, 20) or objects_in(list(as_object(sample.document).values()))[:20]
@@ -268,7 +267,6 @@ def _instance(source: InputFile, candidate: str, graded: set[str], seen: set[str
 
 
 def _tests(report: JsonObject) -> str:
-    """Return the number of passed tests and the names of failed tests, or the reason why no test ran."""
     if report.get("patch_successfully_applied") is False:
         return "the patch could not be applied."
     parts = []

@@ -137,7 +137,6 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _kind(sample: FileSample) -> str | None:
-    """Return job, trial, metadata or lock; None for any other file."""
     head = sample.head
     if sample.rows and b"\n" in head.strip():
         return None
@@ -155,13 +154,11 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _job_folder(source: InputFile, kind: str) -> str:
-    """Return the folder of the job: two levels above a trial's file."""
     folder = folder_path(source)
     return parent_folder(parent_folder(folder)) if kind == "trial" else folder
 
 
 def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list[_Trial], int]:
-    """Return every trial once, and the number of trials that occur only in their own file."""
     trials = [
         _Trial(as_object(row), f"{job.name}#{number}")
         for job in jobs
@@ -200,7 +197,6 @@ def _dataset(lock: JsonObject) -> str | None:
 
 
 def _run_id(trials: Sequence[_Trial]) -> str | None:
-    """Return the job's id from a trial's name, `TASK.1-of-5.ID`."""
     match = _ATTEMPT.search(as_text(trials[0].row.get("trial_name")) or "")
     return None if match is None else match[2]
 
@@ -267,7 +263,6 @@ def _trial_number(row: JsonObject, taken: Collection[int]) -> int:
 
 
 def _tests(row: JsonObject) -> str:
-    """Return the number of passed tests and the names of the others."""
     results = as_object(row.get("parser_results"))
     failed = [name for name, result in results.items() if result != "passed"]
     names = ", ".join(map(to_text, failed[:20]))

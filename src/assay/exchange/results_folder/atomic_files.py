@@ -18,16 +18,14 @@ from assay.domain.errors import InputError, Refused
 
 
 class AtomicFile:
-    """A file being written, for use in a `with` statement. It gets its name at the end; after an exception, nothing is left.
+    """A file being written, for use in a `with` statement. It gets its name at the end, and an exception removes it.
 
-    Args:
-        path: the file's final path.
-        force: replace a file of that name.
-        lasting: make the name survive a power failure too, which takes time; files that can be created again do not need this.
+    `path`: the final path. `force`: replace an existing file. `lasting`: make the name survive a power failure, which takes
+    time and is unnecessary for files that can be recreated.
 
     Raises:
-        InputError: the folder does not exist or cannot be written.
-        Refused: a file of that name exists, and `force` is off.
+        InputError: The folder does not exist or cannot be written.
+        Refused: The file exists, and `force` is off.
     """
 
     def __init__(self, path: Path, *, force: bool = False, lasting: bool = True) -> None:
@@ -54,7 +52,7 @@ class AtomicFile:
 
     @property
     def file(self) -> IO[bytes]:
-        """The open file, for writers that need one."""
+        """Return the open file, for writers that need a file object."""
         if self._file is None:
             raise ValueError("the file is not open")
         return self._file
@@ -113,7 +111,7 @@ def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:
 
 
 def _force_folder(folder: Path) -> None:
-    """Force a folder's entries to disk, if the system can open folders, so that new names survive a power failure."""
+    """Force a folder's entries to disk, if the system allows it, so that new names survive a power failure."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Recognise files that Assay wrote by their content: files of a results folder, and exported records.
+"""Recognise files that Assay wrote, by content: files of a results folder, and exported records.
 
-They already belong to runs of a store. If they were imported as foreign results, they would count twice and create new files for
+These files belong to runs of a store. Importing them as foreign results would count the results twice and create new files for
 the next import.
 """
 
@@ -22,7 +22,7 @@ _ENDINGS: Final = (".jsonl", ".log")
 
 
 def results_folder_of(source: InputFile) -> str | None:
-    """Return the results folder of a file, as messages name it; None if Assay did not write the file."""
+    """Return the results folder that contains a file, for messages; None if Assay did not write the file."""
     if not _is_own(source):
         return None
     name = source.name
@@ -35,7 +35,7 @@ def results_folder_of(source: InputFile) -> str | None:
 
 
 def has_records(source: InputFile) -> bool:
-    """True if a file's folder is not in an archive and contains records of runs, from which a store can be rebuilt."""
+    """True if a file's folder, outside an archive, contains run records from which a store can be rebuilt."""
     if source.member:
         return False
     real = source.path.resolve().parent
@@ -70,7 +70,7 @@ def _is_answer(row: JsonObject) -> bool:
 
 
 def _is_described(source: InputFile) -> bool:
-    """True if a file is empty because its candidate has no answers yet, and its description is in the same folder."""
+    """True if a file is empty because its candidate has no answers yet, and the same folder contains its description."""
     name = source.member or source.path.name
     stem = next((name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)), None)
     beside = None if stem is None else source.sibling(f"{PurePosixPath(stem).name}.meta.json")

@@ -33,12 +33,12 @@ RECORDS: Final = "_assay"
 DELETED: Final = "deleted"
 REASON: Final = "reason.json"
 PATIENCE_S: Final = 10.0
-"""Seconds to wait for another process; after that, this update is skipped and becomes part of the next one."""
+"""Seconds to wait for another process; after that, the update is postponed to the next one."""
 
 _TAIL: Final = 8192
 
 Document = dict[str, Any]
-"""A JSON object that `app.results_folder` builds; this module only stores it."""
+"""A JSON object built by `app.results_folder`; this module only stores it."""
 
 
 class FolderBusy(Exception):
@@ -49,7 +49,7 @@ class FolderBusy(Exception):
 def locked(folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Hold the lock of the registry, or of a run's files; raises `FolderBusy` after `patience_s`.
 
-    Writing a large run may take minutes; meanwhile, other runs can be written, because each run has its own lock.
+    Each run has a separate lock, because writing a large run may take minutes.
     """
     path = folder / ".lock" if run is None else inside(folder, RECORDS, f".{safe_name(run)}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,11 +84,9 @@ def _try_lock(held: int) -> bool:
 
 
 def stem_of(folder: Path, *, model: str, dataset: str, at: str, run: str) -> Path:
-    """Return the path of one candidate's files in a run, without their endings; no two runs share one.
+    """Return the path of one candidate's files in a run, without file endings; the path is unique.
 
-    Args:
-        at: when the run started, ISO 8601 in UTC.
-        run: its id, which becomes part of the name if another run started in the same second.
+    `at`: start of the run, ISO 8601 in UTC. `run`: the run's id, added to the name if another run started in the same second.
     """
     stamp = f"{at[:10].replace('-', '')}_{at[11:19].replace(':', '')}"
     home = inside(folder, safe_name(model))
@@ -157,7 +155,7 @@ def add_to_record(path: Path, lines: Iterable[Document]) -> bool:
 
 
 def last_event(path: Path) -> int | None:
-    """Return the number of the last decision in a record; None if there is no record or its end is cut off."""
+    """Return the number of the last decision in a record; None if the record is missing or incomplete."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL))
@@ -181,10 +179,9 @@ def records(folder: Path) -> list[Path]:
 
 
 def record_lines(path: Path) -> Iterator[Document]:
-    """Yield the lines of a record that count: the last line of each trial up to the last mark, then that mark.
+    """Yield a record's valid lines: the last line of each trial up to the last mark, then that mark.
 
-    Raises:
-        InputError: a line above the last mark is damaged, or the record has no mark.
+    Raises InputError if a line above the last mark is damaged, or the record has no mark.
     """
     last: dict[int, int] = {}
     pending: dict[int, int] = {}
@@ -216,12 +213,12 @@ def record_lines(path: Path) -> Iterator[Document]:
 
 
 def text_of(body: str | dict[str, str]) -> str:
-    """Return a text from a record, where texts that UTF-8 cannot hold (lone surrogates) are in base64."""
+    """Return a text from a record, which contains base64 for texts with lone surrogates."""
     return body if isinstance(body, str) else base64.b64decode(body["base64"]).decode("utf-8", "surrogatepass")
 
 
 def registry(folder: Path) -> Document:
-    """Return the content of `metadata.json`, or a new one if it is missing. An unreadable file is renamed and replaced."""
+    """Return the content of `metadata.json`, or a new registry. An unreadable file is renamed and replaced."""
     path = inside(folder, REGISTRY)
     content = document(path)
     if content is None and path.exists():
@@ -236,7 +233,7 @@ def registry(folder: Path) -> Document:
 
 
 def metas(folder: Path) -> Iterator[tuple[Path, Document]]:
-    """Yield the description of every file set."""
+    """Yield the path and description of every file set."""
     for path in sorted(folder.glob("*/*.meta.json")):
         description = document(path)
         if description is not None and not path.name.startswith("."):

@@ -1,6 +1,6 @@
-"""The score table as CSV, with cells that no spreadsheet takes for a formula.
+"""The score table as CSV, with cells that no spreadsheet interprets as a formula.
 
-A `'` is put before text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms), so that
+Text that begins with `=`, `+`, `-`, `@`, a tab or a line break (or their full-width forms) gets a leading `'`, so that
 spreadsheets show it as text. Text that already begins with such a `'` gets another one, so that `unguarded` returns exactly the
 original.
 """
@@ -26,12 +26,12 @@ class CsvLines:
         self.row(header)
 
     def row(self, cells: Sequence[Cell]) -> None:
-        """Write one line; None is an empty cell, a boolean `true` or `false`, a number its shortest exact form."""
+        """Write one line: None as an empty cell, a boolean as `true` or `false`, a number in its shortest exact form."""
         self._write(",".join(_quoted(_written(cell)) for cell in cells) + "\n")
 
 
 def guarded(text: str) -> str:
-    """Return the text as a cell that is never a formula."""
+    """Escape a text so that no spreadsheet interprets the cell as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 

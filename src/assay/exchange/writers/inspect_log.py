@@ -25,7 +25,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogScore:
-    """One grader's score of a sample, between 0 and 1; `reply` is a model's own words, None for a rule or a person."""
+    """One grader's score of a sample, from 0 to 1; `reply` is a model's text, None for a rule or a person."""
 
     value: float
     explanation: str | None
@@ -35,10 +35,9 @@ class LogScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSample:
-    """One task in one epoch with its scores by grader.
+    """One task in one epoch, with its scores by grader.
 
-    `prompt` has the messages that the model got first. `replies` has the (role, text) pairs after it; the last is an answer of the
-    model.
+    `prompt`: the messages sent first. `replies`: later messages as (role, text); the last one is the model's answer.
     """
 
     id: str
@@ -119,9 +118,8 @@ class InspectLog:
     def write(self, write: Callable[[str], object], spec: Mapping[str, JsonValue], *, finished: str | None) -> None:
         """Write the log.
 
-        Args:
-            spec: fields of Inspect's `EvalSpec`; the data set, epochs and scorers are added.
-            finished: ISO 8601 time at which the last run ended; None if unknown.
+        `spec`: fields of Inspect's `EvalSpec`, without data set, epochs and scorers. `finished`: ISO 8601 end of the last run,
+        or None.
         """
         ids: list[JsonValue] = [*self._ids]
         header: dict[str, JsonValue] = {
@@ -163,5 +161,5 @@ class InspectLog:
         }
 
     def close(self) -> None:
-        """Remove the samples from disk."""
+        """Delete the temporary file of samples."""
         self._samples.close()

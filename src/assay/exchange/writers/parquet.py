@@ -13,14 +13,9 @@ _TYPES: Final = {"text": "string", "whole": "int64", "number": "float64", "yes":
 
 
 class ParquetRows:
-    """Writes rows to an open file, which is valid Parquet only after `close`.
+    """Writes rows to an open binary file, which is valid Parquet only after `close`.
 
-    Args:
-        file: a binary file.
-        columns: kind (`text`, `whole`, `number`, `yes`) by column name.
-
-    Raises:
-        InputError: pyarrow is not installed.
+    `columns`: column type (`text`, `whole`, `number`, `yes`) by name. Raises InputError if pyarrow is not installed.
     """
 
     def __init__(self, file: IO[bytes], columns: Mapping[str, str]) -> None:
@@ -37,7 +32,7 @@ class ParquetRows:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining rows and the end of the file."""
+        """Write the remaining rows and the file's footer."""
         self._flush()
         self._writer.close()
 
@@ -54,7 +49,7 @@ class ParquetRows:
 
 
 def need_pyarrow() -> Any:
-    """Return pyarrow with its Parquet part; raises `InputError` if it is not installed."""
+    """Return the module pyarrow with `parquet` loaded; raises `InputError` if it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

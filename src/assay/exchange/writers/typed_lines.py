@@ -1,8 +1,8 @@
-"""Write JSON Lines in which each column has a single type, as `datasets.load_dataset("json")` needs them.
+"""Write JSON Lines whose columns each have a single type, as `datasets.load_dataset("json")` requires.
 
-Every line has the same keys in the same order. Missing values are null. `load_dataset` takes the types of all columns from the
-first 10 MB: a column with only nulls in this part has no type, and a later text in it is an error. In a longer file, rows with a
-value in each such column therefore come first.
+All lines have the same keys in the same order, and missing values are null. `load_dataset` infers the column types from the
+first 10 MB. A column with only nulls there has no type, and a later text in it raises an error. In longer files, rows with
+values in such columns therefore come first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TypedLines:
         self._lines: IO[str] = SpooledTemporaryFile(first_bytes, "w+", encoding="utf-8")  # noqa: SIM115 # closed by close
 
     def row(self, values: Mapping[str, JsonValue]) -> None:
-        """Keep one row; columns without a value are null."""
+        """Add one row; columns without a value are null."""
         cells = {column: values.get(column) for column in self._columns}
         line = json.dumps(cells, ensure_ascii=False, allow_nan=False) + "\n"
         typed = {column for column in self._untyped if cells[column] is not None}
