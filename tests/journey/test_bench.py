@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from assay.agents.files import Snapshot, copy_fixture, difference, restore
+from assay.app.comparison.trial_answers import answer_text
+from assay.app.workspace import Workspace
 from tests.journey.conftest import Command
 from tests.journey.test_task_tests import _no_sandbox_works
 from tests.support.model_server import Call, Mishap, ModelServer, Said
@@ -82,10 +84,43 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
     assert standing["solves", "L0"]["pass_all"] == {"1": 1.0, "2": 1.0}
     assert (standing["echo", "L1"]["pass_at"]["2"], standing["echo", "L1"]["n_trials"]) == (0.0, 2)
     assert {"solves L0", "echo L0"} in [{pair["a"], pair["b"]} for pair in document["comparison"]["pairs"]]
+    with Workspace.open(scenario.parents[3], environment={}) as workspace:
+        compared = answer_text(workspace, document["run_id"], "t1", 1)
+    assert compared.startswith("## Results\n\n* test: exit code 0"), "the compare pages show no JSON"
     lint = json.loads(assay("stats", "--criterion", "integrity_guard", "--json").out)
     assert {each["candidate"]: each["mean"] for each in lint["candidates"]}["cheats"] == pytest.approx(0.6)
     ranked = json.loads(assay("rank", "--json").out)
     assert [each["candidate"] for each in ranked["candidates"]] == ["solves", "echo", "cheats"]
+
+
+WORKED_EXAMPLE = """
+title: Build, check and lint
+validation:
+  commands: {build: "true", typecheck: "python check.py 2 errors", lint: "python check.py 5 problems"}
+  required: [build]
+evaluators:
+  - {name: build, weight: 0.4}
+  - {name: typecheck, weight: 0.3, options: {issues: '(\\d+) errors', worst: 10}}
+  - {name: lint, weight: 0.3, options: {issues: '(\\d+) problems', worst: 20}}
+"""
+SCRIPTED = r"""scripted=cmd: printf 'import sys\nprint(*sys.argv[1:])\nsys.exit(1)\n' > check.py"""
+
+
+def test_worked_example_scores_the_same_in_a_run_and_a_pushed_run(assay: Command, scenario: Path, project: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    (scenario / "scenario.yaml").write_text(WORKED_EXAMPLE, "utf-8")
+    (outcome,) = bench(assay, "--agent", SCRIPTED, "--tier", "L0")["agent_trials"]
+    assert outcome["evaluators"] == pytest.approx({"build": 1, "typecheck": 0.8, "lint": 0.75})
+    assert (outcome["score"], outcome["success"]) == (pytest.approx(0.865), True)
+    weights = {"build": 0.4, "typecheck": 0.3, "lint": 0.3}
+    scores = {name: {"score": score, "weight": weights[name]} for name, score in outcome["evaluators"].items()}
+    pushed = {"run_id": "run_1", "suite": "pushed", "scenario": "fix-slug", "agent": "other", "evaluations": scores}
+    (project / "pushed.json").write_text(json.dumps(pushed), "utf-8")
+    assert assay("import", "pushed.json").code == 0
+    means = {each["candidate"]: each["mean"] for each in json.loads(assay("stats", "--json").out)["candidates"]}
+    assert means == {"scripted": pytest.approx(0.865), "other": pytest.approx(0.865)}, "0.85 is the mean without weights"
+    assert "average 0.865" in assay("bench", "basics", "fix-slug", "--agent", SCRIPTED, "--tier", "L0").out
 
 
 HEURISTICS = """

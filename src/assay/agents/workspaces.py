@@ -348,15 +348,11 @@ def _matching(now: Snapshot, paths: str, pattern: str) -> Iterator[str]:
 
 
 def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:
-    """Return the first steps that fit into the limit, and True if some were left out."""
-    room = LARGEST_STEPS
-    kept: list[Step] = []
-    for step in steps:
-        room -= len(step.text) + len(step.result)
-        if room < 0:
-            return tuple(kept), True
-        kept.append(replace(step, tool=_clean(step.tool), text=_clean(step.text), result=_clean(step.result)))
-    return tuple(kept), False
+    """Return all steps, and True if each was cut to an equal share of the limit because together they exceed it."""
+    if sum(len(step.text) + len(step.result) for step in steps) <= LARGEST_STEPS:
+        return tuple(steps), False
+    share = LARGEST_STEPS // (2 * len(steps))
+    return tuple(replace(step, text=step.text[:share], result=step.result[:share]) for step in steps), True
 
 
 def _clean(text: str) -> str:

@@ -74,7 +74,7 @@ def bench(
     for trial in trials:
         score = "no score" if trial.score is None else f"{trial.score:.3f}"
         parts = ", ".join(f"{name} {'–' if value is None else f'{value:.2f}'}" for name, value in trial.evaluators.items())
-        success = "success" if trial.success else "no success"
+        success = {True: "success", False: "no success", None: "not reviewed"}[trial.success]
         say(f"{trial.id} {trial.scenario} {trial.tier} {trial.agent} trial {trial.trial}: {score}, {success} ({parts})")
     scores = [trial.score for trial in trials if trial.score is not None]
     if scores:

@@ -179,21 +179,23 @@ class WorkspaceReport:
         return json.dumps({"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
 
     def to_markdown(self, *, only_work: bool = False) -> str:
-        """Return the report for readers: changes, validation and, unless `only_work`, the agent's last message and its steps."""
-        parts = ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
+        """Return the report for readers: results, changes, validation output and, unless `only_work`, the agent's own words."""
+        lines = [f"* {each.kind}: {each.ended}" for each in self.outcomes]
+        lines += [] if only_work else [f"* agent: {self.end} after {self.seconds:.1f} s and {len(self.steps)} steps"]
+        lines += [f"* too long and cut: {', '.join(self.cut)}"] if self.cut else []
+        parts = ["## Results", "\n".join(lines)] if lines else []
+        parts += ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
         parts += ["## Validation"] if self.outcomes else []
         for each in self.outcomes:
-            ended = each.end.replace("_", " ") if each.exit_code is None else f"exit code {each.exit_code}"
-            parts += [f"{each.kind}, {ended} after {each.seconds:.1f} s", _fenced(f"$ {each.command}\n{each.output}", "")]
+            parts += [f"{each.kind}, {each.ended}", _fenced(f"$ {each.command}\n{each.output}", "")]
         if only_work:
             return "\n\n".join(parts)
-        turns = "" if self.turns is None else f", {self.turns} turns"
-        parts += ["## Agent", f"Ended with {self.end} after {self.seconds:.1f} s{turns} and {len(self.steps)} steps."]
-        parts += [_fenced(self.answer, "")] if self.answer else []
+        parts += ["## Answer", _fenced(self.answer, "")] if self.answer else []
+        parts += ["## Steps"] if self.steps else []
         for number, step in enumerate(self.steps, 1):
-            parts += [f"### Step {number}: {step.tool or step.kind}", _fenced(step.text, "")]
+            took = f", {step.seconds:.1f} s" if step.seconds else ""
+            parts += [f"### {number}. {step.tool or step.kind}{took}", _fenced(step.text, "")]
             parts += [_fenced(step.result, "")] if step.result else []
-        parts += [f"Too long and cut: {', '.join(self.cut)}."] if self.cut else []
         return "\n\n".join(parts)
 
     @classmethod

@@ -18,6 +18,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import TrialKey, folded
 from assay.domain.lifecycle import COUNTS, AssessmentState, TrialState
+from assay.domain.scenarios import readable
 from assay.domain.suite import Task
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
@@ -134,6 +135,8 @@ def _answers(
         text, truncated = asked.get(trial.key, (None, False))
         if text is None and (snippet := tasks[row.body_key].snippet_of(column.candidate)) is not None:
             text = snippet.text
+        if text is not None and tasks[row.body_key].scenario is not None:
+            text = readable(text)
         call = turns[trial.key][-1] if trial.key in turns else None
         values = scores[trial.key]
         counted = [value for value, state in values if state in _COUNTED and value is not None]
