@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(full: int) -> int:
-    """Return `full` in `make test-slow` and a quarter of it, at least two, in `make test`."""
-    return full if settings().max_examples >= 100 else max(2, full // 4)
+    """Return `full` in `make test-slow` and an eighth of it, at least two, in `make test`."""
+    return full if settings().max_examples >= 100 else max(2, full // 8)
