@@ -182,7 +182,7 @@ def test_a_judge_that_answers_nothing_is_not_measured_by_old_corrections(
     server.answer = lambda call: "no idea"
     done = assay("calibrate", JUDGE)
     assert done.code == 1
-    assert f"{JUDGE}: scored none of 13 references, so nothing was measured or stored." in done.err
+    assert f"{JUDGE}: scored none of 13 references, so no calibration was stored." in done.err
     assert "unparsable" in done.err
     assert assay("calibrate", "--list", "--json").document["calibrations"] == []
     found = assay("stats", "--json").document

@@ -79,7 +79,7 @@ def test_logs_come_back_as_grades_of_a_model(assay: Command, reviewed: dict[str,
 def test_one_file_cannot_hold_several_candidates(assay: Command, reviewed: dict[str, str], project: Path) -> None:
     refused = assay("export", "inspect", "--output", "log.json")
     assert refused.code == 2
-    assert f"holds one candidate of one suite, but the selection has {len(NAMES)}" in refused.err
+    assert f"contains one candidate of one suite, but the selection has {len(NAMES)}" in refused.err
     assert not (project / "log.json").exists()
 
 
@@ -87,7 +87,7 @@ def test_log_without_a_counted_grade_is_refused(assay: Command, project: Path) -
     (project / "scores.csv").write_text("task,candidate,score,judge\nq1,ada,1,gpt\n", "utf-8")
     assay("import", "scores.csv")
     refused = assay("export", "inspect", "--output", "log.json")
-    assert (refused.code, "nothing counts yet" in refused.err) == (2, True)
+    assert (refused.code, "no result counts yet" in refused.err) == (2, True)
 
 
 def test_rows_for_datasets_have_one_type_a_column(assay: Command, reviewed: dict[str, str], project: Path) -> None:

@@ -414,4 +414,4 @@ def test_regrade_of_answers_without_prompts_says_so(assay: Command, project: Pat
     write("out.jsonl", [answer("a", "yes", model="x")])
     run = assay("import", "out.jsonl", "--json").document["run_ids"][0]
     said = assay("regrade", run, "--judge", "openai/judge-1", "--dry-run")
-    assert "1 of 1 tasks came without a prompt" in said.err
+    assert "1 of 1 tasks have no prompt" in said.err

@@ -275,8 +275,8 @@ def test_pending_grades_are_reviewed_by_their_ids(project: Path) -> None:
     (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
     tasks = [assay.Task(id="t", context="c", snippets={"ann": "a", "bob": "b"})]
     ran = assay.run(assay.Suite(name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=2))
-    assert repr(ran).endswith("2 of 2 trials done, 2 grades wait for review)")
-    assert "2 grades wait for review" in ran._repr_html_()
+    assert repr(ran).endswith("2 of 2 trials done, 2 grades await review)")
+    assert "2 grades await review" in ran._repr_html_()
     assay.review.approve([row.id for row in ran.pending()], reviewer="mia")
     assert ran.pending() == ()
     assert set(ran.to_frame().assessment) == {row.id for row in assay.review.list(run=ran.id)}

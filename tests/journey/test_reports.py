@@ -74,7 +74,7 @@ def test_every_report_format_shows_the_statistics(assay: Command, reviewed: dict
     assert verdict.replace("'", "&#39;") in html
     assert verdict.split(".")[0] in markdown.replace("\\", "")
     assert "uncalibrated" in str(assay("stats", "--json").document["warnings"])
-    assert "no current calibration" in html
+    assert "no calibration matches" in html
     for name in NAMES:
         assert name in html
         assert name in markdown

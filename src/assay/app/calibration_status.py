@@ -74,7 +74,7 @@ def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Colle
         names.update((name, None) for name, record in judges.items() if record is None and name in graded)
     if not names:
         return ()
-    text = f"{', '.join(names)}: no current calibration for the rubric, prompt and parameters used; see `assay calibrate`."
+    text = f"{', '.join(names)}: no calibration matches the rubric, prompt and parameters used; run `assay calibrate`."
     return (Caution(code="uncalibrated_judge", text=text),)
 
 

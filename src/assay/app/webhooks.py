@@ -68,7 +68,7 @@ def check_webhook(settings: Settings) -> None:
     if host is None or parts.scheme not in {"http", "https"} or odd:
         raise SettingsError(where, "is not a valid address.", remedy="Write https://host/path, or leave it out.")
     if settings.values["local_only"] and not is_local(host):
-        problem = f"sends notices to {host}, but local_only allows only this machine and network; nothing was sent."
+        problem = f"sends notices to {host}, but local_only allows only this machine and network, so no notice was sent."
         remedy = "Name a local address, leave the webhook out, or set local_only: false."
         raise SettingsError(where, problem, remedy=remedy)
 

@@ -206,7 +206,7 @@ def _say(done: BatchResult) -> None:
         say_jobs(done.jobs)
     for count, what in (
         (collected.unknown, "belongs to no request"),
-        (collected.repeated, "repeats an id; the first one counts"),
+        (collected.repeated, "repeats an id; only the first answer counts"),
         (collected.broken, "is not JSON"),
     ):
         if count:
@@ -216,7 +216,7 @@ def _say(done: BatchResult) -> None:
     if waits(summary):
         n = summary.trials.get(TrialState.SUBMITTED, 0)
         waiting = f"{counted(n, 'trial')} {'waits' if n == 1 else 'wait'}"
-        say(f"run {summary.id}: {waiting} at a provider; go on with: assay batch collect {summary.id}")
+        say(f"run {summary.id}: {waiting} at a provider; continue with: assay batch collect {summary.id}")
     else:
         say_result(done.result)
 

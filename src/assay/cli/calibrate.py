@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _WHY_NOT = {
     "no_pairs": "not measured: no answers to compare",
-    "no_twins": "not measured: no sample has a shorter twin",
+    "no_twins": "not measured: no sample has a shorter version",
     "judged_once": "not measured: --repeat 3 measures it",
     "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for its own and other model families",
-    "judge_has_no_variation": "none: it gave everything the same score",
-    "no_variation": "none: all references deserve the same score",
+    "judge_has_no_variation": "none: the judge gave every answer the same score",
+    "no_variation": "none: all references have the same expected score",
     "need_at_least_3_pairs": "none: fewer than three references",
 }
 
@@ -125,7 +125,7 @@ def _say(done: Calibrated) -> None:
         f"order: the winner changed with the order in {_share(trust.position_flips)}; "
         f"being first is worth {_points(trust.first_place_bonus, signed=True)}"
     )
-    say(f"length: wordy twins get {_points(trust.length_bias, signed=True)} more than they deserve")
+    say(f"length: longer versions of the same answer get {_points(trust.length_bias, signed=True)} more than they deserve")
     say(f"own family: {_points(trust.self_preference, signed=True)} more than it gives to other families")
     say(f"repeated judging: standard deviation {_points(trust.repeat_sd)}")
     if trust.unread:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _taking_out(command: Command) -> Command:
     """Add the options shared by `assay delete` and `assay archive`."""
     for name, target, about in (
-        ("--list", "listed", "List the runs that were taken out of use and brought back."),
+        ("--list", "listed", "List the runs that were removed and restored."),
         ("--undo", "undo", "Bring runs back as they were."),
         ("--yes", "yes", "Do not ask for confirmation."),
     ):
@@ -107,4 +107,4 @@ def _sentence(event: RunEvent) -> str:
         case "replace":
             return f"{when}  {event.run_id} was replaced by {event.replaced_by}{reason}."
         case _:
-            return f"{when}  {event.run_id} was brought back{by}{reason}."
+            return f"{when}  {event.run_id} was restored{by}{reason}."

@@ -78,7 +78,7 @@ def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: st
     header = ("candidate", "run of", "score", "95% range", "change", "trials", "", "")
     say_table(header, rows, numbers=frozenset({2, 4, 5}))
     if not rows:
-        say(f"nothing counts yet in {counted(history.runs, 'run')} of {history.suite}")
+        say(f"no trial counts yet in {counted(history.runs, 'run')} of {history.suite}")
     return 0
 
 

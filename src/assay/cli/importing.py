@@ -28,14 +28,14 @@ _EVERY_S = 2.0
 )
 @file_option("--map", "mapping", about="Mapping of columns to task, candidate, answer and score.")
 @click.option("--run-name", metavar="NAME", help="Name of the run.")
-@click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has none or a poor one.")
+@click.option("--candidate", metavar="NAME", help="Name of the candidate, if the file has no suitable name.")
 @click.option("--dataset", metavar="NAME", help="Suite that the rows belong to.")
 @file_option("--input", "inputs", multiple=True, about="File with the requests that the results answer. May be repeated.")
 @file_option("--log", "logs", multiple=True, about="Log of the run. May be repeated.")
 @file_option("--criteria", about="Text file with the criteria that answers are judged by.")
 @file_option("--model-info", about="YAML or JSON with details of the model: size, vram_gb, hf_id.")
 @file_option("--fields", about="Fields to extract from each answer, and from an input for the title of its row.")
-@click.option("--no-copy", is_flag=True, help="Do not keep a copy of the files beside the store.")
+@click.option("--no-copy", is_flag=True, help="Do not copy the files to the folder of the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
 @click.option("--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics.")
 @common
@@ -78,9 +78,7 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
         f"{len(rebuilt.there)} {_were(rebuilt.there)} already there"
     )
     for run in rebuilt.aside:
-        tell(
-            f"run {run} was deleted or replaced and remains so; `assay delete {run} --undo` brings it back if the store has it"
-        )
+        tell(f"run {run} was deleted or replaced; `assay delete {run} --undo` restores it if the store contains the run")
     if rebuilt.renumbered:
         tell("the store already had runs, so the restored trials and assessments got new numbers")
     for noun, done, altered in (("decision", "made", rebuilt.altered), ("vote", "cast", rebuilt.altered_votes)):
@@ -122,11 +120,11 @@ def _say(result: ImportResult) -> None:
         say(f"  {run}")
     for name, ids in result.unchanged.items():
         suffix = f" as {', '.join(ids)}" if ids else ""
-        say(f"{name} was already imported{suffix}; nothing was changed")
+        say(f"{name} was already imported{suffix}; the store was not changed")
     for replaced in result.replaced:
         say(_replacement(replaced))
     for held in result.held:
-        say(f"{held.where}: {held.rows:,} rows were already imported as part of run {held.run}; nothing was added")
+        say(f"{held.where}: {held.rows:,} rows were already imported as part of run {held.run} and were not added again")
     for note in result.notes:
         tell(f"note: {note.where}: {note.what}")
     for skipped in result.skipped[:_SHOWN]:

@@ -105,7 +105,7 @@ def of_a_run(command: Command) -> Command:
             click.option("--limit", type=int, metavar="N", help="Only the first N tasks."),
             file_option(
                 "--rubric",
-                about="Grade by the rubric of this file; SUITE may then hold tasks with answers, as `assay import` takes them.",
+                about="Grade with the rubric in this file; SUITE may then be a file with answers for `assay import`.",
             ),
         )
     ):

@@ -190,7 +190,7 @@ def say_result(result: RunResult) -> None:
         say(f"  … and {len(document.failures) - 20} more; `assay show {document.run_id}` lists them")
     if trials["failed"]:
         more = f" --budget {result.enough_usd:g}" if result.enough_usd is not None else ""
-        say(f"  try the failed ones again with: assay resume {document.run_id}{more}")
+        say(f"  retry the failed trials with: assay resume {document.run_id}{more}")
     if unproven := [name for name, record in result.calibrations.items() if record is None]:
         say(f"uncalibrated: {', '.join(unproven)}; `assay calibrate MODEL` measures a judge")
     if waiting:

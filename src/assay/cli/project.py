@@ -60,7 +60,7 @@ def init(
         raise InputError("--example", "needs --scenario.", remedy="Add --scenario SUITE/NAME.")
     if rows is not None:
         if folder != Path() or rubric:
-            raise InputError("--from", "writes one suite beside its file.", remedy="Leave DIR and --rubric out.")
+            raise InputError("--from", "writes a single suite next to FILE.", remedy="Leave DIR and --rubric out.")
         proposal = table_suite.propose(rows, **candidates)
         return _write_suite(proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
     if any(candidates.values()):
@@ -161,7 +161,7 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
 @click.option("--check-store", is_flag=True, help="Read every row of the store and compare it with its digests and counts.")
 @common
 def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
-    """Check this machine and say how to fix problems."""
+    """Check this machine and show how to fix problems."""
     from assay.app.doctor import examine
 
     try:

@@ -41,7 +41,7 @@ def review(context: click.Context, run_id: str | None, reviewer: str | None, sto
         return 0
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(
-            "this goes through items one by one and needs a terminal; scripts use "
+            "the review shows items one by one and needs a terminal; in scripts, use "
             "`assay review list`, `approve`, `reject`, `correct`, `rerun`.",
             context,
         )

@@ -234,7 +234,7 @@ class _Session:
     def _rerun(self, screen: Screen, key: AssessmentKey) -> tuple[str, bool]:
         from assay.app.review import rerun
 
-        note = screen.ask("what should the judge pay attention to")
+        note = screen.ask("note to the judge: what to pay attention to")
         if not (note or "").strip():
             return "A rerun needs a note to the judge.", False
         try:

@@ -98,7 +98,7 @@ def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) 
         result = execution.resume(opened, run_id, budget_usd=budget, listener=listener)
     if waiting := result.summary.trials.get(TrialState.SUBMITTED):
         run = result.summary.id
-        tell(f"note: {counted(waiting, 'trial')} of {run} stay at a provider; go on with: assay batch collect {run}")
+        tell(f"note: {counted(waiting, 'trial')} of {run} stay at a provider; continue with: assay batch collect {run}")
     return _show(result, as_json=as_json)
 
 
@@ -146,7 +146,9 @@ def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
 @click.option("--trials", "more_trials", type=int, default=0, metavar="N", help="Add N trials to every task.")
 @click.option("--until-approved", type=int, metavar="N", help="Add trials until N per task are approved or await review.")
 @click.option("--candidate", "candidates", multiple=True, metavar="MODEL", help="Model to add to the run. May be repeated.")
-@click.option("--review", metavar="POLICY", help="A larger review sample, such as sample:0.4; it includes the current one.")
+@click.option(
+    "--review", metavar="POLICY", help="A larger review sample, such as sample:0.4, which includes the current sample."
+)
 @_BUDGET
 @click.option("--yes", is_flag=True, help="Discard reviews that a new candidate invalidates, without asking.")
 @keys_over_http

@@ -287,7 +287,7 @@ def _say_preferences(strengths: StrengthsDocument) -> None:
     say(f"how often each was preferred (Bradley-Terry over {strengths.comparisons:g} pairs)")
     say_table(("candidate", "pairs won", "strength", "Elo"), rows, numbers=frozenset({1, 2, 3}))
     if strengths.reason == "separation":
-        say("none: the candidate never lost or never won against the others, so its strength has no limit.")
+        say("none: the candidate never lost or never won, so its strength cannot be computed.")
 
 
 def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocument) -> None:

@@ -396,7 +396,7 @@ def test_voter_who_saw_the_authors_no_longer_reviews_blind(tmp_path: Path) -> No
         task = {one["id"]: one["task"] for one in found["ann"]}
         told = {who: {one["id"] for one in some if one["told"]} for who, some in found.items()}
         assert told == {"ann": {one for one in task if task[one] == item["task"]}, "bob": set()}
-        assert {"the arena has told you" in one["stamp"] for one in found["ann"] if one["told"]} == {True}
+        assert {"the arena has shown you" in one["stamp"] for one in found["ann"] if one["told"]} == {True}
         assert not any(one["panes"][0]["name"] for some in found.values() for one in some), "names stay hidden"
         with Workspace.open(there, environment={}) as workspace:
             (run,) = workspace.archive.runs.matching(Selection())

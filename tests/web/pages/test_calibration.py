@@ -170,7 +170,7 @@ def test_a_judge_that_answers_nothing_gets_no_record(page: Page, served: Served,
     page.goto(served.url + "/calibration")
     post(served, "/api/calibrations", {"models": [JUDGE], "samples": "mine.json"})
     page.reload()
-    page.locator("#jobs").get_by_text("scored none of 10 references, so nothing was measured").wait_for(timeout=30_000)
+    page.locator("#jobs").get_by_text("scored none of 10 references, so no calibration was stored").wait_for(timeout=30_000)
     assert served.get("/calibration.json")["calibrations"] == []
 
 

@@ -196,7 +196,7 @@ def _unanswered(
 ) -> Unanswered:
     asked = sum(not sample.bypassed for sample in references)
     first = f" The first failure: {failures[0][1].kind}: {failures[0][1].detail}" if failures else ""
-    return Unanswered(setting.judge.model.ref, f"scored none of {asked} references, so nothing was measured or stored.{first}")
+    return Unanswered(setting.judge.model.ref, f"scored none of {asked} references, so no calibration was stored.{first}")
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
@@ -298,7 +298,7 @@ def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     people = workspace.archive.scores.reference_graders(summary.id)
     if not people:
-        raise InputError("--samples", f"run {summary.id} has no human grades that came with its data.")
+        raise InputError("--samples", f"run {summary.id} has no imported human grades.")
     given: dict[str, tuple[Task, str, list[float]]] = {}
     selection = Selection(runs=(summary.id,), judges=tuple(people))
     for detail, _ in workspace.archive.exports.assessments(selection):

@@ -130,7 +130,9 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
     elif wanted.samples:
         samples = _placed(workspace, wanted.samples)
     if wanted.with_built_in and samples is None:
-        raise InputError("built_in", "can only be added to your own samples; without them, the built-in ones are used anyway.")
+        raise InputError(
+            "built_in", "can be added only to your own samples. Without samples, Assay always uses the built-in ones."
+        )
     return {
         "samples": samples,
         "with_built_in": wanted.with_built_in,

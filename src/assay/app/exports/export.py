@@ -106,7 +106,7 @@ def _export_rows(
     request: ExportRequest, write_rows: Callable[[ExportRequest, list[OpenOutput], Anonymiser], tuple[int, int, int]]
 ) -> Exported:
     if request.everything:
-        request.need_file("--all writes a second file beside the first")
+        request.need_file("--all writes a second file next to the output file")
     elif request.format == "parquet" or request.write is None:
         request.need_file(f"{request.format} is written to a file")
     if request.format == "parquet":

@@ -123,7 +123,7 @@ def sum_up_artifacts(groups: Sequence[FileGroup], result: ImportResult) -> None:
             left |= {skip.where for skip in result.skipped if skip.why == _NO_FORMAT and _lies_in(skip.where, folder)}
         if left:
             result.skipped = [skip for skip in result.skipped if skip.where not in left]
-            what = f"{len(left):,} other files beside these results are logs and artifacts; Assay did not import them."
+            what = f"{len(left):,} other files in the folder are logs and artifacts; Assay did not import them."
             result.notes.append(Noted(where=group.source.name, what=what))
 
 

@@ -232,7 +232,7 @@ def _import_group(
         done = target.finish()
     except PartlyKnown as error:
         start_again(without | {run.run_key for run in error.runs})
-        what = f"some of its responses are in {', '.join(run.id for run in error.runs)} already and are left out."
+        what = f"some of the responses are already in {', '.join(run.id for run in error.runs)} and were left out."
         result.notes.append(Noted(where=source.name, what=what))
         return
     except ImportedMeanwhile:

@@ -128,7 +128,7 @@ class RunWriter:
                 target.close_run(started=at_end.started, finished=finished, environment=environment, facts=facts)
             )
             if not facts.complete:
-                what = "the run is incomplete: its log says that it was stopped, or breaks off before the end."
+                what = "the run is incomplete: according to its log it was stopped, or the log ends too early."
                 result.notes.append(Noted(where=name, what=what))
             if rows == before and (unlisted or len(result.skipped) > skipped):  # nothing of the run is left to store
                 target.drop_run()
@@ -232,7 +232,7 @@ class RunWriter:
             if is_poorer(self._group.importer.NAME, run.form):
                 stored.append(run)
                 what = f"has no ids and the same answers as run {run.id} (imported as {run.form}); it was not imported again."
-                remedy = "If it is another evaluation, import it into a set of its own: --dataset NAME."
+                remedy = "If this is a different evaluation, import it as a separate set: --dataset NAME."
                 result.notes.append(Noted(where=name, what=f"{what} {remedy}"))
             else:
                 why = f"has the same answers as run {run.id} (imported as {run.form}) but no ids and fewer facts."
@@ -240,7 +240,7 @@ class RunWriter:
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
         for run in () if by_relation[Relation.SAME] else by_relation[Relation.EARLIER]:
-            what = f"holds an earlier version of run {run.id}, which stays unchanged."
+            what = f"contains an earlier version of run {run.id}, which stays unchanged."
             result.notes.append(Noted(where=name, what=what))
         for run in () if stored else conflicts:
             differing = run.overlap.changed + run.overlap.added + run.overlap.lacking

@@ -169,8 +169,8 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
         TrialState.NEEDS_REVIEW: "It was judged.",
         TrialState.APPROVED: "It was judged, and no assessment awaits review.",
         TrialState.REJECTED: "It was judged, and a person rejected every assessment.",
-        TrialState.LEFT_OUT: "It was judged, and the random review sample includes none of its assessments.",
-        TrialState.FAILED: "Every trial failed; `failures` says why.",
+        TrialState.LEFT_OUT: "It was judged, and the random review sample contains no assessment of it.",
+        TrialState.FAILED: "Every trial failed; `failures` lists the reasons.",
     }
     text = next(text for word, text in texts.items() if word == state)
     noun = "assessment awaits" if waiting == 1 else "assessments await"

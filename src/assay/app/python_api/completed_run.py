@@ -107,7 +107,7 @@ class CompletedRun(RunResult):
         trials, waiting = document.trials, document.assessments["pending"]
         parts = [f"{trials['done']} of {trials['total']} trials done"]
         parts += [f"{trials['failed']} failed"] if trials["failed"] else []
-        parts += [f"{waiting} {'grade waits' if waiting == 1 else 'grades wait'} for review"] if waiting else []
+        parts += [f"{waiting} {'grade awaits' if waiting == 1 else 'grades await'} review"] if waiting else []
         return ", ".join(parts)
 
 

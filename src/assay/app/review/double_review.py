@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.domain.protocol import Protocol
     from assay.domain.selection import AssessmentDetail, Selection
 
-_GIVEN: Final = "already has your verdict; somebody else must give the second."
+_GIVEN: Final = "already has your verdict; another reviewer must give the second verdict."
 _UNDO_YOURS: Final = "Undo yours to change it."
 
 

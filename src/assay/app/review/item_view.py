@@ -232,7 +232,7 @@ def named(row: AssessmentRow, corrections: Sequence[tuple[int, str | None, float
     scores: dict[tuple[str, str | None], float] = {}
     for pane, criterion, value in corrections:
         if not 0 <= pane < len(order):
-            raise UnknownName("candidate", str(pane), remedy=f"This assessment has {len(order)}, counted from 0.")
+            raise UnknownName("candidate", str(pane), remedy=f"This assessment has {len(order)} panes, numbered from 0.")
         if (order[pane], criterion) in scores:
             raise InputError("corrections", "the same score is corrected twice.")
         scores[order[pane], criterion] = value

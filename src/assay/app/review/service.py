@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.selection import AssessmentDetail
 
-NOT_BLIND: Final = "Not blind: the arena has told you who wrote this."
+NOT_BLIND: Final = "Not blind: the arena has shown you who wrote this."
 """Note above the grades of an item if the reviewer already knows the authors."""
 
 _REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs whose grades were shown
@@ -199,7 +199,7 @@ class ReviewService:
         """Return a complete response of an item that this reviewer may see; raises `UnknownName`."""
         panes = self.item(key, reviewer=reviewer, whole=True).panes
         if place >= len(panes):
-            remedy = f"{shown_assessment(key)} has {len(panes)}, counted from 0."
+            remedy = f"{shown_assessment(key)} has {len(panes)} panes, numbered from 0."
             raise UnknownName("response", str(place), remedy=remedy)
         return panes[place]
 
@@ -413,4 +413,4 @@ def _check_own(detail: AssessmentDetail, submitted: SubmittedDecision) -> None:
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:
     if run not in {None, detail.row.run_id}:
         problem = f"the item belongs to run {detail.row.run_id}, but was decided as an item of run {run}."
-        raise Refused("run", problem, remedy="It comes from another store; nothing was changed in this one.")
+        raise Refused("run", problem, remedy="The request is about another store, so this store was not changed.")

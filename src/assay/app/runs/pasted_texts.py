@@ -59,7 +59,7 @@ def grade_pasted(
             raise InputError(f"snippets[{place}].name", problem, remedy="Name the candidates differently.")
         given.append((name.strip(), content))
     if len(given) < 2:
-        raise InputError("snippets", f"at least two candidates are needed, and {len(given)} were given.")
+        raise InputError("snippets", f"at least two candidates are needed, but {len(given)} were given.")
     document = {
         "name": thing.strip(),
         "judge": PERSON,

@@ -123,7 +123,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
             times = len(alike) if lottery is None else lottery.count(planned.task.id, alike)
             reviews += times * _reviews_of(plan, planned, k=alike[0])
     if not tasks:
-        raise InputError(suite.name, "has no task with a weight above 0, so there is nothing to run.")
+        raise InputError(suite.name, "has no task with a weight above 0, so there is no trial to run.")
     nothing_asked.check()
     if methods & {"tests", "evaluators"}:
         # In a separate thread, because a notebook's event loop runs in this one.

@@ -282,7 +282,7 @@ def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str],
     """Return the plan for the first grading of answers: plain review, and the default rubric if the run has no rubric."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
-        which = f"{blank:,} of {len(tasks):,} tasks came without a prompt, so only their answers can be graded"
+        which = f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
         notes.append(f"{which}; import the file of requests together with the answers to grade both.")
     rubric = plan.rubric if plan.rubric.criteria else default
     return replace(plan, rubric=rubric, protocol={**PLAIN.as_json(), "policy": str(plan.policy)})
@@ -341,7 +341,7 @@ def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str])
             continue
         yield replace(stored, task=_scored_anew(stored.task, now, old, asked=asked))
     if left_out:
-        notes.append(f"left out because the suite has no such task with a weight above 0: {', '.join(left_out)}.")
+        notes.append(f"left out because the suite does not contain these tasks with a weight above 0: {', '.join(left_out)}.")
 
 
 def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:

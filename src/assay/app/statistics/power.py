@@ -96,7 +96,7 @@ def parsed_power(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1:
-        raise InputError("--power", f"{text!r} is not a share between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
+        raise InputError("--power", f"{text!r} is not a number between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
     return value
 
 
@@ -107,7 +107,7 @@ def plan(
     if not 0 < detect < 1:
         raise InputError("--detect", f"{detect} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
     if not 0 < power < 1:
-        raise InputError("--power", f"{power} is not a share between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
+        raise InputError("--power", f"{power} is not a number between 0 and 1.", remedy="Write 0.8 for 4 times in 5.")
     ranks = results.rank(workspace, selection, scope=scope)
     if len(ranks.ranking.candidates) < 2:
         problem = "the selected runs have fewer than two candidates."
