@@ -1,11 +1,11 @@
-"""Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task, and one for its score.
+"""Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task, and one per candidate.
 
-The caller picks one of two rules, which the file names.
+The caller chooses one of two rules, which the file names.
 
-* threshold: a task passes if the candidate's mean over its counted trials is at least T. The score as a whole passes if the
+* threshold: a task passes if the candidate's mean over its counted trials is at least T. The candidate passes as a whole if its
   mean over tasks is at least T.
 * against: a task passes if the candidate's mean on it is not lower than the other candidate's by more than the margin. The
-  testcase `as a whole` is the gate: it passes only if non-inferiority is shown, so it does not pass if data are lacking.
+  testcase `as a whole` is the gate: it passes only if non-inferiority is shown, so it fails if data are lacking.
 
 A task without counted trials is skipped, with the reason; it neither passes nor fails.
 """
@@ -23,7 +23,7 @@ NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One testcase: it failed or was skipped with a sentence as the reason, or it passed if both are None."""
+    """One testcase. A sentence explains why it failed or was skipped; it passed if both sentences are None."""
 
     candidate: str
     name: str

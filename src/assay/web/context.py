@@ -61,8 +61,7 @@ def reviewer_of(request: Request, named: str | None = None) -> str:
     An invited person has a fixed name. The owner's name is the one in the request, otherwise the one chosen in this browser,
     otherwise the workspace's.
 
-    Raises:
-        Refused: an invited person sends another person's decision, such as one left in this browser by an earlier visitor.
+    Raises Refused if an invited person sends another person's decision, such as one left in this browser by an earlier visitor.
     """
     invited = visitor_of(request).name
     if invited is not None:

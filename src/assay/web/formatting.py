@@ -39,5 +39,5 @@ def seconds(value: float) -> str:
 
 
 def plural(number: int, singular: str, several: str) -> str:
-    """Return the singular or plural form for a number; templates use `ngettext` instead."""
+    """Return the singular or plural form for a number. Templates use `ngettext` instead."""
     return singular if number == 1 else several

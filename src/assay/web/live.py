@@ -1,4 +1,4 @@
-"""Live updates of the list of runs, for which the store is read once per second for all pages together."""
+"""Live updates of the list of runs. The store is read once per second for all open pages together."""
 
 from __future__ import annotations
 

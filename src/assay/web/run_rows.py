@@ -251,7 +251,7 @@ def run_row(
 
 
 def _corrected_are(judges: Collection[str]) -> str:
-    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges grade too."""
+    """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges and people grade."""
     if PERSON not in judges:
         return "corrected"
     return "graded" if set(judges) == {PERSON} else "either"
@@ -415,7 +415,7 @@ def _totals(
 
 
 def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
-    """Return an assessment as entries: one for each criterion of an agent's evaluators, else one in all."""
+    """Return an assessment as entries: one per criterion for an agent's evaluators, otherwise a single entry."""
     assessment = None if row.state in {AssessmentState.PENDING, AssessmentState.SUPERSEDED} else row.assessment
     scores = {} if assessment is None else assessment.scores
     whole = fill(

@@ -105,8 +105,7 @@ def create_app(
         token: access token for browsers; None for no sign-in.
         code: the token with its one-time code, if the caller has printed one.
 
-    Raises:
-        SettingsError: a host other than loopback without a token.
+    Raises SettingsError for a host other than loopback without a token.
     """
     check_exposure(host, token)
     check_webhook(workspace.settings)
@@ -201,8 +200,7 @@ def serve(
         token: access token for browsers; None to use `ASSAY_TOKEN`.
         announce: called with the address, which contains a one-time code if a token is set.
 
-    Raises:
-        SettingsError: a token is required and missing, or the port is in use.
+    Raises SettingsError if a token is required and missing, or the port is in use.
     """
     secret = token or workspace.settings.environment.get("ASSAY_TOKEN") or None
     check_exposure(host, secret)

@@ -100,8 +100,7 @@ def static_content(name: str) -> bytes:
     Args:
         name: path below `static/`, such as `review/item.js`.
 
-    Raises:
-        KeyError: no such file. The path is only looked up, so it cannot lead outside the folder.
+    Raises KeyError for an unknown file. The path is only looked up, so it cannot lead outside the folder.
     """
     content = static_files()[name].read_bytes()
     if not name.endswith((".js", ".css")):

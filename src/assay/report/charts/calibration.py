@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
-    """Chart the judge's scores against reference scores, with a circle per pair of scores, larger if more references have it.
+    """Chart the judge's scores against reference scores: one circle per distinct pair of scores, larger for more references.
 
     Args:
         samples: records with `id`, `expected` and `judged` (both between 0 and 1), and `passed`.

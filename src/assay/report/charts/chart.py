@@ -33,7 +33,7 @@ class Chart:
 
 
 def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
-    """Add a link to every mark, for use on a page; a table of the chart has no column for the links.
+    """Add a link to every mark, for use on a page; tables of the chart leave the links out.
 
     Args:
         address: returns the path for a row, which is on this server and begins with a slash.

@@ -104,7 +104,7 @@ def rank_range(candidate: Ranked) -> str:
 
 
 def range_or_none(interval: tuple[float, float] | None, n_tasks: int) -> str:
-    """Write the range of a score, or that it has none, although each of its tasks may have a range."""
+    """Write the range of a score, or state that the score has no range (although single tasks may have one)."""
     if interval is not None:
         return f"95% range {range_words(interval)}"
     return "no range" if n_tasks < 2 else "no range over all tasks"

@@ -56,7 +56,7 @@ def what_counts(n: int, excluded: Excluded) -> str:
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
-    """Warn that a run or its review is not finished, and that the numbers above are valid only once both are."""
+    """Warn that a run or its review is unfinished, so that the numbers above overstate certainty."""
     reasons, ends = [], []
     if running:
         reasons.append("a selected run is not finished")
@@ -78,7 +78,7 @@ def switched_protocol(runs: str, n: int) -> str:
 
 
 def regraded(replaced: ReplacedGrades) -> str:
-    """State which grades a regrade replaces, or which regrade people's grades replace, and how to see them."""
+    """State which grades count after a regrade, which grades they replace, and how to see the replaced ones."""
     if replaced.references:
         people = f"People's grades that came with the data of run {', '.join(replaced.newer)} count."
         beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with those grades"

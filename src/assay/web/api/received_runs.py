@@ -59,7 +59,7 @@ class BatchDocument:
 
 @document
 class ListedBatchDocument:
-    """A batch in a list; `completedAt` is null while one of its runs is open."""
+    """The imported run, which this request or an earlier one created."""
 
     batch_id: str
     batchId: str

@@ -1,4 +1,4 @@
-"""Limit the time that the head of a request takes to arrive; `body_limit` does the same for bodies."""
+"""Limits the time that the head of a request takes to arrive; `body_limit` limits the time for bodies."""
 
 from __future__ import annotations
 

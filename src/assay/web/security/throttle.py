@@ -1,7 +1,7 @@
-"""Delay responses to wrong tokens, which may come as `Bearer`, `?token=`, a cookie, or a sign-in.
+"""Delays responses to wrong tokens, which may come as `Bearer`, `?token=`, a cookie, or a sign-in.
 
-A right token is never delayed, so that a flood of wrong ones locks nobody out, not even at the same address. The minimum length
-(`SHORTEST_TOKEN`) prevents guessing; the delay prevents a flood from keeping the server busy.
+A right token is never delayed, so a flood of wrong tokens locks nobody out, not even users of the same address. The minimum
+length (`SHORTEST_TOKEN`) prevents guessing; the delay prevents a flood from keeping the server busy.
 """
 
 from __future__ import annotations

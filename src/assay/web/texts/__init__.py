@@ -1,8 +1,7 @@
 """Texts that scripts show, sent as one JSON block per page. Each file is named after its folder of scripts.
 
-Other texts are in their template or beside the Python code that uses them. A template takes a text from here only if a
-script shows it too, such as the word for a state. `{name}` is a placeholder; a key that ends in `.one` is for the
-number 1.
+All other texts are in templates or in the Python code that uses them. A template takes a text from here only if a script shows
+it too, such as the name of a state. `{name}` is a placeholder; a key that ends in `.one` is for the number 1.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write a line of text at its baseline; if it is wider than `most` pixels, it is cut, and its tooltip has the whole text.
+        """Write a line of text at its baseline. Text wider than `most` pixels is cut, and its tooltip has the whole text.
 
         If `clear` is True, the text covers the lines behind it.
         """
@@ -171,7 +171,7 @@ def horizontal_axis(canvas: Canvas, scale: AxisScale, top: float, bottom: float,
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimate the width of a line in pixels in a sans-serif font, at the high end."""
+    """Estimate the width of a line in pixels in a sans-serif font; the estimate is rather too wide than too narrow."""
     ems = 0.0
     for letter in words:
         if combining(letter):
