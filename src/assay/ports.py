@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from assay.domain.agent_limits import Spent
     from assay.domain.budget import Grant, Reservation
     from assay.domain.calls import ModelRequest, Reply
     from assay.domain.identifiers import RunId, TrialKey
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from assay.domain.model import ModelSpec
     from assay.domain.pages import PageAnswer, PageRequest
     from assay.domain.run import ClaimedTrial, Entry
-    from assay.domain.sandbox import CommandRequest, CommandResult, ShellRequest
+    from assay.domain.sandbox import CommandRequest, CommandResult, Gateway, ShellRequest
     from assay.domain.scenarios import Scenario
     from assay.domain.tools import Tool, ToolCall, ToolResult
 
@@ -149,6 +150,22 @@ class CommandRunner(Protocol):
         ...
 
 
+class ModelGate(Protocol):
+    """Lets the commands of one trial reach the models of one provider, and counts what they use."""
+
+    @property
+    def end(self) -> str | None:
+        """The limit that the calls have reached; None if none."""
+        ...
+
+    @property
+    def spent(self) -> Spent: ...
+
+    def open(self) -> AbstractAsyncContextManager[Gateway]:
+        """Listen until the end of the context."""
+        ...
+
+
 class AgentWorkspace(Protocol):
     """Sandboxed copy of a scenario's repository, in which a model works by calling tools."""
 
@@ -159,7 +176,7 @@ class AgentWorkspace(Protocol):
         """Execute a tool call; an invalid call returns an error message for the model."""
         ...
 
-    async def report(self, *, answer: str, end: str) -> str:
+    async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
         """End all processes, run the validation commands, and return the report (see `domain.scenarios`) as text."""
         ...
 

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.support import sandboxes
 
-from assay.domain.sandbox import CommandEnd, CommandResult, ShellLimits, ShellRequest
+from assay.domain.sandbox import CommandEnd, CommandResult, Gateway, ShellLimits, ShellRequest
 
 Run = Callable[..., list[CommandResult]]
 
@@ -107,6 +107,17 @@ def test_no_network_but_the_loopback_device(run: Run, workspace: Path) -> None:
     assert result.output.endswith("loopback works\nno way\nno way\n")
     assert host.exit_code != 0
     assert knocks == []
+
+
+def test_one_server_of_the_host_is_reached_without_a_network(run: Run, workspace: Path) -> None:
+    client = "import os, urllib.request as u; print(u.urlopen(os.environ['SERVER_URL']).read().decode(), os.environ['TOKEN'])"
+    (workspace / "client.py").write_text(client, "utf-8")
+    with sandboxes.serving("hello") as socket:
+        gateway = Gateway(socket=socket, addresses={"SERVER_URL": "/path"}, variables={"TOKEN": "t"})
+        python = "$(command -v python3 || echo /usr/bin/python3) client.py"
+        asked, again = run(ShellRequest(workspace=str(workspace), gateway=gateway), f"{python}; kill -9 -1", python)
+    assert asked.output.startswith("hello /path t\n")
+    assert again.output == "hello /path t\n"
 
 
 def test_the_first_process_cannot_be_killed(run: Run, workspace: Path) -> None:

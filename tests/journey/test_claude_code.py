@@ -16,9 +16,17 @@ from assay.domain.errors import SettingsError
 from tests.journey.conftest import Command
 from tests.journey.test_bench import SOLUTION, bench, scenario
 from tests.journey.test_task_tests import _no_sandbox_works
+from tests.support.model_server import ModelServer, Said
 
 __all__ = ["scenario"]
 
+ASKS = """python3 -c '
+import json, os, urllib.request
+body = json.dumps({"model": "claude-haiku-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
+headers = {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages?beta=true", body, headers))
+'
+"""
 INIT = {"type": "system", "subtype": "init", "session_id": "s1", "model": "claude-haiku-4-5", "tools": ["Bash", "Edit"]}
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "/workspace/slug.py", "old_string": "é"}}
 SPOKE = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "I look."}, CALL]}}
@@ -42,6 +50,7 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-never-to-be-seen")
 
     def install(commands: str, text: str, code: int = 0) -> None:
         program = folder / "claude"
@@ -52,12 +61,17 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_claude_code_solves_a_scenario(assay: Command, scenario: Path, claude: Any) -> None:
+def test_claude_code_solves_a_scenario(
+    assay: Command, scenario: Path, claude: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
+    server.answer = lambda call: Said(text="hi", input_tokens=1000, output_tokens=100)
     (scenario.parents[3] / "agent.json").write_text('{"permissions": {}}', "utf-8")
     claude(
-        f'printf "{SOLUTION}" > slug.py; cat > got; echo "$@" >> got; echo x >> "$8" || echo unwritable >> got', printed(*WHOLE)
+        f'printf "{SOLUTION}" > slug.py; cat > got; echo "$@" >> got; echo x >> "$8" || echo unwritable >> got; {ASKS}',
+        printed(*WHOLE),
     )
     document = bench(assay, "--agent", "mine=claude-code --settings agent.json --model haiku", "--tier", "L0")
     (trial,) = document["agent_trials"]
@@ -67,7 +81,9 @@ def test_claude_code_solves_a_scenario(assay: Command, scenario: Path, claude: A
         assert text in shown
     for text in ("Mended slug().", "I look.", "Step 2: Edit", "old_string", "edited"):
         assert text in shown
-    assert '"cost_usd": 0.25' in assay("show", document["run_id"], "--json").out
+    run = json.loads(assay("show", document["run_id"], "--json").out)
+    assert run["cost_usd"] == pytest.approx(0.0015), "as the gate counted it, and not as the program states"
+    assert server.calls[0].headers["x-api-key"] == "sk-never-to-be-seen"
 
 
 @pytest.mark.parametrize(

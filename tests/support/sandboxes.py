@@ -7,16 +7,19 @@ import json
 import os
 import shutil
 import socket
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler
 from importlib import import_module
 from pathlib import Path
 
-from assay.domain.sandbox import CommandEnd, CommandResult, ShellLimits, ShellRequest
+from assay.domain.sandbox import CommandEnd, CommandResult, Gateway, ShellLimits, ShellRequest
 from assay.sandbox.shells import implementations
 from assay.sandbox.shells.choice import problem_of, sandbox_of
 from assay.sandbox.shells.shell import SUPERVISOR
@@ -66,9 +69,36 @@ def listening() -> Iterator[tuple[int, list[object]]]:
             knocks.append(server.accept()[1])
 
 
+@contextmanager
+def serving(text: str) -> Iterator[str]:
+    """The socket of a web server that answers every request with a text and its path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(f"{text} {self.path}".encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+        def address_string(self) -> str:
+            return ""
+
+    with tempfile.TemporaryDirectory(prefix="assay-server-", dir="/tmp") as folder:
+        place = f"{folder}/s"
+        with socketserver.ThreadingUnixStreamServer(place, Handler) as server:
+            if ROOT:  # the shells of an ordinary user cannot give it to themselves
+                os.chmod(folder, 0o711)
+                os.chown(place, ORDINARY_USER, ORDINARY_USER)
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            yield place
+            server.shutdown()
+
+
 def _main() -> None:
     name, request, commands, supervisor = json.load(sys.stdin)
     limits = ShellLimits(**request.pop("limits"))
+    gateway = Gateway(**request["gateway"]) if request["gateway"] else None
     for name_of_module in ("concurrent.futures.thread", "encodings.ascii"):  # the other user may not be able to read them
         import_module(name_of_module)
     os.setgroups([])
@@ -77,7 +107,7 @@ def _main() -> None:
     for attribute, value in (("_PYTHON", (SYSTEM_PYTHON, "-I", "-S")), ("SUPERVISOR", Path(supervisor))):
         setattr(implementations, attribute, value)
     sys.prefix = sys.base_prefix = "/usr"
-    results = in_shell(name, ShellRequest(**{**request, "readable": (), "limits": limits}), *commands)
+    results = in_shell(name, ShellRequest(**{**request, "readable": (), "limits": limits, "gateway": gateway}), *commands)
     print(json.dumps([asdict(result) for result in results]))
 
 

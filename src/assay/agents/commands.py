@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from assay.agents.workspaces import AgentNeeds, OpenWorkspace
@@ -22,13 +23,16 @@ class EchoAgent:
 
 
 class CommandAgent:
-    """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`."""
+    """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`.
 
-    needs = AgentNeeds()
+    A provider in brackets before it is the one whose models it asks: `cmd: [openai] ./agent.sh`.
+    """
 
     def __init__(self, words: str, folder: Path = Path()) -> None:
         del folder
-        self._command = words.strip()
+        provider = re.match(r"\[([a-z0-9_-]+)\]\s+", words)
+        self.needs = AgentNeeds(provider=provider[1] if provider else "")
+        self._command = words[provider.end() :].strip() if provider else words.strip()
 
     async def work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
         result = await workspace.shell.run(self._command, seconds=60 * scenario.minutes)

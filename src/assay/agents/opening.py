@@ -9,6 +9,7 @@ from typing import Final
 
 from assay.agents.workspaces import WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
+from assay.domain.scenarios import Scenario
 from assay.plugins import Registry
 from assay.ports import Provider
 
@@ -40,4 +41,6 @@ def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider
     if match is None or not is_workspace_agent(program.target):
         return None
     agent = WORKSPACE_AGENTS.load(match["name"])(match["words"], folder)
+    if agent.needs.provider:
+        workspaces.gate(agent.needs.provider, Scenario(folder="", fixture="", files={}))
     return WorkspaceTrials(agent, program, workspaces)

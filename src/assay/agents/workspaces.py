@@ -26,7 +26,7 @@ from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
 from assay.domain.scenarios import CheckOutcome, Scenario, Step, WorkspaceReport
 from assay.domain.tools import ToolCall, ToolResult
-from assay.ports import Sandbox, Shell
+from assay.ports import ModelGate, Sandbox, Shell
 from assay.scoring.regex import search_for
 from assay.scoring.workspace_grader import heuristic_patterns
 
@@ -42,6 +42,8 @@ LONGEST_PROMPT: Final = 100_000
 """Maximum bytes of a prompt; Linux allows 128 KiB in one variable."""
 
 ChooseSandbox: TypeAlias = Callable[[], Awaitable[Sandbox]]
+OpenGate: TypeAlias = Callable[[str, Scenario], ModelGate]
+"""Returns the gate to a provider's models for one trial; raises `SettingsError` if it cannot be used here."""
 
 NOT_FOUND: Final = 127
 """Exit code of a shell whose command does not exist."""
@@ -87,11 +89,18 @@ class OpenWorkspace:
 
     tools = TOOLS
 
-    def __init__(self, shell: Shell, scenario: Scenario, finishing: Callable[[Work], Awaitable[WorkspaceReport]]) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        scenario: Scenario,
+        finishing: Callable[[Work], Awaitable[WorkspaceReport]],
+        gate: ModelGate | None = None,
+    ) -> None:
         self.shell = shell
         self.work = Work()
         self._scenario = scenario
         self._finishing = finishing
+        self.gate = gate
 
     async def use(self, call: ToolCall, /) -> ToolResult:
         """Carry out a model's call of a tool, and note it as a step."""
@@ -101,9 +110,17 @@ class OpenWorkspace:
         self.work.steps.append(Step(kind="tool", tool=call.name, text=call.text, result=result.text, seconds=seconds))
         return result
 
-    async def report(self, *, answer: str, end: str) -> str:
+    def count(self) -> None:
+        """Replace the tokens and cost that the agent states by those that the gate counted."""
+        if self.gate is not None:
+            spent = self.gate.spent
+            self.work.usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens)
+            self.work.cost_usd = spent.cost_usd
+            self.work.turns = spent.turns if self.work.turns is None else self.work.turns
+
+    async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
         """End the agent's processes, run the validation commands, and return the report as text."""
-        self.work.answer, self.work.end = answer, end
+        self.work.answer, self.work.end, self.work.turns = answer, end, self.work.turns if turns is None else turns
         return (await self._finishing(self.work)).to_text()
 
 
@@ -117,12 +134,14 @@ class Workspaces:
         choose: returns the sandbox for all commands.
         base: the folder to which a scenario's folder is relative.
         kept: the folder of the workspaces.
+        gate: opens an agent's gate to its models.
     """
 
-    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: Path) -> None:
+    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: Path, gate: OpenGate) -> None:
         self._choose = choose
         self._base = base
         self._kept = kept
+        self.gate = gate
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     @asynccontextmanager
@@ -145,11 +164,13 @@ class Workspaces:
                 await _warm_up(sandbox, scenario, control)
                 await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
                 base = await asyncio.to_thread(Snapshot, control)
+                gate = self.gate(needs.provider, scenario) if needs.provider else None
                 wanted = ShellRequest(
                     workspace=str(folder),
                     network=scenario.network,
                     readable=needs.readable,
                     environment={**needs.environment, PROMPT: prompt},
+                    gateway=None if gate is None else await stack.enter_async_context(gate.open()),
                     limits=ShellLimits(seconds=60 * scenario.minutes),
                 )
                 shell = await stack.enter_async_context(sandbox.open(wanted))
@@ -161,6 +182,7 @@ class Workspaces:
                     # The agent's shell ends before its files are read: a process that it left behind could exchange them for
                     # links.
                     await stack.aclose()
+                    workspace.count()
                     now = await asyncio.to_thread(Snapshot, folder)
                     # The agent may have weakened the tests, so the validation commands run the original ones.
                     await asyncio.to_thread(restore, scenario.protected_files, control, folder)
@@ -169,7 +191,8 @@ class Workspaces:
                         await _check_tools(sandbox, scenario, outcomes, control, place / "untouched")
                 return await asyncio.to_thread(_report, scenario, work, base, now, outcomes, seconds)
 
-            yield OpenWorkspace(shell, scenario, finish)
+            workspace = OpenWorkspace(shell, scenario, finish, gate)
+            yield workspace
 
     def _turn(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
@@ -217,9 +240,15 @@ class WorkspaceTrials:
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
         began = time.monotonic()
         async with self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs) as workspace:
-            answer, end = await self._agent.work(prompt, task.scenario, workspace)
-            text = await workspace.report(answer=answer, end=end)
-        work = workspace.work
+            work, gate = workspace.work, workspace.gate
+            try:
+                answer, end = await self._work(prompt, task.scenario, workspace)
+                text = await workspace.report(answer=answer, end=end)
+            except CallFailed as failed:
+                workspace.count()
+                if gate is not None and gate.spent.turns:  # these calls must be paid for
+                    failed.usage, failed.cost_usd = work.usage, work.cost_usd
+                raise
         return Reply(
             text=text,
             usage=work.usage,
@@ -227,6 +256,17 @@ class WorkspaceTrials:
             model_version=work.model and _clean(work.model),
             latency_s=time.monotonic() - began,
         )
+
+    async def _work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
+        """Let the agent work; if it reaches a limit of its model's use, this is why it ended, also if it fails then."""
+        gate = workspace.gate
+        try:
+            answer, end = await self._agent.work(prompt, scenario, workspace)
+        except CallFailed:
+            if gate is None or gate.end is None:
+                raise
+            answer = ""
+        return answer, end if gate is None or gate.end is None else gate.end
 
     async def close(self) -> None:
         """Do nothing: every sandbox ends with its trial."""

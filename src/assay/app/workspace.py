@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from assay.app.webhooks import Notices
     from assay.domain.digest import JsonValue
     from assay.domain.programs import Agent
-    from assay.ports import Clock, Pages, Provider, Workers
+    from assay.domain.scenarios import Scenario
+    from assay.ports import Clock, ModelGate, Pages, Provider, Workers
     from assay.providers.directory import Directory
     from assay.sandbox.shells.commands import SandboxedCommands
     from assay.store.calibrations import StoreCalibrations
@@ -192,7 +193,11 @@ class Workspace:
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         kept = self.settings.folder / ".assay" / "workspaces"
-        return Workspaces(choose=self.commands.choose, base=self.folder, kept=kept)
+
+        def gate(provider: str, scenario: Scenario) -> ModelGate:
+            return self.directory.gate(provider, network=scenario.network, limits=scenario.limits)
+
+        return Workspaces(choose=self.commands.choose, base=self.folder, kept=kept, gate=gate)
 
     def _own_agent(self, program: Agent) -> Provider | None:
         from assay.agents.opening import open_agent

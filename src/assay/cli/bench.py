@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "agents",
     multiple=True,
     metavar="AGENT",
-    help="`echo` (default), `solution`, a model as provider/name, or `cmd: COMMAND…`; named: `mine=cmd: ./a.sh`. Repeatable.",
+    help="`echo` (default), `solution`, `claude-code`, a model as provider/name, or `cmd: COMMAND…`; named: `mine=cmd: ./a.sh`.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Trials of each agent on each scenario and tier; default 1.")
 @click.option("--batch-id", metavar="ID", help="Label that groups runs.")

@@ -39,6 +39,21 @@ class ShellLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """A server of the host that the commands of one shell reach at a port of 127.0.0.1.
+
+    Attributes:
+        socket: the server's UNIX socket, in a folder of its own.
+        addresses: environment variables for the server's address, each with the path that follows host and port.
+        variables: further environment variables for the commands.
+    """
+
+    socket: str
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShellRequest:
     """A request for a shell in one workspace.
 
@@ -47,12 +62,14 @@ class ShellRequest:
         network: True if commands may use the network.
         readable: further files and folders that commands may read, under the same paths.
         environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and LANG. Nothing is inherited.
+        gateway: the only server that commands reach without a network.
     """
 
     workspace: str
     network: bool = False
     readable: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    gateway: Gateway | None = None
     limits: ShellLimits = field(default_factory=ShellLimits)
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
+from assay.domain.agent_limits import AgentLimits
 from assay.domain.digest import JsonValue, digest
 
 REPORT: Final = "assay.workspace-report/1"
@@ -68,7 +69,7 @@ class Scenario:
         protected: patterns of the fixture's files that the agent must not change; they are restored before the validation.
         network: True if the agent's commands may use the network.
         setup_network: True if the baseline and validation commands may use it.
-        minutes: limit for the agent.
+        minutes: time limit of the agent; `limits` has its other ones.
         threshold: weighted score from which a trial is a success.
     """
 
@@ -85,6 +86,7 @@ class Scenario:
     network: bool = False
     setup_network: bool = False
     minutes: float = 60.0
+    limits: AgentLimits = field(default_factory=AgentLimits)
     threshold: float = THRESHOLD
 
     @property
@@ -106,6 +108,7 @@ class Scenario:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Build a scenario from its stored form."""
         values = dict(data)
+        values["limits"] = AgentLimits(**values.get("limits", {}))
         values["commands"] = tuple(CheckCommand(**each) for each in values.get("commands", ()))
         values["evaluators"] = tuple(EvaluatorSpec(**each) for each in values.get("evaluators", ()))
         for name in ("baseline", "keep", "search", "protected"):

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
+from assay.domain.agent_limits import Spent
 from assay.domain.assessment import Response
 from assay.domain.model import ModelSpec
 from assay.domain.run import CallRecord, ClaimedTrial, Entry
@@ -18,9 +19,6 @@ from assay.domain.suite import CandidateSpec, Message, ToolMessage
 from assay.engine.bench import Bench
 from assay.engine.conversation import candidate_request
 from assay.ports import WorkspaceSource
-
-MOST_TURNS: Final = 100
-"""Maximum replies of a model in one workspace."""
 
 _SYSTEM: Final = (
     "You work in a repository by calling tools; paths are relative to its root. Carry out the task, check your work by running"
@@ -45,10 +43,11 @@ async def work(
     messages: tuple[Message, ...] = (Message(role="system", content=_SYSTEM), *opening.messages)
     stored = list(claimed.spoken.get(candidate.name, ()))
     calls: tuple[CallRecord, ...] = ()
-    answer, end = "", "turn limit"
+    answer, end = "", None
+    spent = Spent()
     async with workspaces.open(scenario, claimed.task.id) as workspace:
         deadline = asyncio.get_running_loop().time() + 60 * scenario.minutes
-        for _ in range(MOST_TURNS):
+        while end is None:
             if asyncio.get_running_loop().time() > deadline:
                 end = "timed_out"
                 break
@@ -61,7 +60,10 @@ async def work(
                 async with bench.slots:
                     answered = await bench.asker.answer(request, lambda reply: None, trial=claimed.key)
                 reply, calls = answered.reply, answered.calls
-            answer = reply.text or answer
+            answer, spent = (
+                reply.text or answer,
+                spent.plus(reply.usage.input_tokens, reply.usage.output_tokens, reply.cost_usd),
+            )
             if not reply.tool_calls:
                 end = "length limit" if reply.truncated else "done"
                 break
@@ -70,5 +72,6 @@ async def work(
                 ToolMessage(role="assistant", content=reply.text, calls=reply.tool_calls),
                 ToolMessage(role="tool", content="", results=results),
             )
-        text = await workspace.report(answer=answer, end=end)
+            end = scenario.limits.reached(spent)
+        text = await workspace.report(answer=answer, end=end, turns=spent.turns)
     return Response(candidate=candidate.name, text=text), calls

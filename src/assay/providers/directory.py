@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from assay.domain.agent_limits import AgentLimits
 from assay.domain.errors import SettingsError, UnknownName
 from assay.domain.model import ModelSpec
 from assay.domain.programs import Agent
 from assay.domain.suite import PERSON
-from assay.ports import BatchApi, Provider
+from assay.ports import BatchApi, ModelGate, Provider
 from assay.providers.access import Access, Takes, takes
 from assay.providers.address_rules import AddressRules
 from assay.providers.endpoint import Endpoint, allowed_endpoint, endpoint_of
@@ -120,6 +121,21 @@ class Directory:
         if model.provider not in VENDORS:
             return None
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
+
+    def gate(self, provider: str, /, *, network: bool, limits: AgentLimits) -> ModelGate:
+        """Return the gate of one trial of an agent to a provider's models.
+
+        Raises:
+            SettingsError: the provider is unknown, its key is missing, or its address cannot be used.
+        """
+        model = ModelSpec(provider=provider, name="")
+        if provider not in VENDORS:
+            raise SettingsError(f"provider {provider!r}", f"is unknown; an agent may ask {', '.join(VENDORS)}.")
+        if problem := self._key_problem(self._endpoint(model)):
+            raise problem
+        from assay.providers.gate import Gate  # most runs have no such agent
+
+        return Gate(self._endpoint(model), self._context, network=network, limits=limits)
 
     def check_address(self, model: ModelSpec, /) -> None:
         """Raise `SettingsError` if Assay may not call a model's address or use its program."""

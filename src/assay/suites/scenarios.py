@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from assay.domain.agent_limits import MOST_TURNS, AgentLimits
 from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.scenarios import JUDGE, THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
@@ -26,7 +27,21 @@ from assay.scoring.workspace_grader import (
 )
 from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
-from assay.suites.grammar import FLAG, FREE, FREE_MAPPING, NAME, TEXT, Keys, Kind, ReadContext, key, list_of, made_of, number
+from assay.suites.grammar import (
+    FLAG,
+    FREE,
+    FREE_MAPPING,
+    NAME,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    key,
+    list_of,
+    made_of,
+    number,
+    whole,
+)
 from assay.suites.harness_keys import HarnessKeys
 from assay.suites.located_yaml import UnreadableText, Value, plain, read_json, read_yaml, shown
 from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, dotted
@@ -92,6 +107,18 @@ class ValidationKeys(Keys):
     network = key(FLAG, "True if these commands and the baseline may use the network.")
 
 
+def _limits(keys: LimitKeys) -> AgentLimits:
+    return AgentLimits(turns=keys.turns or MOST_TURNS, tokens=keys.tokens, cost_usd=keys.cost_usd)
+
+
+class LimitKeys(Keys):
+    """`limits`: the most that an agent may use of its model in one trial; the workspace is graded as it stands then."""
+
+    turns = key(whole(1), "Replies of the model; 100 by default.")
+    tokens = key(whole(1), "Input and output tokens of all replies together.")
+    cost_usd = key(number(0), "US dollars.")
+
+
 class BaselineKeys(Keys):
     """`baseline`: prepares a copy of the fixture before the agent starts."""
 
@@ -125,6 +152,7 @@ class ScenarioKeys(HarnessKeys):
     title = key(TEXT)
     description = key(TEXT)
     timeout_minutes = key(number(0.05, _LONGEST_MINUTES), "Time limit of the agent; 60 by default.")
+    limits = key(made_of(LimitKeys, _limits), "Limits of the agent besides its time.")
     network = key(FLAG, "True if the agent's commands may use the network.")
     baseline = key(Kind(BaselineKeys.read, BaselineKeys.schema()))
     validation = key(Kind(ValidationKeys.read, ValidationKeys.schema()))
@@ -298,6 +326,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         network=bool(keys.network),
         setup_network=bool(keys.validation and keys.validation.network),
         minutes=keys.timeout_minutes or 60.0,
+        limits=keys.limits or AgentLimits(),
         threshold=THRESHOLD if keys.threshold is None else keys.threshold,
     )
 

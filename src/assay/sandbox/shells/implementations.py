@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from assay.domain.sandbox import ShellRequest
 from assay.sandbox.shells.shell import SUPERVISOR, SandboxError, SupervisedShell
-from assay.sandbox.shells.visible import WORKSPACE, visible
+from assay.sandbox.shells.visible import GATEWAY, WORKSPACE, visible
 
 IMAGE: Final = "python:3.12-slim"
 """Default container image. Any image with a shell and Python 3.8 or later works."""
@@ -66,6 +66,7 @@ class NamespaceShells:
         shown, links = visible(request.readable, network=request.network)
         mounts = [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
         mounts += [(path, path, False) for path in shown]  # after /tmp, because some may lie there
+        mounts += [(request.gateway.socket, GATEWAY, False)] if request.gateway else []
         namespaces = {"root": str(scratch.root), "mounts": mounts, "links": links, "writable": ["/tmp", WORKSPACE]}
         return _Launch(
             words=(*_PYTHON, str(SUPERVISOR)),
@@ -99,6 +100,7 @@ class BubblewrapShells:
         for place, target in links:
             words += ["--symlink", target, place]
         words += ["--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/dev/shm"]
+        words += ["--ro-bind", request.gateway.socket, GATEWAY] if request.gateway else []
         words += ["--ro-bind", str(SUPERVISOR), _INSIDE, "--remount-ro", "/", "--chdir", WORKSPACE]
         python = _PYTHON[0] if scratch.user is None or _open_to_all(_PYTHON[0]) else "/usr/bin/python3"
         words += ["--", python, *_PYTHON[1:], _INSIDE]
@@ -142,6 +144,7 @@ class ContainerShells:
             (str(SUPERVISOR), _INSIDE, "ro"),
             (str(scratch.temporary), "/tmp", "rw"),
             (os.path.realpath(request.workspace), WORKSPACE, "rw"),
+            *([(request.gateway.socket, GATEWAY, "rw")] if request.gateway else ()),
         ):
             words += ["--volume", f"{source}:{target}:{mode}"]
         return _Launch(words=[*words, self.image, "python3", "-I", "-S", _INSIDE])
@@ -187,7 +190,7 @@ async def _opened(
 ) -> AsyncIterator[SupervisedShell]:
     folder = tempfile.mkdtemp(prefix="assay-shell-")
     try:
-        scratch = await asyncio.to_thread(_scratch_in, Path(folder), Path(request.workspace), user)
+        scratch = await asyncio.to_thread(_scratch_in, Path(folder), request, user)
         launched = launch(request, scratch)
         shell = await SupervisedShell.start(
             launched.words,
@@ -211,14 +214,17 @@ def _unused_user() -> int | None:
     return None if os.geteuid() else _FIRST_USER + (os.getpid() % (1 << 22)) * 64 + next(_numbers) % 64
 
 
-def _scratch_in(folder: Path, workspace: Path, user: int | None) -> _Scratch:
+def _scratch_in(folder: Path, request: ShellRequest, user: int | None) -> _Scratch:
     """Create a shell's folders, and make the given user the owner of the workspace and the temporary folder."""
     scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()
     if user is not None:
         folder.chmod(0o711)
-        _give((workspace, scratch.temporary), user)
+        _give((Path(request.workspace), scratch.temporary), user)
+        if request.gateway is not None:
+            os.chown(request.gateway.socket, user, user)
+            Path(request.gateway.socket).parent.chmod(0o711)
     return scratch
 
 

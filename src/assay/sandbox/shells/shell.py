@@ -14,7 +14,7 @@ from typing import Any, Final
 from assay.domain.errors import AssayError
 from assay.domain.sandbox import CommandEnd, CommandResult, ShellRequest
 from assay.sandbox import process_memory
-from assay.sandbox.shells.visible import WORKSPACE
+from assay.sandbox.shells.visible import GATEWAY, WORKSPACE
 
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 START_LIMIT_S: Final = 30.0
@@ -85,10 +85,16 @@ class SupervisedShell:
             "TMPDIR": inner_temporary,
             "LANG": "C.UTF-8",
             **request.environment,
+            **(request.gateway.variables if request.gateway else {}),
+        }
+        gateway = request.gateway and {
+            "socket": GATEWAY if workspace == WORKSPACE else request.gateway.socket,
+            "addresses": dict(request.gateway.addresses),
         }
         limits = request.limits
         told = {
             "environment": environment,
+            "gateway": gateway,
             "network": request.network,
             "file_bytes": limits.file_bytes,
             "processes": limits.processes,

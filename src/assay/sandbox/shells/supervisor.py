@@ -21,6 +21,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from fcntl import ioctl
@@ -46,6 +47,8 @@ def main() -> None:
         if description.get("namespaces") is not None:
             _enter_namespaces(description)
         _limit(description)
+        if description["gateway"] is not None:
+            _open_gateway(description["gateway"], description["environment"])
     except OSError as error:
         _answer({"ready": False, "problem": f"{error}"})
         sys.exit(1)
@@ -150,6 +153,38 @@ def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def _open_gateway(gateway: Mapping[str, Any], environment: dict[str, str]) -> None:
+    """Pass on connections from a port of 127.0.0.1 to the host's socket, and add the port's address to the environment.
+
+    A thread does this, because commands may kill any process but this.
+    """
+    import asyncio  # most shells have no gateway
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            answers, requests = await asyncio.open_unix_connection(gateway["socket"])
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(pour(reader, requests), pour(answers, writer), return_exceptions=True)
+
+    async def pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        try:
+            while portion := await source.read(1 << 16):
+                target.write(portion)
+                await target.drain()
+        finally:
+            target.close()
+
+    async def serve() -> None:
+        await (await asyncio.start_server(connect, sock=server)).serve_forever()
+
+    server = socket.create_server(("127.0.0.1", 0))
+    address = f"http://127.0.0.1:{server.getsockname()[1]}"
+    environment.update({name: address + path for name, path in gateway["addresses"].items()})
+    threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
 
 
 # --- Confinement --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 WORKSPACE: Final = "/workspace"
+GATEWAY: Final = "/run/assay-gateway.sock"
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
 _SETTINGS: Final = (
     *("alternatives", "ca-certificates", "fonts", "group", "hosts", "java-11-openjdk", "java-17-openjdk", "ld.so.cache"),

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from sqlalchemy import ColumnElement, Connection, Integer, Row, bindparam, delete, insert, or_, select, update
 
 from assay.domain.assessment import Response
-from assay.domain.calls import Reply, Role
+from assay.domain.calls import Reply, Role, Usage
 from assay.domain.errors import Refused, StoreError, UnknownName
 from assay.domain.identifiers import RunId, TaskKey, TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState, standing
@@ -360,17 +360,24 @@ def _spoken(
     table, body = schema.call, schema.body
     rows = connection.execute(
         select(
-            table.c.trial_key, table.c.candidate_key, table.c.attempt, table.c.finish_reason, table.c.tool_calls, body.c.content
+            *(table.c.trial_key, table.c.candidate_key, table.c.attempt, table.c.finish_reason, table.c.tool_calls),
+            *(table.c.input_tokens, table.c.output_tokens, table.c.cost_usd, body.c.content),
         )
         .outerjoin(body, body.c.key == table.c.body_key)
         .where(table.c.trial_key.in_(keys), table.c.role.in_(_SPEAKERS), table.c.fail_kind.is_(None))
         .where(or_(table.c.body_key.is_not(None), table.c.tool_calls.is_not(None)))
         .order_by(table.c.key)
     )
-    for trial, candidate, attempt, finish, calls, content in rows:
+    for trial, candidate, attempt, finish, calls, into, out, cost, content in rows:
         name = names.get(candidate)
         if name is not None and attempt == holdings[trial].rounds.get(candidate, 0) + 1:
-            reply = Reply(text=bytes_text(content or b""), finish_reason=finish, tool_calls=tool_calls_record(calls))
+            reply = Reply(
+                text=bytes_text(content or b""),
+                finish_reason=finish,
+                usage=Usage(input_tokens=into, output_tokens=out),
+                cost_usd=cost,
+                tool_calls=tool_calls_record(calls),
+            )
             spoken.setdefault(trial, {}).setdefault(name, []).append(reply)
     return spoken
 
