@@ -50,22 +50,22 @@ class WallClock:
         await asyncio.sleep(seconds)
 
 
-def fill(store: Store, trials: int) -> None:
-    """All trials judged; the last few wait, the others count."""
+def fill(store: Store, trials: int, *, n_tasks: int = N_TASKS, names: tuple[str, ...] = NAMES, waiting: int = WAITING) -> None:
+    """All trials judged jointly; the last few wait, the others count."""
     draw = random.Random(1)
     echo = ModelSpec(provider="echo", name="")
     plan = RunPlan(
         id=RUN, suite="kept", copy=SuiteCopy(path="kept.yaml", text="name: kept", digest="kept"),
-        candidates=tuple(CandidateSpec(name=name) for name in NAMES), judges=(JudgeSpec(name="judge", model=echo),),
+        candidates=tuple(CandidateSpec(name=name) for name in names), judges=(JudgeSpec(name="judge", model=echo),),
         rubric=Rubric(criteria=(Criterion(name="overall"),)), policy=Policy.EVERY, parameters=Parameters(),
         system_prompt="", seed=1, started="2025-01-01T00:00:00.000Z",
     )  # fmt: skip
     tasks = [
         PlannedTask(
             task=Task(id=f"t{i}", thing=f"t{i}", prompt=(Message(role="user", content="?"),), scoring=Scoring(method="judge")),
-            position=i, trials=range(1, trials // N_TASKS + 1),
+            position=i, trials=range(1, trials // n_tasks + 1),
         )
-        for i in range(N_TASKS)
+        for i in range(n_tasks)
     ]  # fmt: skip
     store.journal.open_run(plan, tasks)
     done = 0
@@ -77,7 +77,7 @@ def fill(store: Store, trials: int) -> None:
         entries = []
         for trial in claimed:
             done += 1
-            scores = {name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1))) for place, name in enumerate(NAMES)}
+            scores = {name: min(1.0, max(0.0, draw.gauss(0.6 + 0.01 * place, 0.1))) for place, name in enumerate(names)}
             graded = Assessment(
                 grades=tuple(
                     Grade(candidate=name, criterion="overall", score=score, raw_score=score, min_score=0.0, max_score=1.0)
@@ -86,7 +86,7 @@ def fill(store: Store, trials: int) -> None:
                 scores=scores,
                 weights={"overall": 1.0},
             )
-            waits = done > trials - WAITING
+            waits = done > trials - waiting
             new = NewAssessment(
                 slot=Slot(grader="judge", candidate=None, by_model=True), attempt=1, assessment=graded,
                 state=AssessmentState.PENDING if waits else AssessmentState.EXEMPT,

@@ -10,7 +10,8 @@ inverse update loses digits if little spread is left, and the smallest and large
 withdrawn. Such cells are `stale`: their ranges are usable but too wide until `recompute` receives their scores.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -263,22 +264,54 @@ class Cells:
 class PairCells:
     """Moments of score differences in jointly graded trials, for each pair of candidates and each task.
 
-    Pair p of candidates i < j holds differences i - j. All attributes have shape (pairs, tasks). `n`: number of trials that
-    count for both candidates; 0 if the pair is not compared by trial on that task. `mean`, `m2`: moments of the differences.
-    `middle`: mean of (i + j) / 2.
+    Pair p of candidates i < j holds differences i - j. Most reports need one pair only, so the moments of all pairs (40 MB with
+    50 candidates and 1,000 tasks) are computed when first needed.
+
+    Attributes:
+        source: computes the moments of some pairs, as `of` does, from the trials with which the cells began.
     """
 
-    __slots__ = ("first", "m2", "mean", "middle", "n", "n_candidates", "second")
-
-    def __init__(self, n_candidates: int, n_tasks: int) -> None:
+    def __init__(self, n_candidates: int, n_tasks: int, source: Callable[[Ints, Ints], Floats] | None = None) -> None:
         self.n_candidates = n_candidates
         self.first, self.second = np.triu_indices(n_candidates, 1)
-        shape = (len(self.first), n_tasks)
-        self.n, self.mean, self.m2, self.middle = (np.zeros(shape) for _ in range(4))
+        self.source = source or (lambda first, _: np.zeros((4, len(first), n_tasks)))
+        self._renewed: dict[int, Floats] = {}
 
-    def place(self, first: int, second: int) -> int:
-        """Return the row index of a pair, given that first < second."""
-        return first * self.n_candidates - first * (first + 1) // 2 + second - first - 1
+    @cached_property
+    def moments(self) -> Floats:
+        """Return shape (4, pairs, tasks): n, mean and m2 of the differences, and the mean of (i + j) / 2.
+
+        n is the number of trials that count for both, 0 if the pair is not compared by trial on that task.
+        """
+        return self._computed(self.first, self.second, slice(None))
+
+    @property
+    def computed(self) -> bool:
+        """True if the moments of all pairs are in memory, where they can be updated."""
+        return "moments" in self.__dict__
+
+    def of(self, first: Ints, second: Ints) -> Floats:
+        """Return the moments of the differences first - second, shape (4, len(first), tasks)."""
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        at = low * self.n_candidates - low * (low + 1) // 2 + high - low - 1
+        every = self.computed or len(first) >= len(self.first)
+        moments = self.moments[:, at] if every else self._computed(low, high, at)
+        # Stored pairs have the lower code first; for the other order only the sign of the mean changes.
+        moments[1] *= np.where(first < second, 1.0, -1.0)[:, None]
+        return moments
+
+    def renew(self, task: int, moments: Floats) -> None:
+        """Replace the moments of one task, shape (4, pairs)."""
+        if self.computed:
+            self.moments[:, :, task] = moments
+        else:
+            self._renewed[task] = moments
+
+    def _computed(self, first: Ints, second: Ints, at: Ints | slice) -> Floats:
+        moments = self.source(first, second)
+        for task, renewed in self._renewed.items():
+            moments[:, :, task] = renewed[:, at]
+        return moments
 
     def add(self, task: int, scores: Floats, present: Bools) -> None:
         """Add one jointly graded trial of a task; `scores` and the mask `present` have shape (candidates,)."""
@@ -292,16 +325,14 @@ class PairCells:
         both = np.flatnonzero(present[self.first] & present[self.second])
         a, b = scores[self.first[both]], scores[self.second[both]]
         difference, middle = a - b, (a + b) / 2
-        n = self.n[both, task] + sign
+        n_old, mean_old, m2_old, middle_old = self.moments[:, both, task]
+        n = n_old + sign
         left = np.where(n > 0, n, 1.0)
-        off = difference - self.mean[both, task]
-        mean = np.where(n > 0, self.mean[both, task] + sign * off / left, 0.0)
-        m2 = self.m2[both, task] + sign * off * (difference - mean)
-        self.m2[both, task] = np.where(n > 1, np.maximum(m2, 0.0), 0.0)
-        self.mean[both, task] = mean
-        change = sign * (middle - self.middle[both, task]) / left
-        self.middle[both, task] = np.where(n > 0, self.middle[both, task] + change, 0.0)
-        self.n[both, task] = np.maximum(n, 0.0)
+        off = difference - mean_old
+        mean = np.where(n > 0, mean_old + sign * off / left, 0.0)
+        m2 = np.where(n > 1, np.maximum(m2_old + sign * off * (difference - mean), 0.0), 0.0)
+        middle = np.where(n > 0, middle_old + sign * (middle - middle_old) / left, 0.0)
+        self.moments[:, both, task] = np.maximum(n, 0.0), mean, m2, middle
 
 
 def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.statistics.arrays import Floats, Ints
+from assay.statistics.arrays import Bools, Floats, Ints
 from assay.statistics.cells import Cells, PairCells
 from assay.statistics.table import ScoreTable
+
+# A few temporary arrays of this size stay in the processor's cache.
+VALUES_AT_A_TIME = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +38,12 @@ def paired_trials(source: ScoreTable | Cells, first: Ints, second: Ints) -> Pair
     """
     cells = source.cells if isinstance(source, ScoreTable) else source
     if cells.pairs is not None:
-        return _from_pair_cells(cells.pairs, first, second)
-    if isinstance(source, Cells) or source.joint is None or first.size == 0:
+        moments = cells.pairs.of(first, second)
+    elif isinstance(source, Cells) or source.joint is None or first.size == 0:
         return None
-    layout = _Layout(source)
-    moments = [layout.pair(int(a), int(b)) for a, b in zip(first, second, strict=True)]
-    return PairedTrials(
-        n=np.array([pair.n for pair in moments]),
-        mean=np.array([pair.mean for pair in moments]),
-        m2=np.array([pair.m2 for pair in moments]),
-        middle=np.array([pair.middle for pair in moments]),
-    )
+    else:
+        moments = _Layout(source, np.arange(len(source.tasks)), len(source.tasks)).moments(first, second)
+    return PairedTrials(n=moments[0], mean=moments[1], m2=moments[2], middle=moments[3])
 
 
 def paired_rows(table: ScoreTable, first: int, second: int, task: int) -> tuple[Floats, Floats] | None:
@@ -76,57 +74,65 @@ def kept_cells(table: ScoreTable) -> Cells:
     )
     for name in ("n", "mean", "m2", "low", "high"):
         setattr(cells, name, getattr(table.cells, name).copy())
-    if table.joint is not None and len(table.candidates) > 1:
-        pairs = PairCells(len(table.candidates), len(table.tasks))
-        moments = paired_trials(table, pairs.first, pairs.second)
-        assert moments is not None  # the table has jointly graded rows
-        pairs.n, pairs.mean, pairs.m2, pairs.middle = moments.n, moments.mean, moments.m2, moments.middle
-        cells.pairs = pairs
+    cells.pairs = pair_cells(table, np.arange(len(table.tasks)), len(table.tasks))
     return cells
 
 
-def _from_pair_cells(pairs: PairCells, first: Ints, second: Ints) -> PairedTrials:
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    at = low * pairs.n_candidates - low * (low + 1) // 2 + high - low - 1
-    # Stored pairs have the lower code first; for the other order only the sign of the mean changes.
-    sign = np.where(first < second, 1.0, -1.0)[:, None]
-    return PairedTrials(n=pairs.n[at], mean=sign * pairs.mean[at], m2=pairs.m2[at], middle=pairs.middle[at])
+def pair_cells(table: ScoreTable, place: Ints, n_tasks: int) -> PairCells | None:
+    """Return the differences of all pairs, each computed when first needed; None if no trial was graded jointly.
+
+    Args:
+        place: shape (tasks of the table,), code of each of its tasks in the result, which has `n_tasks` tasks.
+    """
+    if table.joint is None or len(table.candidates) < 2:
+        return None
+    return PairCells(len(table.candidates), n_tasks, _Layout(table, place, n_tasks).moments)
+
+
+def pair_moments(score: Floats, starts: Ints, first: Ints, second: Ints) -> Floats:
+    """Return n, mean and m2 of differences and the mean of (first + second) / 2, shape (4, pairs, tasks).
+
+    Args:
+        score: shape (candidates, trials), NaN if a trial does not count for the candidate.
+        starts: shape (tasks,), the first trial of each task, increasing.
+        first, second: shape (pairs,), codes of the candidates.
+    """
+    a, b = score[first], score[second]
+    difference, middle = a - b, (a + b) / 2
+    both = ~np.isnan(difference)
+    n = np.add.reduceat(both, starts, axis=1, dtype=np.float64)
+    count = np.maximum(n, 1.0)
+    mean = np.add.reduceat(np.where(both, difference, 0.0), starts, axis=1) / count
+    difference -= np.repeat(mean, np.diff(starts, append=score.shape[1]), axis=1)
+    difference *= difference
+    m2 = np.add.reduceat(np.where(both, difference, 0.0), starts, axis=1)
+    return np.stack((n, mean, m2, np.add.reduceat(np.where(both, middle, 0.0), starts, axis=1) / count))
 
 
 class _Layout:
-    """The jointly graded rows as a matrix with one row per trial and one column per candidate."""
+    """The jointly graded rows as a matrix with one row per candidate and one column per trial, in order of tasks."""
 
-    def __init__(self, table: ScoreTable) -> None:
+    def __init__(self, table: ScoreTable, place: Ints, n_tasks: int) -> None:
         assert table.joint is not None  # called only for tables with joint rows
         n_trials = int(table.trial_codes.max(initial=0)) + 1
-        self.n_tasks, n_candidates = len(table.tasks), len(table.candidates)
+        self.n_tasks, n_candidates = n_tasks, len(table.candidates)
         joint = np.flatnonzero(table.joint)
-        key = table.task_codes[joint] * n_trials + table.trial_codes[joint]
-        units, line = np.unique(key, return_inverse=True)
-        line = line.reshape(-1)
-        self.task = units // n_trials
-        self.score = np.zeros((n_candidates, len(units)))
-        self.present = np.zeros((n_candidates, len(units)), np.bool_)
-        self.score[table.candidate_codes[joint], line] = table.score[joint]
-        self.present[table.candidate_codes[joint], line] = True
-        cell = table.candidate_codes[joint] * self.n_tasks + table.task_codes[joint]
-        n_joint = np.bincount(cell, minlength=n_candidates * self.n_tasks).reshape(n_candidates, self.n_tasks)
+        candidate, task = table.candidate_codes[joint], table.task_codes[joint]
+        units, line = np.unique(task * n_trials + table.trial_codes[joint], return_inverse=True)
+        tasks, self.starts = np.unique(units // n_trials, return_index=True)
+        self.places = place[tasks]
+        self.score = np.full((n_candidates, len(units)), np.nan)
+        self.score[candidate, line.reshape(-1)] = table.score[joint]
+        cell = candidate * len(table.tasks) + task
+        n_joint = np.bincount(cell, minlength=table.cells.n.size).reshape(table.cells.n.shape)
         # A task is not paired if even one trial was graded separately, because the numbers of separate trials are arbitrary.
-        self.wholly_joint = n_joint == table.cells.n
+        self.wholly_joint: Bools = (n_joint == table.cells.n)[:, tasks]
 
-    def pair(self, first: int, second: int) -> PairedTrials:
-        both = np.flatnonzero(self.present[first] & self.present[second])
-        task = self.task[both]
-        score_a, score_b = self.score[first][both], self.score[second][both]
-        difference = score_a - score_b
-        n = np.bincount(task, minlength=self.n_tasks).astype(np.float64)
-        count = np.maximum(n, 1.0)
-        mean = np.bincount(task, weights=difference, minlength=self.n_tasks) / count
-        off = difference - mean[task]
-        use = self.wholly_joint[first] & self.wholly_joint[second]
-        return PairedTrials(
-            n=np.where(use, n, 0.0),
-            mean=np.where(use, mean, 0.0),
-            m2=np.where(use, np.bincount(task, weights=off * off, minlength=self.n_tasks), 0.0),
-            middle=np.where(use, np.bincount(task, weights=(score_a + score_b) / 2, minlength=self.n_tasks) / count, 0.0),
-        )
+    def moments(self, first: Ints, second: Ints) -> Floats:
+        moments = np.zeros((4, len(first), self.n_tasks))
+        step = max(VALUES_AT_A_TIME // max(self.score.shape[1], 1), 1)
+        for at in (slice(start, start + step) for start in range(0, len(first), step)):
+            a, b = first[at], second[at]
+            use = self.wholly_joint[a] & self.wholly_joint[b]
+            moments[:, at, self.places] = np.where(use, pair_moments(self.score, self.starts, a, b), 0.0)
+        return moments

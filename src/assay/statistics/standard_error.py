@@ -108,7 +108,9 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
     sum_square = float(square.sum())
     mean = values @ share
     off = values - mean[:, None]
-    cross = (off * (square / (1.0 - 2.0 * share + sum_square))) @ off.T
+    scaled = off * (square / (1.0 - 2.0 * share + sum_square))
+    # On a busy machine, the threads of a matrix product wait for each other: 0.1 s instead of 1.5 ms with 50 x 1,000 values.
+    cross = np.einsum("at,bt->ab", scaled, off, optimize=off.size * len(off) > 10_000_000)
     own = np.diagonal(cross)
     both = own[first] + own[second]
     variance = both - 2.0 * cross[first, second]

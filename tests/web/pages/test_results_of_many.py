@@ -6,8 +6,7 @@ import gzip
 import random
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -51,15 +50,13 @@ def test_means_are_computed_only_for_the_tasks_shown(client: TestClient) -> None
     assert 0 < made.call_count <= max(shown, 20) * CANDIDATES < TASKS * CANDIDATES
 
 
-def test_a_server_prepares_what_the_first_visit_needs(tmp_path: Path) -> None:
+def test_a_server_prepares_what_the_first_visit_needs() -> None:
     templating.templates.cache_clear()
-    with (
-        Workspace.open(tmp_path, environment={}) as workspace,
-        patch.object(server, "t_quantile") as imports_scipy,
-        TestClient(create_app(workspace), base_url="http://127.0.0.1:8000"),
-    ):
-        pass
-    imports_scipy.assert_called_once()
+    endpoints = Mock()
+    with patch.object(server, "shared_routes", return_value=(endpoints,)), patch("gc.freeze") as freeze:
+        server._prepare_results_page()
+    endpoints.matches.assert_called_once()
+    freeze.assert_called_once()
     assert "statistics/results.html" in {name for _, name in templating.templates().cache or {}}
 
 

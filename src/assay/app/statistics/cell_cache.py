@@ -16,12 +16,14 @@ import numpy as np
 
 from assay.analysis.tables import cautions, family_codes, names_of_tasks, planned_families, planned_tasks, score_table
 from assay.domain.lifecycle import AssessmentState
-from assay.statistics.cells import Cells, PairCells
-from assay.statistics.paired_trials import kept_cells
+from assay.statistics.cells import Cells
+from assay.statistics.paired_trials import pair_cells, pair_moments
 from assay.statistics.reports import report as whole_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
 
     from assay.analysis.columns import ScoreColumns, TrialScores
     from assay.domain.identifiers import TrialKey
@@ -83,8 +85,8 @@ class KeptCells:
     def cells(self) -> Cells:
         """Return the current cells. Cells that lost precision are recomputed from their trials."""
         for task, candidate in self._cells.stale:
-            scores = [by_candidate[candidate] for by_candidate in self._trials_of(task) if candidate in by_candidate]
-            self._cells.recompute(task, candidate, scores)
+            scores = self._scores_of(task)[candidate]
+            self._cells.recompute(task, candidate, scores[~np.isnan(scores)])
         for task in self._worn_pairs:
             self._renew_pairs(task)
         self._worn_pairs.clear()
@@ -148,16 +150,14 @@ class KeptCells:
         new = {self._candidates[name]: min(max(score, 0.0), 1.0) for name, score in trial.scores.items()}
         if old == new:
             return
-        if self._joint and self._cells.pairs is not None:
-            if old:
-                self._cells.withdraw_joint(task, old)
-                # Pairs do not record their loss of precision, so every withdrawal requires a new computation.
-                self._worn_pairs.add(task)
-            if new:
-                self._cells.add_joint(task, new)
+        for candidate, score in old.items():
+            self._cells.withdraw(task, candidate, score)
+        # Pairs do not record their loss of precision, so every withdrawal requires a new computation.
+        if self._cells.pairs is not None and (old or not self._cells.pairs.computed):
+            self._worn_pairs.add(task)
+        if self._cells.pairs is not None and task not in self._worn_pairs:
+            self._cells.add_joint(task, new)
         else:
-            for candidate, score in old.items():
-                self._cells.withdraw(task, candidate, score)
             for candidate, score in new.items():
                 self._cells.add(task, candidate, score)
         self.n_trials += bool(new) - bool(old)
@@ -170,40 +170,28 @@ class KeptCells:
         low, high = np.searchsorted(self._trial, [trial, trial + 1])
         return dict(zip(self._candidate[low:high].tolist(), self._score[low:high].tolist(), strict=True))
 
-    def _trials_of(self, task: int) -> list[Mapping[int, float]]:
-        """Return the counted trials of a task, as scores by candidate."""
+    def _scores_of(self, task: int) -> NDArray[np.float64]:
+        """Return a task's counted scores, shape (candidates, trials) with at least one trial; NaN if a trial has no score."""
         changed = self._changed_in.get(task, set())
-        unchanged: dict[int, dict[int, float]] = defaultdict(dict)
-        for row in self._by_task[self._starts[task] : self._starts[task + 1]].tolist():
-            trial = int(self._trial[row])
-            if trial not in changed:
-                unchanged[trial][int(self._candidate[row])] = float(self._score[row])
-        return [*unchanged.values(), *(by_candidate for trial in changed if (by_candidate := self._changed[trial]))]
+        rows = self._by_task[self._starts[task] : self._starts[task + 1]]
+        rows = rows[~np.isin(self._trial[rows], list(changed))]
+        trials, line = np.unique(self._trial[rows], return_inverse=True)
+        scores = np.full((len(self._candidates), len(trials) + len(changed) + 1), np.nan)
+        scores[self._candidate[rows], line.reshape(-1)] = self._score[rows]
+        for place, trial in enumerate(changed, start=len(trials)):
+            by_candidate = self._changed[trial]
+            scores[list(by_candidate), place] = list(by_candidate.values())
+        return scores
 
     def _renew_pairs(self, task: int) -> None:
         pairs = self._cells.pairs
-        assert pairs is not None  # pairs lose precision only when joint trials are withdrawn
-        for moments in (pairs.n, pairs.mean, pairs.m2, pairs.middle):
-            moments[:, task] = 0.0
-        trials = self._trials_of(task)
-        scores = np.full((len(trials), len(self._candidates)), np.nan)
-        for line, by_candidate in enumerate(trials):
-            scores[line, list(by_candidate)] = list(by_candidate.values())
-        first, other = scores[:, pairs.first], scores[:, pairs.second]
-        difference, both = first - other, ~np.isnan(first - other)
-        n = both.sum(axis=0)
-        count = np.maximum(n, 1)
-        mean = np.where(both, difference, 0.0).sum(axis=0) / count
-        off = np.where(both, difference - mean, 0.0)
-        pairs.n[:, task] = n
-        pairs.mean[:, task] = mean
-        pairs.m2[:, task] = (off * off).sum(axis=0)
-        pairs.middle[:, task] = np.where(both, (first + other) / 2, 0.0).sum(axis=0) / count
+        assert pairs is not None  # a task's pairs are renewed only after a change of its joint trials
+        pairs.renew(task, pair_moments(self._scores_of(task), np.zeros(1, np.int64), pairs.first, pairs.second)[:, :, 0])
 
 
 def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
     """Build cells for all planned tasks and candidates, with the trials that count so far."""
-    counted = kept_cells(score_table(columns))
+    counted = score_table(columns)
     # In the order of score tables: a report from these cells must equal a report computed from all rows.
     tasks = sorted(names)
     weight_of = dict(zip(names, (label.weight for label in columns.tasks), strict=True))
@@ -217,14 +205,11 @@ def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
         planned_families=planned_families(columns.tasks),
     )
     place = {name: code for code, name in enumerate(tasks)}
-    at = [place[str(name)] for name in counted.tasks]
+    at = np.array([place[str(name)] for name in counted.tasks], dtype=np.int64)
     for moment in ("n", "mean", "m2", "low", "high"):
-        getattr(cells, moment)[:, at] = getattr(counted, moment)
-    if _jointness(columns) and len(cells.candidates) > 1:
-        cells.pairs = PairCells(len(cells.candidates), len(tasks))
-        if counted.pairs is not None:
-            for moment in ("n", "mean", "m2", "middle"):
-                getattr(cells.pairs, moment)[:, at] = getattr(counted.pairs, moment)
+        getattr(cells, moment)[:, at] = getattr(counted.cells, moment)
+    if _jointness(columns):
+        cells.pairs = pair_cells(counted, at, len(tasks))
     return cells
 
 
