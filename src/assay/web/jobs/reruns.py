@@ -1,8 +1,7 @@
 """Reruns that reviewers request on a page, executed in the background.
 
 The page repeats its request until it gets the outcome, so a restarted server starts the rerun again. The attempt number in the
-request prevents two
-reruns for one request.
+request prevents two reruns for one request.
 
 The rerun of a control item (planted check) calls no model, but looks like a real one: it takes as long as judging usually
 takes, returns another attempt, and is refused if a real item would be refused. If the last real rerun of this process failed,
