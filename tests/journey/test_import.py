@@ -164,7 +164,7 @@ def test_every_line_that_is_no_answer_is_named_with_its_place(assay: Command, pr
     good = json.dumps(answer("a", "yes")).encode()
     lines = {
         2: (b"<<<<<<< HEAD", "conflict marker"),
-        3: (json.dumps(answer("a", "no")).encode(), "another answer"),
+        3: (json.dumps(answer("a", "no")).encode(), "a different answer"),
         4: (good, "word for word"),
         5: (good.replace(b'"prompt_tokens": 7', b'"prompt_tokens": NaN'), "NaN"),
         6: (b'{"custom_id": "\x00"}', "NUL"),
