@@ -59,7 +59,7 @@ class BatchDocument:
 
 @document
 class ListedBatchDocument:
-    """The imported run, which this request or an earlier one created."""
+    """A batch in a list; `completedAt` is null while one of its runs is open."""
 
     batch_id: str
     batchId: str
@@ -79,7 +79,7 @@ class BatchListDocument:
 
 @document
 class ReceivedRunDocument:
-    """The run that was imported by this request or an earlier one."""
+    """The imported run, which this request or an earlier one created."""
 
     run_id: str
     runId: str
