@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from assay.app.runs.model_list import ModelDocument, default_model
+from assay.app.runs.model_list import ModelDocument, default_model, with_model
 from assay.cli.models import choose_model
 from assay.domain.errors import InputError
 from tests.journey.conftest import Command
@@ -38,6 +38,20 @@ def test_model_is_chosen_by_number_piece_or_name(typed: str, chosen: str) -> Non
         click.echo(f"chosen: {choose_model(LISTED, 'anthropic', 'opus-5')}")
 
     assert CliRunner().invoke(command, input=typed).stdout.splitlines()[-1] == f"chosen: {chosen}"
+
+
+@pytest.mark.parametrize(
+    ("agent", "target"),
+    [("anthropic", "anthropic/opus"), ("mine=openrouter", "mine=openrouter/opus"), ("claude-code", "claude-code --model opus")],
+)
+def test_model_joins_the_agent_that_lacks_one(agent: str, target: str) -> None:
+    assert with_model(agent, "opus") == target
+
+
+@pytest.mark.parametrize("agent", ["echo", "openai/gpt-5", "cmd: ./a.sh"])
+def test_model_of_an_agent_without_a_choice_is_refused(agent: str) -> None:
+    with pytest.raises(InputError, match="does not apply"):
+        with_model(agent, "opus")
 
 
 def test_agents_have_a_default_model() -> None:

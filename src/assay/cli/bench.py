@@ -13,6 +13,7 @@ from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
     from assay.app.runs.agent_comparison import AgentComparisonDocument
+    from assay.app.workspace import Workspace
 
 
 @click.command()
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     "agents",
     multiple=True,
     metavar="AGENT",
-    help="`echo` (default), `solution`, `claude-code`, a model as provider/name, or `cmd: COMMAND…`; named: `mine=cmd: ./a.sh`.",
+    help="`echo` (default), `solution`, `claude-code`, provider/name, a vendor, `cmd: COMMAND…`; named: `my=cmd: …`.",
 )
+@click.option("--model", metavar="NAME", help="Model of an agent that is a vendor, such as `anthropic`, or `claude-code`.")
 @click.option("--iterations", type=int, metavar="N", help="Trials of each agent on each scenario and tier; default 1.")
 @click.option("--batch-id", metavar="ID", help="Label that groups runs.")
 @click.option("--skip-warmup", is_flag=True, help="Start from the fixture as it is, without the baseline commands.")
@@ -38,6 +40,7 @@ def bench(
     scenarios: tuple[str, ...],
     tiers: tuple[str, ...],
     agents: tuple[str, ...],
+    model: str | None,
     iterations: int | None,
     batch_id: str | None,
     skip_warmup: bool,
@@ -55,6 +58,7 @@ def bench(
     from assay.domain.run import RunOptions
 
     with workspace(store, budget=budget) as opened:
+        agents = tuple(_with_model(opened, agent, model, asks=not as_json) for agent in agents)
         of_agents = scenario_runs.scenario_suite(
             opened, suite, scenarios, agents=agents or ("echo",), tiers=tiers, skip_warmup=skip_warmup
         )
@@ -87,6 +91,20 @@ def bench(
     say_agents(comparison)
     say_result(result)
     return int(bool(summary.failures))
+
+
+def _with_model(opened: Workspace, agent: str, model: str | None, *, asks: bool) -> str:
+    """Return an agent with the model that the command, a person at the terminal or the vendor's default names."""
+    from assay.app.runs.model_list import default_model, list_models, vendor_of, with_model
+    from assay.cli.models import choose_model
+
+    vendor = vendor_of(agent)
+    if model is None and vendor is not None:
+        model = default_model(vendor)
+        if asks and sys.stdin.isatty():
+            model = choose_model(list_models(opened, f"{vendor}/"), vendor, model)
+        tell(f"{agent}: {model}")
+    return agent if model is None else with_model(agent, model)
 
 
 def say_agents(comparison: AgentComparisonDocument) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from assay.app.runs.start import model_names
@@ -48,6 +49,27 @@ def default_model(vendor: str) -> str:
     if known is None or not known.key_required:
         raise InputError("--agent", f"{vendor!r} has no default model.", remedy=f"Name one: --agent {vendor}/NAME")
     return known.example.partition("/")[2]
+
+
+def vendor_of(agent: str) -> str | None:
+    """Return the vendor if an agent such as `anthropic` or `mine=anthropic` names a vendor without a model."""
+    target = agent.rpartition("=")[2].strip()
+    return target if target in VENDORS else None
+
+
+def with_model(agent: str, model: str) -> str:
+    """Return `--agent` with its model: `anthropic` becomes `anthropic/MODEL`, and Claude Code gets the option `--model`.
+
+    Raises:
+        InputError: the agent has a model already, or uses none.
+    """
+    if vendor_of(agent):
+        return f"{agent.strip()}/{model}"
+    if agent.rpartition("=")[2].strip() == "claude-code":
+        return f"{agent.strip()} --model {shlex.quote(model)}"
+    raise InputError(
+        "--model", f"does not apply to the agent {agent!r}.", remedy="Name a vendor: --agent anthropic --model NAME"
+    )
 
 
 def _model(ref: str) -> ModelSpec:
