@@ -16,10 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from assay.agents.files import LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
+from assay.agents.files import IGNORED, LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
 from assay.agents.tools import TOOLS, use_tool
 from assay.domain.calls import ModelRequest, Reply, Usage
-from assay.domain.digest import bytes_digest
 from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Agent
@@ -156,15 +155,17 @@ class Workspaces:
         async with self._turn(), AsyncExitStack() as stack:
             with _blaming_the_environment():
                 fixture = self._base / scenario.folder / scenario.fixture
-                _check_fixture(fixture, scenario)
                 sandbox = await self._choose()
                 place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
                 control, folder = place / "control", place / "workspace"
-                await asyncio.to_thread(_prepare, self._kept, place, fixture, control)
-                await _warm_up(sandbox, scenario, control)
-                await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
-                base = await asyncio.to_thread(Snapshot, control)
                 gate = self.gate(needs.provider, scenario) if needs.provider else None
+                await asyncio.to_thread(_copy_unchanged, scenario, fixture, control if scenario.baseline else folder)
+                if scenario.baseline:
+                    await _warm_up(sandbox, scenario, control)
+                    await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
+                # In the background, because the agent need not wait for it.
+                base = asyncio.ensure_future(asyncio.to_thread(_base, self._kept, fixture, control))
+                stack.push_async_callback(asyncio.wait, [base])
                 wanted = ShellRequest(
                     workspace=str(folder),
                     network=scenario.network,
@@ -179,6 +180,7 @@ class Workspaces:
             async def finish(work: Work) -> WorkspaceReport:
                 seconds = time.monotonic() - began
                 with _blaming_the_environment():
+                    before = await base
                     # The agent's shell ends before its files are read: a process that it left behind could exchange them for
                     # links.
                     await stack.aclose()
@@ -189,7 +191,7 @@ class Workspaces:
                     outcomes = await _validated(sandbox, scenario, folder)
                     if any(outcome.exit_code == NOT_FOUND for outcome in outcomes):
                         await _check_tools(sandbox, scenario, outcomes, control, place / "untouched")
-                return await asyncio.to_thread(_report, scenario, work, base, now, outcomes, seconds)
+                return await asyncio.to_thread(_report, scenario, work, before, now, outcomes, seconds)
 
             workspace = OpenWorkspace(shell, scenario, finish, gate)
             yield workspace
@@ -295,26 +297,24 @@ def _blaming_the_environment() -> Iterator[None]:
         raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS) from error
 
 
-def _check_fixture(fixture: Path, scenario: Scenario) -> None:
-    """Raise `CallFailed` if a file of the fixture has changed since the run was planned."""
+def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> None:
+    """Copy the fixture; raises `CallFailed` if one of its files has changed since the run was planned."""
+    target.mkdir(parents=True)
+    digests = copy_fixture(fixture, target)
     for name, expected in scenario.files.items():
-        try:
-            same = bytes_digest((fixture / name).read_bytes()) == expected
-        except OSError:
-            same = False
-        if not same:
+        if digests.get(name) != expected and IGNORED.isdisjoint(name.split("/")):
             detail = f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
 
-def _prepare(kept: Path, place: Path, fixture: Path, control: Path) -> None:
-    """Create the folder of a trial with a copy of the fixture, and remove the oldest workspaces."""
-    kept.mkdir(parents=True, exist_ok=True)
+def _base(kept: Path, fixture: Path, control: Path) -> Snapshot:
+    """Return the base of the diff, which stays beside the workspace, and remove the oldest workspaces."""
+    if not control.exists():
+        copy_fixture(fixture, control)
     old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
-    for each in old[: max(0, len(old) - KEPT_WORKSPACES + 1)]:
+    for each in old[:-KEPT_WORKSPACES]:
         shutil.rmtree(each, ignore_errors=True)
-    place.mkdir()
-    copy_fixture(fixture, control)
+    return Snapshot(control)
 
 
 async def _check_tools(
