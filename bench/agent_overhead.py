@@ -24,9 +24,15 @@ from assay.domain.programs import Agent
 from assay.domain.sandbox import ShellRequest
 from assay.domain.scenarios import CheckCommand, Scenario, WorkspaceReport
 from assay.domain.suite import Message, Scoring, Task
+from assay.ports import ModelGate
 from assay.sandbox.shells.commands import SandboxedCommands
 
 PROMISED_MS = 300.0
+
+
+def no_gate(provider: str, scenario: Scenario) -> ModelGate:
+    """Refuse models: the measured agent asks none."""
+    raise NotImplementedError
 
 
 async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], list[float]]:
@@ -41,7 +47,8 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()
-    provider = open_agent(program, Workspaces(choose=commands.choose, base=folder, kept=folder / "kept"), folder)
+    workspaces = Workspaces(choose=commands.choose, base=folder, kept=folder / "kept", gate=no_gate)
+    provider = open_agent(program, workspaces, folder)
     assert provider is not None
     request = ModelRequest(
         model=of_program(program),
