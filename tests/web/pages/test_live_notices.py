@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from tests.contract.stores import a_plan, a_task, judged, planned, wait
 from tests.web.conftest import Served, Watch, new_context
 
@@ -82,6 +82,24 @@ def test_new_run_is_counted_in_the_title_and_told_once(chromium: Browser, served
     told = [text for text in told_until(page, "third") if "another" in text]
     assert 1 <= len(told) == len(set(told)) <= 2, told
     assert "1" in told[-1]
+    context.close()
+
+
+def test_a_click_on_a_link_survives_news_of_another_run(chromium: Browser, served: Served, watch: Watch) -> None:
+    context = new_context(chromium)
+    # As console messages, because the driver cannot ask the page anything while a navigation is held.
+    context.add_init_script(RECORDER.replace("window.told.push(", "console.info(options.body); window.told.push("))
+    page = context.new_page()
+    watch.on(page, served)
+    open_queue(page, served)
+    kept: list[Route] = []
+    page.route("**/review?run=*", lambda route: kept.insert(0, route))
+    page.locator("[data-run] a[href*='/review']").first.click(no_wait_after=True)
+    with page.expect_console_message(lambda message: "another" in message.text):
+        submitted(served, "another")  # at this news, the page wants to draw itself anew
+    for route in kept:  # Chromium may have fetched the page ahead of the click
+        route.continue_()
+    page.wait_for_url("**/review*", wait_until="commit")
     context.close()
 
 

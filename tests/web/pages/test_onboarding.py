@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import TimeoutError as PageTimeout, expect
+from playwright.sync_api import expect
 from tests.support import harness_files as files
 from tests.web.accessibility import WIDTHS, serious
 from tests.web.conftest import Served, Watch, eventually, pressed, ready, serving
@@ -111,15 +110,6 @@ LONG = """*{}* needs two steps.
 2. See `cache.get(key)`."""
 
 
-def follow(page: Page, link: str, address: str) -> None:
-    """Click a link until its page arrives; a page that draws itself anew at that moment discards the click."""
-    for _ in range(5):
-        page.locator("main").get_by_role("link", name=link).first.click()
-        with suppress(PageTimeout):
-            return page.wait_for_url(address, wait_until="commit", timeout=5_000)
-    raise AssertionError(f"the link {link} led nowhere")
-
-
 def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty: Served, tmp_path: Path) -> None:
     """The walk of a new user; each step says what is there and what comes next."""
     for name, answer in (("short", "It is **light**."), ("long", LONG)):
@@ -145,7 +135,8 @@ def test_markdown_answers_to_ten_questions_lead_to_a_verdict(first: Page, empty:
     first.wait_for_url("**/runs/*")
     eventually(lambda: empty.states() == {"pending": 10})
     expect(first.locator(".facts")).not_to_contain_text("uncalibrated")
-    follow(first, "Review", "**/review*")
+    first.locator("main").get_by_role("link", name="Review").first.click()
+    first.wait_for_url("**/review*")
     for place in range(10):
         ready(first)
         sheet = first.locator(".right:not(.behind)")

@@ -100,7 +100,12 @@ function notice(row) {
   else if (row.waiting && !before.waiting) show("notice.waits", row);
 }
 
+let clicked = -Infinity;
+document.addEventListener("click", (event) => event.target.closest("a[href]") && (clicked = performance.now()), true);
+
 function drawAnew() {
+  const rest = clicked + 5000 - performance.now();
+  if (rest > 0) return setTimeout(drawAnew, rest); // a reload would discard the click on a link
   if (unsaved.now || document.querySelector("details.add[open]")) {
     const place = byId("begun");
     if (place) place.hidden = false;
