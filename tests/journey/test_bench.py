@@ -110,10 +110,13 @@ def test_worked_example_scores_the_same_in_a_run_and_a_pushed_run(assay: Command
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")
     (scenario / "scenario.yaml").write_text(WORKED_EXAMPLE, "utf-8")
-    (outcome,) = bench(assay, "--agent", SCRIPTED, "--tier", "L0")["agent_trials"]
+    document = bench(assay, "--agent", SCRIPTED, "--tier", "L0")
+    (outcome,) = document["agent_trials"]
     assert outcome["evaluators"] == pytest.approx({"build": 1, "typecheck": 0.8, "lint": 0.75})
     assert (outcome["score"], outcome["success"]) == (pytest.approx(0.865), True)
-    weights = {"build": 0.4, "typecheck": 0.3, "lint": 0.3}
+    recorded = json.loads(assay("show", document["run_id"], "--json").out)["rubric"]
+    weights = {row["name"]: row["weight"] for row in recorded}
+    assert weights == {"build": 0.4, "typecheck": 0.3, "lint": 0.3}, "the run records the criteria that graded it"
     scores = {name: {"score": score, "weight": weights[name]} for name, score in outcome["evaluators"].items()}
     pushed = {"run_id": "run_1", "suite": "pushed", "scenario": "fix-slug", "agent": "other", "evaluations": scores}
     (project / "pushed.json").write_text(json.dumps(pushed), "utf-8")
@@ -248,7 +251,7 @@ def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, sc
         (("{name: test, weight: 0.7}", "{name: file_structure}"), "needs `required`"),
         (("{name: test, weight: 0.7}", "{name: dependency_targets, options: {required: [a]}}"), "cannot read"),
         (("weight: 0.7}", "weight: -1}"), "of at least 0"),
-        (("timeout_minutes: 1", "llm_judge: {categories: [{weight: 2}]}"), "cannot read"),
+        (("timeout_minutes: 1", "llm_judge: {categories: [{weight: 2}]}"), "needs `name`"),
         (("timeout_minutes: 1", "llm_judge: {categories: [test]}"), "have test twice"),
         (("timeout_minutes: 1", "llm_judge: {weight: -1}"), "at least 0"),
         (("timeout_minutes: 1", "heuristic_checks: {patterns: ['(']}"), "not a regular expression"),

@@ -21,7 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from assay.domain.assessment import Assessment, weighted_score
 from assay.domain.digest import JsonValue
 from assay.domain.model import Parameters
-from assay.domain.scenarios import JUDGE, CommandKind, EvaluatorSpec, Scenario, WorkspaceReport
+from assay.domain.scenarios import JUDGE, EvaluatorSpec, Scenario, WorkspaceReport
 from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
@@ -136,16 +136,16 @@ def scenario_rubric(scenario: Scenario) -> Rubric:
 def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[str]) -> str:
     """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
     if name in FUNCTIONS or name == JUDGE:
-        needed = _NEEDED.get(name)
-        if needed and not options.get(needed):
-            return f"needs `{needed}`."
+        options = {option: value for option, value in options.items() if value not in ([], {}, "", None)}
         try:
             if name == JUDGE:
                 judge_rubric(options)
                 judge_parameters(options)
             else:
                 FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
-        except (TypeError, KeyError, ValueError, AttributeError, ZeroDivisionError) as error:
+        except KeyError as error:
+            return f"needs `{error.args[0]}`."
+        except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             return f"has options in a form that it cannot read ({type(error).__name__}: {error}); see the documentation."
         return ""
     if name in kinds:
@@ -352,19 +352,6 @@ FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceRe
     }
 )
 """Evaluators of files by name; every other evaluator is a kind of validation command."""
-
-_NEEDED: Final = {
-    "dependency_targets": "required",
-    "dependency_proximity": "expected",
-    "companion_versions": "companions",
-    "package_manager": "allowed",
-    "file_structure": "required",
-    "config_accuracy": "files",
-    "namespace_migration": "from",
-    "integrity_guard": "",
-    HEURISTIC: "",
-}
-KINDS: Final = tuple(kind.value for kind in CommandKind)
 
 
 def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:

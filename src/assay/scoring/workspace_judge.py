@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from assay.scoring.evaluator import Answer, Sitting
 
 SHOWN_DIFF: Final = 120_000
-"""Maximum characters of the diff that a judge sees if its own limit is not set, about 30,000 tokens."""
+"""Maximum characters of the diff that a judge sees, about 30,000 tokens; the validation output follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class WorkspaceJudge(RubricEvaluator):
             return ()
         shown, _ = self._shown(sitting)
         candidate = sitting.responses[0].candidate
-        return (request_of(self._uncut, self.rubric, shown, candidate=candidate, template=WORKSPACE),)
+        return (request_of(self.spec, self.rubric, shown, candidate=candidate, template=WORKSPACE),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
         """Return the grades of rules and judge.
@@ -50,17 +50,12 @@ class WorkspaceJudge(RubricEvaluator):
         if self.spec.model.provider == PERSON:
             return self.form(sitting)
         shown, flags = self._shown(sitting)
-        judged = assessment_of(self._uncut, self.rubric, shown, answers)
+        judged = assessment_of(self.spec, self.rubric, shown, answers)
         return self._with_rules(sitting, replace(judged, flags=(*flags, *judged.flags)))
 
     def form(self, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
         """Return the grades of the rules with an empty form for the judge's categories, which a person fills in."""
         return self._with_rules(sitting, empty_form(self.rubric, sitting, reply=reply, problem=problem))
-
-    @property
-    def _uncut(self) -> JudgeSpec:
-        """The judge without a limit for the response, whose diff is cut instead, so that the validation output is always shown."""
-        return replace(self.spec, max_code_chars=None)
 
     def _shown(self, sitting: Sitting) -> tuple[Sitting, tuple[Flag, ...]]:
         """Return the sitting with diff and validation output as its response, and a flag if the diff was cut."""
@@ -68,12 +63,11 @@ class WorkspaceJudge(RubricEvaluator):
         report = WorkspaceReport.from_text(response.text)
         if report is None:
             return sitting, ()
-        most = self.spec.max_code_chars or SHOWN_DIFF
         flags: tuple[Flag, ...] = ()
-        if (size := len(report.diff)) > most:
-            detail = f"The judge saw the first {most:,} of {size:,} characters of the diff."
+        if (size := len(report.diff)) > SHOWN_DIFF:
+            detail = f"The judge saw the first {SHOWN_DIFF:,} of {size:,} characters of the diff."
             flags = (Flag(kind=FlagKind.CODE_CUT, detail=detail, candidate=response.candidate),)
-            report = replace(report, diff=f"{report.diff[:most]}\n(Only the first {most:,} of {size:,} characters are shown.)")
+            report = replace(report, diff=f"{report.diff[:SHOWN_DIFF]}\n({detail})")
         return replace(sitting, responses=(replace(response, text=report.to_markdown(only_work=True)),)), flags
 
     def _with_rules(self, sitting: Sitting, judged: Assessment) -> Assessment:

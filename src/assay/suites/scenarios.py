@@ -15,7 +15,7 @@ from assay.domain.agent_limits import MOST_TURNS, AgentLimits
 from assay.domain.digest import bytes_digest, digest
 from assay.domain.errors import InputError, SuiteError
 from assay.domain.scenarios import JUDGE, THRESHOLD, CheckCommand, CommandKind, EvaluatorSpec, Scenario
-from assay.domain.suite import Criterion, Message, Scoring, SuiteCopy, Task
+from assay.domain.suite import Message, Scoring, SuiteCopy, Task
 from assay.scoring.workspace_grader import (
     DECLARED,
     EVALUATORS,
@@ -143,6 +143,9 @@ class EvaluatorKeys(Keys):
     options = key(FREE_MAPPING, "Options of the evaluator.")
 
 
+EVALUATOR: Final = made_of(EvaluatorKeys, _evaluator)
+
+
 class ScenarioKeys(HarnessKeys):
     """The keys of `scenario.yaml`."""
 
@@ -157,7 +160,7 @@ class ScenarioKeys(HarnessKeys):
     baseline = key(Kind(BaselineKeys.read, BaselineKeys.schema()))
     validation = key(Kind(ValidationKeys.read, ValidationKeys.schema()))
     validation_commands = key(TEXTS, "A short form of `validation: {commands: […]}`.")
-    evaluators = key(list_of(made_of(EvaluatorKeys, _evaluator)), "The criteria of the grade, with their weights.")
+    evaluators = key(list_of(EVALUATOR), "The criteria of the grade, with their weights.")
     llm_judge = key(FREE_MAPPING, "Options of the evaluator `llm_judge`, which is added with its `weight`.")
     heuristic_checks = key(FREE_MAPPING, "Options of the evaluator `heuristic_checks`, which is added with its `weight`.")
     protected = key(TEXTS, "Patterns of files that the agent must not change; by default, those that hold tests.")
@@ -283,20 +286,20 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         names = dict.fromkeys((*(check.kind for check in commands), *implied, "integrity_guard"))
         listed = [(("evaluators",), EvaluatorSpec(name=name)) for name in names]
     evaluators = []
-    for path, spec in listed:
+    for path, spec in [*listed, *_apart(HEURISTIC, keys.heuristic_checks, context), *_apart(JUDGE, keys.llm_judge, context)]:
         spec = replace(spec, options=spec.options or implied.get(spec.name) or expected.get(spec.name) or {})
         if problem := evaluator_problem(spec.name, spec.options, kinds):
-            context.report((*path, "name"), f"{spec.name!r} {problem}")
+            context.report(path, f"{spec.name!r} {problem}")
         evaluators.append(spec)
-    evaluators += _named_apart(HEURISTIC, keys.heuristic_checks, kinds, context)
-    evaluators += _named_apart(JUDGE, keys.llm_judge, kinds, context)
     weights = (keys.rubric_overrides or {}).get("weights", {})
     if unknown := [name for name, weight in weights.items() if weight and name not in {spec.name for spec in evaluators}]:
         context.report(("rubric_overrides", "weights"), f"names {', '.join(unknown)}, which no evaluator of this scenario has.")
     evaluators = [replace(spec, weight=weights.get(spec.name, spec.weight)) for spec in evaluators]
-    criteria = [criterion.name for criterion in _criteria(evaluators, context)]
-    if repeated := sorted({name for name in criteria if criteria.count(name) > 1}):
-        context.report(("evaluators",), f"have {', '.join(repeated)} twice, counting the categories of `{JUDGE}`.")
+    if not context.errors():
+        every = scenario_rubric(Scenario(folder="", fixture="", files={}, evaluators=tuple(evaluators)))
+        criteria = [criterion.name for criterion in every.criteria]
+        if repeated := sorted({name for name in criteria if criteria.count(name) > 1}):
+            context.report(("evaluators",), f"have {', '.join(repeated)} twice, counting the categories of `{JUDGE}`.")
     if not any(spec.weight for spec in evaluators):
         context.report(("evaluators",), "have no weight above 0, expected at least one.")
     files = _digests(folder / fixture, context)
@@ -331,24 +334,14 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
     )
 
 
-def _criteria(evaluators: list[EvaluatorSpec], context: ReadContext) -> tuple[Criterion, ...]:
-    if context.errors():
-        return ()
-    return scenario_rubric(Scenario(folder="", fixture="", files={}, evaluators=tuple(evaluators))).criteria
-
-
-def _named_apart(name: str, options: Value, kinds: set[str], context: ReadContext) -> list[EvaluatorSpec]:
+def _apart(name: str, given: Value, context: ReadContext) -> list[tuple[Path, EvaluatorSpec]]:
     """Return the evaluator whose options stand under a key of its own, unless they say `enabled: false`."""
-    values: dict[str, Any] = dict(plain(options or {}))  # type: ignore[arg-type] # a mapping stays a mapping
-    if not values or not values.pop("enabled", True):
+    if not isinstance(given, dict) or not given.get("enabled", True):
         return []
-    weight = values.pop("weight", 1.0)
-    spec = EvaluatorSpec(name=name, weight=weight, options=values)
-    if not isinstance(weight, int | float) or not weight >= 0:
-        context.report((name, "weight"), f"is {shown(weight)}, expected a number of at least 0.")
-    elif problem := evaluator_problem(name, values, kinds):
-        context.report((name,), problem)
-    return [spec]
+    options: Value = {option: value for option, value in given.items() if option not in ("enabled", "weight")}
+    weight: Value = given.get("weight", 1.0)
+    spec = EVALUATOR.read({"name": name, "weight": weight, "options": options}, (name,), context)
+    return [] if spec is None else [((name,), spec)]
 
 
 def _checks(keys: ScenarioKeys, context: ReadContext) -> tuple[CheckCommand, ...]:

@@ -16,6 +16,7 @@ from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
 from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
+from assay.scoring.workspace_grader import EVALUATORS
 from assay.web.safe_text import visible
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "
 
 SUCCESS: Final = 0.7
 """Minimum weighted score of a successful agent's run, if its harness did not state the success."""
-
-EVALUATORS: Final = "evaluators"
-"""Grader whose criteria are the evaluators of an agent's workspace."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 

@@ -19,7 +19,7 @@ from assay.domain.names import name_problem
 from assay.domain.programs import Agent
 from assay.domain.scenarios import WorkspaceReport
 from assay.domain.selection import Selection
-from assay.domain.suite import PERSON, CandidateSpec, Criterion, JudgeMode, JudgeSpec, Rubric, Suite, Task
+from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec, Rubric, Suite, Task
 from assay.scoring.workspace_grader import EVALUATORS, judge_parameters, scenario_rubric, succeeded
 from assay.suites.scenarios import load_scenario, scenario_folder
 
@@ -92,11 +92,8 @@ def scenario_suite(
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:
         tasks = [replace(task, scenario=task.scenario and replace(task.scenario, baseline=())) for task in tasks]
-    criteria: dict[str, Criterion] = {}
-    for task in tasks:
-        for criterion in scenario_rubric(task.scenario).criteria if task.scenario else ():
-            criteria.setdefault(criterion.name, criterion)
-    rubric = Rubric(criteria=tuple(criteria.values()))
+    named = {each.name: each for task in tasks if task.scenario for each in scenario_rubric(task.scenario).criteria}
+    rubric = Rubric(criteria=tuple(named.values()))
     return Suite(
         name=suite, candidates=candidates, judges=_judges(workspace, tasks), rubric=rubric, tasks=tuple(tasks), copy=whole
     )

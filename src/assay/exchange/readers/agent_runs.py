@@ -50,11 +50,9 @@ from assay.exchange.parsing.json_values import (
     storable,
     to_text,
 )
+from assay.scoring.workspace_grader import EVALUATORS
 
 NAME: Final = "agent_run"
-
-EVALUATORS: Final = "evaluators"
-"""Name of the grader whose criteria are the run's evaluators."""
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 """Ids that are kept unchanged, because they are safe in addresses and file names."""
