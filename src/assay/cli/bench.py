@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,10 @@ from assay.cli.output import counted, print_json, say, say_result, say_table, te
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assay.app.runs.agent_comparison import AgentComparisonDocument
+    from assay.app.runs.bench import AgentTrialDocument
     from assay.app.workspace import Workspace
 
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--model", metavar="NAME", help="Model of an agent that is a vendor, such as `anthropic`, or `claude-code`.")
 @click.option("--iterations", type=int, metavar="N", help="Trials of each agent on each scenario and tier; default 1.")
-@click.option("--batch-id", metavar="ID", help="Label that groups runs.")
+@click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
 @click.option("--skip-warmup", is_flag=True, help="Start from the fixture as it is, without the baseline commands.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
 @keys_over_http
@@ -62,6 +66,7 @@ def bench(
         of_agents = scenario_runs.scenario_suite(
             opened, suite, scenarios, agents=agents or ("echo",), tiers=tiers, skip_warmup=skip_warmup
         )
+        batch_id = batch_id or f"batch_{time.time_ns() // 1_000_000}"
         options = RunOptions(trials=iterations, batch_id=batch_id, budget_usd=opened.settings.values["budget"])
         ahead = preflight.look_ahead(opened, of_agents, options)
         for note in ahead.notes:
@@ -75,6 +80,15 @@ def bench(
     if as_json:
         print_json({**to_json(summary), "agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)})
         return int(bool(summary.failures))
+    say_trials(trials, planned=ahead.trials * len(of_agents.candidates))
+    say_agents(comparison)
+    say(f"batch {batch_id}; see `assay show {batch_id}`")
+    say_result(result)
+    return int(bool(summary.failures))
+
+
+def say_trials(trials: Sequence[AgentTrialDocument], *, planned: int) -> None:
+    """Print each graded trial and, if some of the planned trials have no score, the range of the average."""
     for trial in trials:
         score = "no score" if trial.score is None else f"{trial.score:.3f}"
         parts = ", ".join(f"{name} {'–' if value is None else f'{value:.2f}'}" for name, value in trial.evaluators.items())
@@ -83,14 +97,12 @@ def bench(
     scores = [trial.score for trial in trials if trial.score is not None]
     if scores:
         won = sum(bool(trial.success) for trial in trials)
-        say(f"{counted(len(trials), 'trial')}, {won} successful, average {sum(scores) / len(scores):.3f}")
-        every = max(len(scores), ahead.trials * len(of_agents.candidates))
+        successes = "all" if won == len(trials) else won
+        say(f"{counted(len(trials), 'trial')}, {successes} successful, average {sum(scores) / len(scores):.3f}")
+        every = max(len(scores), planned)
         if missing := every - len(scores):
             low, high = sum(scores) / every, (sum(scores) + missing) / every
             say(f"{missing} without a score: the average is {low:.3f} if they scored 0, {high:.3f} if they scored 1")
-    say_agents(comparison)
-    say_result(result)
-    return int(bool(summary.failures))
 
 
 def _with_model(opened: Workspace, agent: str, model: str | None, *, asks: bool) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.registry.runs import RunInFull
+    from assay.app.runs.bench import AgentTrialDocument
 
 
 @click.command()
@@ -48,7 +49,8 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
     from assay.app.calibration_status import Stamps
     from assay.app.registry import documents as registry_documents, runs as registry
     from assay.app.review import decisions, documents as review_documents
-    from assay.app.runs import documents
+    from assay.app.runs import bench as agent_runs, documents
+    from assay.app.wire import to_json
     from assay.cli.review_item import shown
 
     with workspace(store) as opened:
@@ -59,13 +61,23 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             items = [review_documents.assessment_detail(d, stamps.of(d.row.run_id, d.row.grader)) for d in details]
             return answer(items if len(items) != 1 else items[0], "\n\n".join(map(shown, details)), as_json=as_json)
         if batch := [s for s in registry.runs(opened) if s.batch_id == identifier]:
-            document = {"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch]}
-            return answer(document, lambda: _say_runs(batch), as_json=as_json)
+            trials = [trial for s in reversed(batch) for trial in agent_runs.outcomes(opened, s.id)]
+            agents = {"agent_trials": list(map(to_json, trials))} if trials else {}
+            document = {"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch], **agents}
+            planned = agent_runs.count_runs(opened, batch)
+            return answer(document, lambda: _say_batch(batch, trials, planned), as_json=as_json)
         try:
             full = registry.run_in_full(opened, identifier)
         except UnknownName as error:
             raise UnknownName("run, batch, trial or assessment", identifier, remedy=error.remedy) from error
     return answer(registry_documents.run_document(full), lambda: _say_run(full), as_json=as_json)
+
+
+def _say_batch(batch: Sequence[RunSummary], trials: Sequence[AgentTrialDocument], planned: int) -> None:
+    from assay.cli.bench import say_trials
+
+    _say_runs(batch)
+    say_trials(trials, planned=planned)
 
 
 def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -> int:

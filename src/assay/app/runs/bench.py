@@ -17,7 +17,7 @@ from assay.domain.lifecycle import COUNTS
 from assay.domain.model import of_program
 from assay.domain.names import name_problem
 from assay.domain.programs import Agent
-from assay.domain.scenarios import WorkspaceReport
+from assay.domain.scenarios import Scenario, WorkspaceReport
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec, Rubric, Suite, Task
 from assay.scoring.workspace_grader import EVALUATORS, judge_parameters, scenario_rubric, succeeded
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.workspace import Workspace
+    from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId, TrialKey
-    from assay.domain.selection import AssessmentDetail, CallsOfTrial
+    from assay.domain.selection import AssessmentDetail, CallsOfTrial, RunSummary
 
 _AT_ONCE: Final = 20
 """Number of workspace reports in memory at a time; each takes up to a megabyte."""
@@ -46,8 +47,8 @@ class AgentTrialDocument:
     score: float | None
     success: bool | None
     ended: str
-    seconds: float
-    tool_calls: int
+    seconds: float | None
+    tool_calls: int | None
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
@@ -135,24 +136,53 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
     return CandidateSpec(name=name, model=of_program(Agent(target=target)))
 
 
+def count_runs(workspace: Workspace, summaries: Sequence[RunSummary]) -> int:
+    """Count runs as agent harnesses do: each trial of an agent on a scenario is one, and so is any other run."""
+    return sum(
+        sum(run.trials.values()) * len(run.candidates) if not run.imported and _is_on_scenarios(workspace, run.id) else 1
+        for run in summaries
+    )
+
+
+def _is_on_scenarios(workspace: Workspace, run: RunId) -> bool:
+    planned, _ = next(workspace.journal.tasks_of(run), (None, 0))
+    return planned is not None and planned.task.scenario is not None
+
+
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
-    """Return the outcome of each graded trial of a run, in the order of its assessments."""
+    """Return the outcome of each graded trial of a run, local or received, in the order of its assessments."""
     trials: list[AgentTrialDocument | None] = []
+    received = workspace.journal.plan_of(run).environment.get("agent_run")
+    received = received if isinstance(received, dict) else None
+    if received is None and not _is_on_scenarios(workspace, run):
+        return ()
     keys = [row.key for row in decisions.assessments(workspace, Selection(runs=(run,)))]
     by_trial = workspace.archive.calls.by_trial(run)
     calls = {(calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE}
     for at in range(0, len(keys), _AT_ONCE):
-        trials += [_outcome(detail, calls) for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])]
+        trials += [
+            _outcome(detail, calls, received) for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])
+        ]
     return tuple(trial for trial in trials if trial is not None)
 
 
-def _outcome(detail: AssessmentDetail, calls: Mapping[tuple[TrialKey, str | None], CallsOfTrial]) -> AgentTrialDocument | None:
+def _outcome(
+    detail: AssessmentDetail,
+    calls: Mapping[tuple[TrialKey, str | None], CallsOfTrial],
+    received: Mapping[str, JsonValue] | None,
+) -> AgentTrialDocument | None:
     row = detail.row
-    (response,) = detail.responses
+    response = detail.responses[0]
     report = WorkspaceReport.from_text(response.text)
     scenario = detail.task.scenario
+    if received is not None and row.grader == EVALUATORS:
+        report, scenario = (
+            WorkspaceReport(end=str(received.get("status", "completed"))),
+            Scenario(folder="", fixture="", files={}),
+        )
     if report is None or scenario is None:
         return None
+    stated = (received or {}).get("isSuccessful", (received or {}).get("is_successful"))
     counts = row.state in COUNTS
     score = row.assessment.scores.get(response.candidate) if counts else None
     name, _, tier = row.task.rpartition("/")
@@ -164,10 +194,10 @@ def _outcome(detail: AssessmentDetail, calls: Mapping[tuple[TrialKey, str | None
         agent=response.candidate,
         trial=row.k,
         score=score,
-        success=succeeded(scenario, report, score),
+        success=stated if isinstance(stated, bool) and counts else succeeded(scenario, report, score),
         ended=report.end,
-        seconds=report.seconds,
-        tool_calls=sum(step.kind == "tool" for step in report.steps),
+        seconds=None if received is not None else report.seconds,
+        tool_calls=None if received is not None else sum(step.kind == "tool" for step in report.steps),
         input_tokens=None if own is None else own.input_tokens,
         output_tokens=None if own is None else own.output_tokens,
         cost_usd=None if own is None else own.cost_usd,

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from assay.app.integrations import received_runs
 from assay.app.registry import runs
+from assay.app.runs.bench import count_runs
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
 from assay.app.wire import document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.statistics.live_report import StatisticsOverview
+    from assay.app.workspace import Workspace
 
 router = APIRouter(tags=["runs"])
 
@@ -183,16 +185,17 @@ def batches(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) 
     for run in runs.newest_first(rooms_of(request).workspace):
         if run.batch_id is not None and (run.batch_id in by_name or len(by_name) < limit):
             by_name.setdefault(run.batch_id, []).append(run)
-    return Answer(BatchListDocument(batches=tuple(_listed(name, of_batch) for name, of_batch in by_name.items())))
+    workspace = rooms_of(request).workspace
+    return Answer(BatchListDocument(batches=tuple(_listed(workspace, name, of_batch) for name, of_batch in by_name.items())))
 
 
-def _listed(name: str, summaries: Sequence[RunSummary]) -> ListedBatchDocument:
+def _listed(workspace: Workspace, name: str, summaries: Sequence[RunSummary]) -> ListedBatchDocument:
     return ListedBatchDocument(
         batch_id=name,
         batchId=name,
         createdAt=min(summary.started for summary in summaries),
         completedAt=_completed(summaries),
-        totalRuns=len(summaries),
+        totalRuns=count_runs(workspace, summaries),
         finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
         waiting=sum(summary.assessments.get(AssessmentState.PENDING, 0) for summary in summaries),
     )
@@ -210,10 +213,11 @@ def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=
     """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
     rooms = rooms_of(request)
     selection = Selection(batch_ids=(batch_id,))
-    return Answer(_document(runs.runs(rooms.workspace, selection), rooms.overviews.of(selection), limit))
+    summaries = runs.runs(rooms.workspace, selection)
+    return Answer(_document(rooms.workspace, summaries, rooms.overviews.of(selection), limit))
 
 
-def _document(summaries: Sequence[RunSummary], overview: StatisticsOverview, limit: int) -> BatchDocument:
+def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: StatisticsOverview, limit: int) -> BatchDocument:
     waiting = sum(summary.assessments.get(AssessmentState.PENDING, 0) for summary in summaries)
     trials: Counter[str] = Counter()
     assessments: Counter[str] = Counter()
@@ -229,7 +233,7 @@ def _document(summaries: Sequence[RunSummary], overview: StatisticsOverview, lim
         batchId=name,
         createdAt=min(summary.started for summary in summaries),
         completedAt=_completed(summaries),
-        totalRuns=len(summaries),
+        totalRuns=count_runs(workspace, summaries),
         finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
         avgScore=sum(mean * count for mean, count in weighed) / n if n else None,
         runs=tuple(fill(BatchRunDocument, run_row(run), run_id=run.id, runId=run.id) for run in summaries[:limit]),
