@@ -95,20 +95,14 @@ def judge_rubric(options: Mapping[str, Any]) -> Rubric:
     """
     if unknown := options.keys() - JUDGE_OPTIONS:
         raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(JUDGE_OPTIONS)}")
-    listed = [{"name": each} if isinstance(each, str) else each for each in options.get("categories", ())]
-    criteria = tuple(
-        Criterion(
-            name=str(each["name"]).replace(" ", "_"),
-            weight=float(each.get("weight", 1)),
-            low=1.0,
-            high=5.0,
-            guidance=str(each.get("description", "")),
-        )
-        for each in listed
-    )
-    if criteria and not all(0 < each.weight < math.inf for each in criteria):
-        raise ValueError("a category without a weight above 0")
-    return Rubric(criteria=criteria) if criteria else WORKSPACE_RUBRIC
+    criteria: list[Criterion] = []
+    for each in options.get("categories", ()):
+        row = {"name": each} if isinstance(each, str) else each
+        name, weight = str(row["name"]).replace(" ", "_"), float(row.get("weight", 1))
+        if not 0 < weight < math.inf:
+            raise ValueError(f"the category {name!r} needs a weight above 0")
+        criteria.append(Criterion(name=name, weight=weight, low=1.0, high=5.0, guidance=str(row.get("description", ""))))
+    return Rubric(criteria=tuple(criteria)) if criteria else WORKSPACE_RUBRIC
 
 
 def judge_parameters(options: Mapping[str, Any]) -> Parameters:

@@ -37,16 +37,10 @@ class WorkspaceJudge(RubricEvaluator):
         if self.spec.model.provider == PERSON:
             return ()
         shown, _ = self._shown(sitting)
-        candidate = sitting.responses[0].candidate
-        return (request_of(self.spec, self.rubric, shown, candidate=candidate, template=WORKSPACE),)
+        return (request_of(self.spec, self.rubric, shown, candidate=shown.responses[0].candidate, template=WORKSPACE),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades of rules and judge.
-
-        Raises:
-            Unscorable: the response is not a report.
-            UnreadableReply: the judge's reply has no grades.
-        """
+        """Return the grades of rules and judge; raises `Unscorable` without a report, `UnreadableReply` without grades."""
         if self.spec.model.provider == PERSON:
             return self.form(sitting)
         shown, flags = self._shown(sitting)
@@ -74,8 +68,7 @@ class WorkspaceJudge(RubricEvaluator):
         scenario = sitting.task.scenario
         rules = WorkspaceGrader(sitting.task.scoring).read(sitting, ())
         weights = {each.name: each.weight for each in scenario_rubric(scenario).criteria} if scenario else {}
-        by_name = {grade.criterion: grade for grade in (*judged.grades, *rules.grades)}
-        grades = tuple(by_name[name] for name in weights)
+        grades = tuple(sorted((*rules.grades, *judged.grades), key=lambda grade: [*weights].index(grade.criterion)))
         return replace(judged, grades=grades, weights=weights, scores=weighted_scores(judged.scores, grades, weights))
 
 

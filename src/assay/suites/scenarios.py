@@ -53,7 +53,6 @@ _TIER: Final = re.compile(r"(L\d+|Lx)(?:-.*)?\.md")
 KEBAB: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_FILES: Final = 20_000
 _LONGEST_MINUTES: Final = 24 * 60
-HEURISTIC_SECONDS: Final = 300.0
 _DEPENDENCY_FILES: Final = ("requirements.txt", "package.json", "pyproject.toml")
 _PROTECTED: Final = ("test*", "*/test*", "*_test.*", "*.test.*", "*.spec.*")
 _KIND_WORDS: Final[Mapping[str, CommandKind]] = {
@@ -314,7 +313,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         if spec.name == HEURISTIC and not context.errors():
             keep += [check["file"] for check in heuristics(options, "structured")]
             scripts = [each["command"] for group in ("commands", "scripts") for each in heuristics(options, group)]
-            commands += tuple(CheckCommand(kind=HEURISTIC, command=text, seconds=HEURISTIC_SECONDS) for text in scripts)
+            commands += tuple(CheckCommand(kind=HEURISTIC, command=text, seconds=300.0) for text in scripts)
     return Scenario(
         folder=str(folder.relative_to(base)) if folder.is_relative_to(base) else str(folder),
         fixture=fixture,

@@ -110,7 +110,7 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
         ref = options.get("model") or next(iter(workspace.settings.judge_refs), None)
         if not isinstance(ref, str):
             remedy = "Write `model: provider/name` under `llm_judge`, or set `judge` in assay.yaml."
-            raise InputError(f"{task.id}", "is graded by `llm_judge`, which names no model.", remedy=remedy)
+            raise InputError(task.id, "is graded by `llm_judge`, which names no model.", remedy=remedy)
         model = model_candidate(workspace, ref).model
         if model is None:
             continue
