@@ -27,7 +27,14 @@ from assay.providers.directory import Directory
 from assay.providers.model_refs import parse_ref
 from assay.providers.registry import PROVIDERS
 from assay.scoring.scorer_registry import SCORER_REGISTRY
-from assay.testing import ExporterContract, GraderContract, ImporterContract, ProviderContract, ScorerContract
+from assay.testing import (
+    ExporterContract,
+    GraderContract,
+    ImporterContract,
+    ProviderContract,
+    ScorerContract,
+    WorkspaceAgentContract,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +48,9 @@ words_present = tests.support.example_plugin.scorer:words_present
 
 [assay.providers]
 shout = tests.support.example_plugin.provider:open_shouting
+
+[assay.workspace_agents]
+scribe = tests.support.example_plugin.workspace_agent:Scribe
 
 [assay.exporters]
 lines = tests.support.example_plugin.exporter:export_lines
@@ -350,3 +360,19 @@ def test_the_grader_contract_refuses_a_score_off_its_scale() -> None:
 
     with pytest.raises(AssertionError, match="'length' has the score 3"):
         OffScale().test_every_response_gets_scores_from_0_to_1_with_weights()
+
+
+@pytest.mark.usefixtures("plugin")
+class TestExampleWorkspaceAgent(WorkspaceAgentContract):
+    agent, words, sandbox = "scribe", "done.txt", "none"
+
+    def test_its_changes_are_in_the_report(self, tmp_path: Path) -> None:
+        assert "+Write the file done.txt." in self._report(tmp_path, self.prompt).diff
+
+
+class TestEchoAgent(WorkspaceAgentContract):
+    agent, sandbox = "echo", "none"
+
+
+class TestCommandAgent(WorkspaceAgentContract):
+    agent, words, sandbox = "cmd", 'test "$ASSAY_PROMPT" != x', "none"

@@ -307,6 +307,13 @@ def solving(call: Call) -> str | Said:
             ("fly", {}),
             ("read_file", "{broken"),
             ("read_file", {"path": "slug.py", "mode": 7}),
+            ("run_command", {"command": "ln -s ../../../../outside.txt link; ln -s / up"}),
+            ("read_file", {"path": "link"}),
+            ("read_file", {"path": "up/etc/shadow"}),
+            ("read_file", {"path": "../../../../outside.txt"}),
+            ("write_file", {"path": "up/usr/assay-was-here", "content": "x"}),
+            ("edit_file", {"path": "link", "old": "private", "new": "x"}),
+            ("run_command", {"command": "rm link up"}),
         ),
         (("edit_file", {"path": "slug.py", "old": "text\n", "new": '"-".join(re.findall("[a-z0-9]+", text.lower()))\n'}),),
         (("edit_file", {"path": "slug.py", "old": "def", "new": "import re\n\n\ndef"}),),
@@ -335,7 +342,9 @@ def test_model_solves_a_scenario_by_tool_calls_and_resumes(
     assert json.loads(assay("stats", "--json").out)["candidates"][0]["mean"] == 1.0
     results = {text for call in server.calls for _, text, _ in call.results}
     assert "A hyphen." in results
-    assert not any("private" in text for text in results)
+    assert not any("private" in text or "daemon:*" in text for text in results)
+    assert (project / "outside.txt").read_text("utf-8") == "private"
+    assert not Path("/usr/assay-was-here").exists()
     assert any("There is no tool 'fly'" in text for text in results)
     assert any("not a JSON object" in text for text in results)
     assert any("mode" in text for text in results)

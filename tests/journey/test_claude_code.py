@@ -79,7 +79,7 @@ def test_claude_code_solves_a_scenario(
     shown = assay("show", "t1").out
     for text in ("+Mend slug() in slug.py.", "stream-json --verbose", "--model haiku", "+unwritable", ", 3 turns and 2 steps"):
         assert text in shown
-    for text in ("Mended slug().", "I look.", "Step 2: Edit", "old_string", "edited"):
+    for text in ("Mended slug().", "I look.", "2. Edit", "old_string", "edited"):
         assert text in shown
     run = json.loads(assay("show", document["run_id"], "--json").out)
     assert run["cost_usd"] == pytest.approx(0.0015), "as the gate counted it, and not as the program states"

@@ -95,18 +95,23 @@ def serving(text: str) -> Iterator[str]:
             server.shutdown()
 
 
-def _main() -> None:
-    name, request, commands, supervisor = json.load(sys.stdin)
-    limits = ShellLimits(**request.pop("limits"))
-    gateway = Gateway(**request["gateway"]) if request["gateway"] else None
+def become_ordinary(supervisor: Path) -> None:
+    """Give up root, and use a Python and a supervisor that every user may read."""
     for name_of_module in ("concurrent.futures.thread", "encodings.ascii"):  # the other user may not be able to read them
         import_module(name_of_module)
     os.setgroups([])
     os.setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
     os.setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER)
-    for attribute, value in (("_PYTHON", (SYSTEM_PYTHON, "-I", "-S")), ("SUPERVISOR", Path(supervisor))):
+    for attribute, value in (("_PYTHON", (SYSTEM_PYTHON, "-I", "-S")), ("SUPERVISOR", supervisor)):
         setattr(implementations, attribute, value)
     sys.prefix = sys.base_prefix = "/usr"
+
+
+def _main() -> None:
+    name, request, commands, supervisor = json.load(sys.stdin)
+    limits = ShellLimits(**request.pop("limits"))
+    gateway = Gateway(**request["gateway"]) if request["gateway"] else None
+    become_ordinary(Path(supervisor))
     results = in_shell(name, ShellRequest(**{**request, "readable": (), "limits": limits, "gateway": gateway}), *commands)
     print(json.dumps([asdict(result) for result in results]))
 

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from assay.agents.files import IGNORED, LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, restore
+from assay.agents.files import IGNORED, LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, open_up, remove, restore
 from assay.agents.tools import TOOLS, use_tool
 from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.errors import AssayError
@@ -185,6 +185,7 @@ class Workspaces:
                     # links.
                     await stack.aclose()
                     workspace.count()
+                    await asyncio.to_thread(open_up, folder)
                     now = await asyncio.to_thread(Snapshot, folder)
                     # The agent may have weakened the tests, so the validation commands run the original ones.
                     await asyncio.to_thread(restore, scenario.protected_files, control, folder)
@@ -313,7 +314,7 @@ def _base(kept: Path, fixture: Path, control: Path) -> Snapshot:
         copy_fixture(fixture, control)
     old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
     for each in old[:-KEPT_WORKSPACES]:
-        shutil.rmtree(each, ignore_errors=True)
+        remove(each)
     return Snapshot(control)
 
 
@@ -368,7 +369,7 @@ def _report(
         end=_clean(work.end),
         turns=work.turns,
         diff=_clean(diff[:LARGEST_DIFF]),
-        paths=tuple(sorted(now.sizes)[:MOST_PATHS]),
+        paths=tuple(map(_clean, sorted(now.sizes)[:MOST_PATHS])),
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
         matches={text: [path for path, content in now.texts.items() if text in content] for text in scenario.search}

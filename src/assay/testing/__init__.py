@@ -10,10 +10,18 @@
 Assay tests its own plug-ins with the same classes. The package does not import pytest; the tests use only `tmp_path`.
 """
 
+from assay.testing.agents import WorkspaceAgentContract
 from assay.testing.exporters import ExporterContract
 from assay.testing.graders import GraderContract
 from assay.testing.importers import ImporterContract
 from assay.testing.providers import ProviderContract
 from assay.testing.scorers import ScorerContract
 
-__all__ = ["ExporterContract", "GraderContract", "ImporterContract", "ProviderContract", "ScorerContract"]
+__all__ = [
+    "ExporterContract",
+    "GraderContract",
+    "ImporterContract",
+    "ProviderContract",
+    "ScorerContract",
+    "WorkspaceAgentContract",
+]

@@ -11,6 +11,7 @@ from pathlib import Path
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult, ShellRequest
 from assay.ports import Sandbox
 from assay.sandbox.shells.choice import sandbox_of, working_sandbox
+from assay.sandbox.shells.implementations import remove
 from assay.sandbox.shells.shell import SandboxError
 
 
@@ -40,6 +41,8 @@ class SandboxedCommands:
                     return CommandResult(
                         end=CommandEnd.SHELL_LOST, exit_code=None, output=f"{error}", output_bytes=0, seconds=0.0
                     )
+                finally:
+                    await asyncio.to_thread(remove, folder)
 
     def _turn(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import time
@@ -197,11 +198,15 @@ def _size_of(folder: Path) -> int:
     size = 0
     pending = [str(folder)]
     while pending:
-        with suppress(OSError), os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        size += entry.stat(follow_symlinks=False).st_blocks * 512
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    with suppress(OSError):
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
+                        else:
+                            size += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:  # a path that cannot be measured could hide any size
+                return 1 << 60
     return size
