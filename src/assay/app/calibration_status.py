@@ -9,7 +9,6 @@ from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
 from assay.domain.suite import PERSON
 from assay.scoring.calibration import identity_of
-from assay.statistics.warnings import Caution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from assay.analysis.columns import ScoreColumns
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
+    from assay.statistics.warnings import Caution
 
 # Each run read here costs one read of its plan.
 _RUNS_LOOKED_AT = 200
@@ -74,6 +74,8 @@ def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Colle
         names.update((name, None) for name, record in judges.items() if record is None and name in graded)
     if not names:
         return ()
+    from assay.statistics.warnings import Caution  # loads NumPy, which most runs do not need
+
     text = f"{', '.join(names)}: no calibration matches the rubric, prompt and parameters used; run `assay calibrate`."
     return (Caution(code="uncalibrated_judge", text=text),)
 

@@ -33,7 +33,7 @@ class _Tally:
         self.total = self.left = self.ended = self.failed = self.tokens = self.failed_calls = 0
         self.cost: float | None = 0.0
         self.began = time.monotonic()
-        self.latest = ""
+        self.last: TrialEnded | None = None
 
     def hear(self, event: Event) -> None:
         match event:
@@ -48,11 +48,18 @@ class _Tally:
             case TrialEnded():
                 self.ended += 1
                 self.failed += event.failure is not None
-                self.latest = f"Trial {event.k} of {event.of} · {visible(event.thing)}"
-                if event.failure is not None:
-                    self.latest += f" · failed: {event.failure.kind} ({event.failure.fault})"
+                self.last = event
             case RunEnded():
                 pass
+
+    @property
+    def latest(self) -> str:
+        """The trial that ended last; empty before the first one."""
+        if self.last is None:
+            return ""
+        failure = self.last.failure
+        failed = "" if failure is None else f" · failed: {failure.kind} ({failure.fault})"
+        return f"Trial {self.last.k} of {self.last.of} · {visible(self.last.thing)}{failed}"
 
     @property
     def per_s(self) -> float:

@@ -25,6 +25,8 @@ class Parameters:
 
     def over(self, below: Parameters) -> Parameters:
         """Return these parameters, with missing values taken from `below`."""
+        if self == _UNSET:  # as in most layers of most trials; a comparison takes a fifth of the time of a copy
+            return below
         given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         return replace(below, **given) if given else below
 
@@ -38,6 +40,7 @@ class Parameters:
         return given
 
 
+_UNSET = Parameters()
 DEFAULTS = Parameters(temperature=0.7, top_p=1.0, max_tokens=2048, frequency_penalty=0.0, presence_penalty=0.0)
 """Parameters for candidates if the suite does not set any."""
 

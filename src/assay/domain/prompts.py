@@ -92,12 +92,12 @@ def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec)
     `prompt` replaces the task's last user message, and its `messages` replace all of the task's messages. The task's images
     stay with the last user message.
     """
-    columns = columns_of(task, system_prompt)
-    first = columns["system_prompt"] if candidate.system_prompt is None else candidate.system_prompt
-    if candidate.system_prompt is not None:
-        first = filled_in(first, columns)
+    first, messages = system_prompt if task.system_prompt is None else task.system_prompt, task.prompt
+    if candidate.system_prompt is not None or candidate.prompt is not None or candidate.messages or task.columns:
+        columns = columns_of(task, system_prompt)
+        first = columns["system_prompt"] if candidate.system_prompt is None else filled_in(candidate.system_prompt, columns)
+        messages = _own_messages(task, candidate, columns)
     context = task.context if task.context and CONTEXT not in all_columns(candidate) else ""
-    messages = _own_messages(task, candidate, columns)
     system = "\n\n".join(part for part in (first, context, *(m.content for m in messages if m.role == "system")) if part)
     turns = tuple(message for message in messages if message.role != "system")
     return (Message(role="system", content=system), *turns) if system else turns

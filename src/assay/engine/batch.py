@@ -28,6 +28,7 @@ from assay.engine.job_files import AnswerLines, Outbox, slot_digest, worst_usd
 from assay.engine.trial import carry_out
 from assay.ports import NeverAnswered
 from assay.scoring.evaluator import UnreadableReply
+from assay.scoring.scorers import SCORERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -125,6 +126,7 @@ class _Portion:
     new: defaultdict[TrialKey, list[JobRequest]] = field(default_factory=lambda: defaultdict(list))
     open: set[TrialKey] = field(default_factory=set)
     void: list[RequestKey] = field(default_factory=list)
+    read_at: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,7 +157,7 @@ class BatchAsker:
     def begin(self, trials: Sequence[ClaimedTrial]) -> None:
         """Load the stored requests and replies of some claimed trials, to advance these trials next."""
         keys = [trial.key for trial in trials]
-        portion = self._portion = _Portion(visits={trial.key: trial.tries for trial in trials})
+        portion = self._portion = _Portion(visits={trial.key: trial.tries for trial in trials}, read_at=self.clock.now())
         portion.heard = self.jobs.heard(keys)
         for request in self.jobs.requests_of(keys):
             portion.by_key[request.key] = request
@@ -315,7 +317,8 @@ class BatchAsker:
         self, request: ModelRequest, reply: Reply | None, failure: Failure | None, number: int, job: JobAnswer
     ) -> CallRecord:
         self.listener(call_ended(request, reply, failure))
-        return CallRecord(request=request, reply=reply, failure=failure, number=number, started=self.clock.now(), job=job)
+        at = self._portion.read_at
+        return CallRecord(request=request, reply=reply, failure=failure, number=number, started=at, job=job)
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
@@ -324,9 +327,13 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     asker.begin(claimed)
     asker.journal.finished.clear()
     ended: dict[TrialKey, Failure | None] = {}
+    waits_for_none = all(asker.directory.batches(model) is not None for model in bench.plan.models)
     async with asyncio.TaskGroup() as group:
         for trial in claimed:
-            group.create_task(_one(bench, trial, ended))
+            if waits_for_none and trial.task.scoring.method in SCORERS and trial.task.scenario is None:
+                await _one(bench, trial, ended)  # no call and no other process: a task of its own would only take time
+            else:
+                group.create_task(_one(bench, trial, ended))
     await asker.journal.commit()
     asker.structured += [key for key in ended if key not in asker.journal.finished]
     waiting = asker.waiting(trial.key for trial in claimed if trial.key not in ended)

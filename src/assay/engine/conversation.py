@@ -146,7 +146,7 @@ def candidate_request(plan: RunPlan, claimed: ClaimedTrial, candidate: Candidate
     return ModelRequest(
         model=model,
         messages=candidate_messages(plan.system_prompt, claimed.task, candidate),
-        parameters=Parameters(seed=seed).over(claimed.task.parameters.over(model.parameters.over(plan.parameters))),
+        parameters=replace(claimed.task.parameters.over(model.parameters.over(plan.parameters)), seed=seed),
         purpose=Purpose(role=Role.CANDIDATE, task=claimed.task.id, trial=claimed.k, attempt=attempt, candidate=name),
         tools=tuple(canned.tool for canned in claimed.task.tools),
         task=None if model.program is None else claimed.task,

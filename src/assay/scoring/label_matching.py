@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _LABEL: Final = re.compile(rf"(?:(?i:the)\s+)?(?:{NOUN}[\s_\-:#]+|{GLUED_NOUN}|(
 _CRITERION_TAIL: Final = ("score", "rating", "grade", "points", "value")
 
 
+@lru_cache(1024)
 def letter_of_label(name: str) -> str | None:
     """Return the letter of a name that looks like a label (A for `Candidate A`, `response-a`, `OptionA` or `a`), else None."""
     match = _LABEL.fullmatch(name.strip(WRAPPING))

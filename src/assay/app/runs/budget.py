@@ -11,7 +11,6 @@ from assay.app.runs.preflight import _requests
 from assay.domain.errors import InputError
 from assay.domain.failure import Fault
 from assay.engine.estimate import CostEstimate
-from assay.report import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +30,8 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
     check_cap(CostEstimate(calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))), budget_usd)
     spent = max(summary.booked_usd, summary.cost_usd or 0.0)
     if spent >= budget_usd:
+        from assay.report import wording  # loads NumPy, which most runs do not need
+
         problem = f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}."
         remedy = "The budget covers the whole run, including what it has cost so far. Set a larger one."
         raise InputError("--budget", problem, remedy=remedy)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError
 from assay.engine.estimate import CostEstimate, likely_tokens, worst_case_tokens
-from assay.report import wording
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -33,6 +32,8 @@ def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, 
     """Return a warning if the calls will probably cost more than the budget, otherwise an empty result."""
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
+    from assay.report import wording  # loads NumPy, which most runs do not need
+
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
     return (f"The estimate, about {likely}, is over the budget of {budget}; calls that do not fit will fail.",)
 

@@ -286,9 +286,11 @@ def _readable(request: ModelRequest) -> ModelRequest:
 
 def _check_context(workspace: Workspace, request: ModelRequest) -> None:
     room = workspace.directory.context_tokens(request.model)
+    if room is None:
+        return
     asked, _ = likely_tokens(request)
     answered = request.parameters.max_tokens or 0
-    if room is not None and asked + answered > room:
+    if asked + answered > room:
         what = "the judge's prompt" if request.purpose.role == "judge" else "the prompt"
         raise InputError(
             f"task {request.purpose.task}",

@@ -26,7 +26,7 @@ from assay.store.claims.held_trial import Holding
 from assay.store.claims.process_locks import OwnerLocks
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record, tool_calls_record
-from assay.store.database.connections import Database, portions
+from assay.store.database.connections import Database, among, portions
 from assay.store.database.counters import STANDING, TRIAL, CounterChanges, current_states, move_trials, unread_among
 from assay.store.database.name_keys import candidate_names
 
@@ -128,7 +128,7 @@ class Claims:
         """Claim those of the given trials that wait for a batch job."""
         self.hold_lock()
         table = schema.trial
-        waiting = update(table).where(table.c.key.in_(keys), table.c.state == _SUBMITTED)
+        waiting = update(table).where(among(table.c.key, keys), table.c.state == _SUBMITTED)
         values = {"state": _RUNNING, "rest": _SUBMITTED, "owner": self.owner}
         rows = connection.execute(waiting.values(**values).returning(*_CLAIMED_COLUMNS)).all()
         move_trials(connection, run_key, _SUBMITTED, _RUNNING, len(rows))
@@ -138,7 +138,7 @@ class Claims:
         """Release this process's trials into a waiting state. Call `let_go` after the commit."""
         table = schema.trial
         for some in portions(trials, 200):
-            ours = update(table).where(table.c.key.in_(some), table.c.owner == self.owner)
+            ours = update(table).where(among(table.c.key, some), table.c.owner == self.owner)
             if connection.execute(ours.values(state=state.value, rest=None, owner=None)).rowcount != len(some):
                 raise StoreError(shown_trial(some[0]), "is no longer held by this process, because another process took over.")
         move_trials(connection, run_key, _RUNNING, state.value, len(trials))
@@ -289,11 +289,12 @@ class Claims:
             task, of = tasks[row.position]
             responses = {
                 name: Response(candidate=name, text=snippet.text)
-                for name in names.values()
+                for name in (names.values() if task.snippets else ())
                 if (snippet := task.snippet_of(name)) is not None
             }
             responses.update(asked[row.key])
             of_trial = slots[row.key]
+            graded = {slot: candidates for slot, (_, candidates) in of_trial.items() if candidates is not None}
             trials.append(
                 ClaimedTrial(
                     key=TrialKey(row.key),
@@ -303,9 +304,9 @@ class Claims:
                     k=row.k,
                     of=of,
                     responses=responses,
-                    done=frozenset(slot for slot, (_, graded) in of_trial.items() if graded is not None),
+                    done=frozenset(graded),
                     attempts={slot: attempt for slot, (attempt, _) in of_trial.items()},
-                    graded={slot: graded for slot, (_, graded) in of_trial.items() if graded is not None},
+                    graded=graded,
                     tries=row.tries,
                     rounds={names[c]: n for c, n in holdings[row.key].rounds.items() if c in names},
                     spoken={name: tuple(replies) for name, replies in spoken.get(row.key, {}).items()},
@@ -318,7 +319,7 @@ class Claims:
         table = schema.run_task
         rows = connection.execute(
             select(table.c.position, table.c.trials, table.c.body_key).where(
-                table.c.run_key == run_key, table.c.position.in_(positions)
+                table.c.run_key == run_key, among(table.c.position, positions)
             )
         ).all()
         keys = {row.body_key for row in rows}
@@ -326,9 +327,10 @@ class Claims:
         missing = keys.difference(tasks)
         if missing:
             body = schema.body
-            bodies = connection.execute(select(body.c.key, body.c.content).where(body.c.key.in_(missing)))
+            bodies = connection.execute(select(body.c.key, body.c.content).where(among(body.c.key, missing)))
             tasks.update((key, task_record(content)) for key, content in bodies)
-            self._tasks.update((key, tasks[key]) for key in missing)
+            if len(missing) <= _TASKS_KEPT:  # of more, each would displace another before it is used
+                self._tasks.update((key, tasks[key]) for key in missing)
         return {row.position: (tasks[row.body_key], row.trials) for row in rows}
 
 
@@ -341,7 +343,7 @@ def _responses(
     rows = connection.execute(
         select(table.c.trial_key, table.c.candidate_key, table.c.round, table.c.truncated, body.c.content)
         .join(body, body.c.key == table.c.body_key)
-        .where(table.c.trial_key.in_(keys))
+        .where(among(table.c.trial_key, keys))
         .order_by(table.c.trial_key, table.c.round)
     )
     for trial, candidate, number, truncated, content in rows:
@@ -402,7 +404,7 @@ def _slots(
             table.c.state,
         )
         .join(grader, grader.c.key == table.c.grader_key)
-        .where(table.c.trial_key.in_(keys), table.c.state != AssessmentState.SUPERSEDED.value)
+        .where(among(table.c.trial_key, keys), table.c.state != AssessmentState.SUPERSEDED.value)
     ).all()
     if not rows:
         return slots

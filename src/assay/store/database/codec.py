@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
@@ -112,8 +113,8 @@ def task_record(content: bytes) -> Task:
         Task,
         data,
         prompt=tuple(_message(message) for message in data["prompt"]),
-        parameters=_parameters(data.get("parameters", {})),
-        scoring=_scoring(data["scoring"]),
+        parameters=_shared(_parameters, json_bytes(data.get("parameters", {}))),
+        scoring=_shared(_scoring, json_bytes(data["scoring"])),
         tags=tuple(data["tags"]),
         turns=tuple(Turn(**turn) for turn in data.get("turns", ())),
         tools=tuple(
@@ -219,6 +220,12 @@ def _record(kind: type[R], data: Mapping[str, Any], /, **decoded: object) -> R:
     known = kind.__dataclass_fields__
     values = data if data.keys() <= known.keys() else {name: data[name] for name in data.keys() & known.keys()}
     return kind(**{**values, **decoded})
+
+
+@lru_cache(256)
+def _shared(decode: Callable[[Mapping[str, Any]], Any], content: bytes) -> Any:
+    """Decode a record that most tasks of a suite have in common."""
+    return decode(bytes_json(content))
 
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:

@@ -22,15 +22,15 @@ from assay.store.claims.claims import Claims
 from assay.store.claims.held_trial import Slot
 from assay.store.database import schema
 from assay.store.database.codec import plain
-from assay.store.database.connections import Database, portions
+from assay.store.database.connections import Database, among, portions
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL, current_states, settle
 from assay.store.database.name_keys import NameKeys
 from assay.store.event_chain import append_event
 from assay.store.execution.commit_rows import CommitRows
 from assay.store.execution.job_requests import note_answers
 
-_MANY = 200
-"""Maximum keys in one `IN` list."""
+_MANY = 1000
+"""Maximum keys in one condition."""
 
 
 class AlreadyInCommit(StoreError):
@@ -191,7 +191,7 @@ class Recorder:
     ) -> None:
         table = schema.trial
         # The owner is part of the condition: a process that lost its lock must not store a trial that another process took over.
-        ours = update(table).where(table.c.key.in_(keys), table.c.owner == self._claims.owner)
+        ours = update(table).where(among(table.c.key, keys), table.c.owner == self._claims.owner)
         changed = connection.execute(
             ours.values(
                 state=state.value,

@@ -11,6 +11,7 @@ from assay.domain.jobs import JobState, RequestKey, RequestState
 from assay.store.claims.claims import JOBS
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain
+from assay.store.database.connections import among
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.jobs import JobRequest
     from assay.domain.run import CallRecord
 
-_MANY: Final = 200
+_MANY: Final = 1000
 _SENT: Final = RequestState.SENT.value
 
 
@@ -119,7 +120,7 @@ def _among(keys: Sequence[RequestKey]) -> ColumnElement[bool]:
     by_job: defaultdict[int, list[int]] = defaultdict(list)
     for job, number in keys:
         by_job[job].append(number)
-    return or_(*(and_(table.c.job_key == job, table.c.number.in_(numbers)) for job, numbers in by_job.items()))
+    return or_(*(and_(table.c.job_key == job, among(table.c.number, numbers)) for job, numbers in by_job.items()))
 
 
 def _plain(failure: Failure) -> dict[str, object]:
