@@ -1,7 +1,7 @@
 """Read values of foreign JSON with the expected type, and convert times to ISO 8601 in UTC with `Z`.
 
 A getter never raises. A value of another type becomes None or an empty object, list or text, so that one odd field does not
-lose the row.
+lose the row. Readers import this module as `js`.
 """
 
 from __future__ import annotations

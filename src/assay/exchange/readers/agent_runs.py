@@ -18,38 +18,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from assay.domain import import_records as records
 from assay.domain.digest import JsonValue, digest
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
-    Found,
-    FoundAssessment,
-    FoundCandidate,
-    FoundGrade,
-    FoundResponse,
-    FoundRun,
-    FoundTask,
-    GradedBy,
-    Skipped,
-)
 from assay.domain.suite import Criterion
 from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import first_rows, read_rows
-from assay.exchange.parsing.json_values import (
-    JsonObject,
-    as_count,
-    as_duration,
-    as_id,
-    as_number,
-    as_object,
-    as_points,
-    as_text,
-    from_text,
-    from_unix,
-    storable,
-    to_text,
-)
 from assay.scoring.workspace_grader import EVALUATORS
 
 NAME: Final = "agent_run"
@@ -62,7 +39,7 @@ DONE: Final = frozenset({"completed", "complete", "succeeded", "success", "finis
 
 _NAMES: Final = foreign_names(__name__)
 _JUDGE: Final = re.compile(r"judge|(?:^|[^a-z])(?:llm|ai)(?:[^a-z]|$)", re.IGNORECASE)
-_BY: Final = {"model": GradedBy.MODEL, "rule": GradedBy.RULE, "person": GradedBy.PERSON}
+_BY: Final = {"model": records.GradedBy.MODEL, "rule": records.GradedBy.RULE, "person": records.GradedBy.PERSON}
 
 
 class BadField(ValueError):
@@ -77,10 +54,10 @@ class BadField(ValueError):
 class AgentRun:
     """One validated run; `content` is the digest of its JSON object."""
 
-    run: FoundRun
-    task: FoundTask
-    response: FoundResponse
-    assessments: tuple[FoundAssessment, ...]
+    run: records.FoundRun
+    task: records.FoundTask
+    response: records.FoundResponse
+    assessments: tuple[records.FoundAssessment, ...]
     content: str
 
 
@@ -89,62 +66,62 @@ class _Evaluation:
     """One evaluator's grade with its weight; `reply` is the details text if a model graded, otherwise None."""
 
     name: str
-    by: GradedBy
+    by: records.GradedBy
     weight: float
-    grade: FoundGrade
+    grade: records.FoundGrade
     reply: str | None
 
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise rows with a suite, a scenario, an agent, and scores or telemetry."""
-    rows = first_rows(sample, 20) or [as_object(sample.document)]
+    rows = first_rows(sample, 20) or [js.as_object(sample.document)]
     fitting = sum(1 for row in rows if _is_agent_run(_flat(row)))
     # The reader keeps every other key as provenance, so a matching row is fully explained.
     return fitting / len(rows) if fitting and fitting * 2 >= len(rows) else None
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield a run for every row."""
     for row, where in read_rows(source):
         if isinstance(row, str):
-            yield Skipped(where=where, why=row)
+            yield records.Skipped(where=where, why=row)
             continue
         try:
-            records = agent_run(row, where=where, options=options)
+            parsed = agent_run(row, where=where, options=options)
         except BadField as error:
-            yield Skipped(where=f"{where} {error.where}", why=str(error))
+            yield records.Skipped(where=f"{where} {error.where}", why=str(error))
             continue
-        yield records.run
-        yield records.task
-        yield records.response
-        yield from records.assessments
+        yield parsed.run
+        yield parsed.task
+        yield parsed.response
+        yield from parsed.assessments
 
 
-def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None = None) -> AgentRun:
+def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | None = None) -> AgentRun:
     """Return one run from its object; raises `BadField` for the first invalid field."""
     fields = _flat(row)
     suite = (options and options.dataset) or _named(fields, "suite")
     scenario, agent = _named(fields, "scenario"), _named(fields, "agent")
-    tier, model = as_id(fields.get("tier")), as_id(fields.get("model"))
+    tier, model = js.as_id(fields.get("tier")), js.as_id(fields.get("model"))
     task = scenario if tier is None else f"{scenario}/{tier}"
     candidate = (options and options.candidate) or _candidate(fields, agent, model)
     trial = _trial(fields)
     evaluators = _evaluators(fields.get("evaluations"))
-    status = (as_id(fields.get("status")) or "completed").lower()
+    status = (js.as_id(fields.get("status")) or "completed").lower()
     response = _response(fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where)
     graded = [_evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators]
     if graded and not any(each.weight for each in graded):
         raise BadField("evaluations", "have no weight above 0, expected at least one.")
-    judged = any(each.by is GradedBy.MODEL for each in graded)
-    kinds = {each.by for each in graded} - {GradedBy.RULE}
-    assessments: tuple[FoundAssessment, ...] = ()
+    judged = any(each.by is records.GradedBy.MODEL for each in graded)
+    kinds = {each.by for each in graded} - {records.GradedBy.RULE}
+    assessments: tuple[records.FoundAssessment, ...] = ()
     if graded:
         assessments = (
-            FoundAssessment(
+            records.FoundAssessment(
                 task=task,
                 trial=trial,
                 judge=EVALUATORS,
-                by=GradedBy.MODEL if judged else GradedBy.PERSON if kinds else GradedBy.RULE,
+                by=records.GradedBy.MODEL if judged else records.GradedBy.PERSON if kinds else records.GradedBy.RULE,
                 where=where,
                 grades=tuple(each.grade for each in graded),
                 reply="\n\n".join(each.reply for each in graded if each.reply) or None,
@@ -152,16 +129,16 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
         )
     if not evaluators and (key := _first(fields, "total")) is not None and response.failure is None:
         score = _score(fields[key], 1.0, key)
-        grade = FoundGrade(candidate=candidate, score=score, raw_score=score, min_score=0.0, max_score=1.0)
-        by = _graded_by(fields, "gradedBy", GradedBy.MODEL)
-        assessments = (FoundAssessment(task=task, trial=trial, judge="total", by=by, where=where, grades=(grade,)),)
-    identifier, batch = as_id(_value(fields, "run_id")), as_id(_value(fields, "batch_id"))
+        grade = records.FoundGrade(candidate=candidate, score=score, raw_score=score, min_score=0.0, max_score=1.0)
+        by = _graded_by(fields, "gradedBy", records.GradedBy.MODEL)
+        assessments = (records.FoundAssessment(task=task, trial=trial, judge="total", by=by, where=where, grades=(grade,)),)
+    identifier, batch = js.as_id(_value(fields, "run_id")), js.as_id(_value(fields, "batch_id"))
     content = digest(dict(row))
     return AgentRun(
-        run=FoundRun(
+        run=records.FoundRun(
             suite=suite,
             format=NAME,
-            candidates=(FoundCandidate(name=candidate, model=model),),
+            candidates=(records.FoundCandidate(name=candidate, model=model),),
             rubric=tuple(Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded),
             id=identifier if identifier and IDENTIFIER.fullmatch(identifier) else None,
             identity=f"agent run {identifier or content}",
@@ -171,14 +148,16 @@ def agent_run(row: JsonObject, *, where: str = "", options: ReadOptions | None =
             complete=status in DONE - FAILED,
             provenance={"agent_run": _provenance(fields, evaluators, judged=judged), "content": content},
         ),
-        task=FoundTask(id=task, thing=scenario, tags=() if tier is None else (tier,), family=as_id(fields.get("family")) or ""),
+        task=records.FoundTask(
+            id=task, thing=scenario, tags=() if tier is None else (tier,), family=js.as_id(fields.get("family")) or ""
+        ),
         response=response,
         assessments=assessments,
         content=content,
     )
 
 
-def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, str]], *, judged: bool) -> JsonValue:
+def _provenance(fields: js.JsonObject, evaluators: Sequence[tuple[str, js.JsonObject, str]], *, judged: bool) -> JsonValue:
     """Return all fields that did not become rows, without those that would reveal a model's grade before its review."""
     taken = {"evaluations", "successMetric", "success_metric", *_NAMES["total"], *_NAMES["answer"]}
     taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
@@ -188,86 +167,86 @@ def _provenance(fields: JsonObject, evaluators: Sequence[tuple[str, JsonObject, 
     )
     kept: dict[str, JsonValue] = {key: value for key, value in fields.items() if key not in taken}
     if more := {name: rest for name, rest in rests if rest}:
-        kept["evaluators"] = storable(more)
-    return storable(kept)
+        kept["evaluators"] = js.storable(more)
+    return js.storable(kept)
 
 
-def _flat(row: JsonObject) -> JsonObject:
+def _flat(row: js.JsonObject) -> js.JsonObject:
     """Merge the fields of the object's `run` into the level of `evaluations` and `telemetry`."""
     inner = row.get("run")
     rest = {key: value for key, value in row.items() if key != "run"}
     return {**inner, **rest} if isinstance(inner, dict) else dict(row)
 
 
-def _is_agent_run(fields: JsonObject) -> bool:
+def _is_agent_run(fields: js.JsonObject) -> bool:
     scores = "evaluations" in fields or "telemetry" in fields or _first(fields, "total") is not None
     return scores and all(key in fields for key in ("suite", "scenario", "agent"))
 
 
-def _first(fields: JsonObject, name: str) -> str | None:
+def _first(fields: js.JsonObject, name: str) -> str | None:
     """Return the first of a field's spellings that has a value."""
     return next((key for key in _NAMES[name] if fields.get(key) is not None), None)
 
 
-def _value(fields: JsonObject, name: str) -> object:
+def _value(fields: js.JsonObject, name: str) -> object:
     key = _first(fields, name)
     return None if key is None else fields[key]
 
 
-def _named(fields: JsonObject, key: str) -> str:
-    name = as_id(fields.get(key))
+def _named(fields: js.JsonObject, key: str) -> str:
+    name = js.as_id(fields.get(key))
     if name is None:
-        what = "is missing" if fields.get(key) is None else f"is {to_text(fields[key])[:40]!r}"
+        what = "is missing" if fields.get(key) is None else f"is {js.to_text(fields[key])[:40]!r}"
         raise BadField(key, f"{what}, expected a name.")
     return name
 
 
-def _candidate(fields: JsonObject, agent: str, model: str | None) -> str:
+def _candidate(fields: js.JsonObject, agent: str, model: str | None) -> str:
     name = agent if model is None or model == agent else f"{agent}/{model}"
     enabled = _value(fields, "specialist")
-    specialist = as_id(_value(fields, "specialist_name"))
+    specialist = js.as_id(_value(fields, "specialist_name"))
     if not (specialist if enabled is None else enabled):
         return name
-    version = as_id(_value(fields, "specialist_version"))
+    version = js.as_id(_value(fields, "specialist_version"))
     return f"{name} with {specialist or 'specialist'}" + (f" {version}" if version else "")
 
 
-def _trial(fields: JsonObject) -> int:
+def _trial(fields: js.JsonObject) -> int:
     key = _first(fields, "trial")
     if key is None:
         return 1
-    trial = as_count(fields[key])
+    trial = js.as_count(fields[key])
     if not trial:
-        raise BadField(key, f"is {to_text(fields[key])[:40]!r}, expected a whole number of at least 1.")
+        raise BadField(key, f"is {js.to_text(fields[key])[:40]!r}, expected a whole number of at least 1.")
     return trial
 
 
-def _time(fields: JsonObject, name: str) -> str | None:
+def _time(fields: js.JsonObject, name: str) -> str | None:
     value = _value(fields, name)
-    number = as_number(value)
+    number = js.as_number(value)
     if number is not None:
-        return from_unix(number / 1000 if number > 1e11 else number)  # milliseconds: 1e11 s is the year 5138
-    return from_text(value)
+        return js.from_unix(number / 1000 if number > 1e11 else number)  # milliseconds: 1e11 s is the year 5138
+    return js.from_text(value)
 
 
-def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
+def _evaluators(value: JsonValue) -> list[tuple[str, js.JsonObject, str]]:
     """Return each evaluator's name with its fields and their path."""
     if value is None:
         return []
-    evaluators: list[tuple[str, JsonObject, str]] = []
+    evaluators: list[tuple[str, js.JsonObject, str]] = []
     if isinstance(value, dict):
         for name, evaluation in value.items():
             fields = evaluation if isinstance(evaluation, dict) else {"score": evaluation}
             evaluators.append((name, fields, f"evaluations.{name}"))
     elif isinstance(value, list):
         for number, evaluation in enumerate(value):
-            place, fields = f"evaluations[{number}]", as_object(evaluation)
-            named = as_id(_value(fields, "evaluator"))
+            place, fields = f"evaluations[{number}]", js.as_object(evaluation)
+            named = js.as_id(_value(fields, "evaluator"))
             if named is None:
                 raise BadField(f"{place}.evaluatorName", "is missing, expected the evaluator's name.")
             evaluators.append((named, fields, place))
     else:
-        raise BadField("evaluations", f"is {to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}.")
+        raise BadField("evaluations", f"is {js.to_text(value)[:40]!r}, expected a list of {{evaluatorName, score, maxScore}}.")
     names = [name for name, _, _ in evaluators]
     for number, (name, _, place) in enumerate(evaluators):
         if not name.strip():
@@ -277,90 +256,90 @@ def _evaluators(value: JsonValue) -> list[tuple[str, JsonObject, str]]:
     return evaluators
 
 
-def _evaluation(name: str, evaluation: JsonObject, place: str, candidate: str) -> _Evaluation:
+def _evaluation(name: str, evaluation: js.JsonObject, place: str, candidate: str) -> _Evaluation:
     most_key = _first(evaluation, "most")
-    most = 1.0 if most_key is None else as_number(evaluation[most_key])
+    most = 1.0 if most_key is None else js.as_number(evaluation[most_key])
     if most is None or most <= 0:
         raise BadField(
-            f"{place}.{most_key}", f"is {to_text(evaluation.get(most_key or ''))[:40]!r}, expected a number above 0."
+            f"{place}.{most_key}", f"is {js.to_text(evaluation.get(most_key or ''))[:40]!r}, expected a number above 0."
         )
-    weight = as_number(evaluation.get("weight", 1.0))
+    weight = js.as_number(evaluation.get("weight", 1.0))
     if weight is None or weight < 0:
-        raise BadField(f"{place}.weight", f"is {to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0.")
+        raise BadField(f"{place}.weight", f"is {js.to_text(evaluation['weight'])[:40]!r}, expected a number of at least 0.")
     raw = evaluation.get("score")
     score = None if raw is None else _score(raw, most, f"{place}.score")
     details = evaluation.get("details")
     by = _graded_by(evaluation, f"{place}.gradedBy", _usual_grader(name, evaluation))
-    grade = FoundGrade(
+    grade = records.FoundGrade(
         candidate=candidate,
         criterion=name,
         score=score,
         raw_score=None if score is None else score * most,
         min_score=0.0,
         max_score=most,
-        reason=as_text(evaluation.get("reason")) or to_text(details),
+        reason=js.as_text(evaluation.get("reason")) or js.to_text(details),
     )
-    reply = to_text(details) if by is GradedBy.MODEL and details is not None else None
+    reply = js.to_text(details) if by is records.GradedBy.MODEL and details is not None else None
     return _Evaluation(name=name, by=by, weight=weight, grade=grade, reply=reply)
 
 
 def _score(raw: JsonValue, most: float, place: str) -> float:
-    points = as_points(raw)
+    points = js.as_points(raw)
     if points is None or not 0 <= points <= most:
-        raise BadField(place, f"is {to_text(raw)[:40]!r}, expected a number from 0 to {most:g}.")
+        raise BadField(place, f"is {js.to_text(raw)[:40]!r}, expected a number from 0 to {most:g}.")
     return points / most
 
 
-def _usual_grader(name: str, evaluation: JsonObject) -> GradedBy:
+def _usual_grader(name: str, evaluation: js.JsonObject) -> records.GradedBy:
     named = "judge" in evaluation or "judgeModel" in evaluation or "judge_model" in evaluation
-    return GradedBy.MODEL if named or _JUDGE.search(name) else GradedBy.RULE
+    return records.GradedBy.MODEL if named or _JUDGE.search(name) else records.GradedBy.RULE
 
 
-def _graded_by(fields: JsonObject, place: str, otherwise: GradedBy) -> GradedBy:
+def _graded_by(fields: js.JsonObject, place: str, otherwise: records.GradedBy) -> records.GradedBy:
     grader = fields.get("gradedBy", fields.get("graded_by"))
     if grader is None:
         return otherwise
     if not isinstance(grader, str) or grader not in _BY:
-        raise BadField(place, f"is {to_text(grader)[:40]!r}, expected one of {', '.join(_BY)}.")
+        raise BadField(place, f"is {js.to_text(grader)[:40]!r}, expected one of {', '.join(_BY)}.")
     return _BY[grader]
 
 
 def _response(
-    fields: JsonObject, status: str, *, graded: bool, task: str, candidate: str, trial: int, where: str
-) -> FoundResponse:
+    fields: js.JsonObject, status: str, *, graded: bool, task: str, candidate: str, trial: int, where: str
+) -> records.FoundResponse:
     telemetry = fields.get("telemetry")
     if telemetry is not None and not isinstance(telemetry, dict):
-        raise BadField("telemetry", f"is {to_text(telemetry)[:40]!r}, expected an object.")
-    facts = {**as_object(telemetry), **as_object(as_object(telemetry).get("token_usage"))}
+        raise BadField("telemetry", f"is {js.to_text(telemetry)[:40]!r}, expected an object.")
+    facts = {**js.as_object(telemetry), **js.as_object(js.as_object(telemetry).get("token_usage"))}
     milliseconds = _amount(facts, "milliseconds")
     failure = None
     if status in FAILED and not graded:
-        detail = to_text(_value(fields, "error")) or f"The run ended as {status!r}."
+        detail = js.to_text(_value(fields, "error")) or f"The run ended as {status!r}."
         kind = "timeout" if "time" in status else "failed"
         failure = Failure(kind=kind, fault=Fault.HARNESS, detail=detail[:2000])
     answer = _value(fields, "answer")
-    return FoundResponse(
+    return records.FoundResponse(
         task=task,
         candidate=candidate,
         trial=trial,
         where=where,
-        content=None if failure else to_text(answer),
+        content=None if failure else js.to_text(answer),
         failure=failure,
-        model_answered=as_id(fields.get("model")),
-        input_tokens=as_count(_amount(facts, "input")),
-        output_tokens=as_count(_amount(facts, "output")),
+        model_answered=js.as_id(fields.get("model")),
+        input_tokens=js.as_count(_amount(facts, "input")),
+        output_tokens=js.as_count(_amount(facts, "output")),
         latency_s=None if milliseconds is None else milliseconds / 1000,
         cost_usd=_amount(facts, "cost"),
         started=_time(fields, "started"),
     )
 
 
-def _amount(facts: JsonObject, name: str) -> float | None:
+def _amount(facts: js.JsonObject, name: str) -> float | None:
     """Return a number of at least 0 from the telemetry; None if it has none."""
     key = _first(facts, name)
     if key is None:
         return None
-    amount = as_duration(facts[key])
+    amount = js.as_duration(facts[key])
     if amount is None:
-        raise BadField(f"telemetry.{key}", f"is {to_text(facts[key])[:40]!r}, expected a number of at least 0.")
+        raise BadField(f"telemetry.{key}", f"is {js.to_text(facts[key])[:40]!r}, expected a number of at least 0.")
     return amount

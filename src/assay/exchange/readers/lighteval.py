@@ -16,23 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import Failure, Fault
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import folder_path, read_object
-from assay.exchange.parsing.json_values import (
-    as_count,
-    as_id,
-    as_list,
-    as_messages,
-    as_number,
-    as_object,
-    as_points,
-    as_text,
-    from_unix,
-    pick,
-    storable,
-    to_text,
-)
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 from assay.exchange.parsing.tables import read_table
 from assay.formats.parquet import MAGIC, parquet_columns
@@ -43,7 +30,6 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "lighteval"
 
@@ -90,13 +76,13 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     if _kind(source.sample) == "results":
         yield Skipped(where=source.name, why="holds means without details, which cannot be compared. Import the details too.")
         return
-    results: JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
-    general = as_object(results.get("config_general"))
-    settings = as_object(general.get("model_config"))
-    model = as_text(general.get("model_name")) or as_text(settings.get("model_name")) or _model_of(source)
+    results: js.JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
+    general = js.as_object(results.get("config_general"))
+    settings = js.as_object(general.get("model_config"))
+    model = js.as_text(general.get("model_name")) or js.as_text(settings.get("model_name")) or _model_of(source)
     # A first pass: a metric with any value outside 0 to 1 has a different scale everywhere.
     rows = (detail["metric"] for detail, _ in _details(source) if not isinstance(detail, str))
-    unscaled = outside_their_scale(value for metrics in rows for value in _values(as_object(metrics)))
+    unscaled = outside_their_scale(value for metrics in rows for value in _values(js.as_object(metrics)))
     reading = _DetailReader(options.candidate or model or source.stem, unscaled)
     opened = False
     for detail, where in _details(source):
@@ -105,18 +91,20 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             continue
         if not opened:
             opened = True
-            name = as_text(as_object(detail["doc"]).get("task_name")) or _task_name(source)
+            name = js.as_text(js.as_object(detail["doc"]).get("task_name")) or _task_name(source)
             yield FoundRun(
                 suite=options.dataset or name,
                 format=NAME,
                 candidates=(FoundCandidate(name=reading.candidate, model=model, metadata=options.model_info),),
                 # LightEval's clock starts with the process instead of in 1970: a time out of range is unknown.
-                started=from_unix(as_number(general.get("start_time"))),
-                finished=from_unix(as_number(general.get("end_time"))),
+                started=js.from_unix(js.as_number(general.get("start_time"))),
+                finished=js.from_unix(js.as_number(general.get("end_time"))),
                 provenance={
-                    "parameters": pick(as_object(settings.get("generation_parameters")), ("temperature", "top_p", "seed")),
-                    **pick(general, ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config")),
-                    "results": storable(as_object(results.get("results")).get(name)),
+                    "parameters": js.pick(
+                        js.as_object(settings.get("generation_parameters")), ("temperature", "top_p", "seed")
+                    ),
+                    **js.pick(general, ("lighteval_sha", "num_fewshot_seeds", "max_samples", "model_config")),
+                    "results": js.storable(js.as_object(results.get("results")).get(name)),
                 },
             )
         yield from reading.row(detail, where)
@@ -132,7 +120,7 @@ def _kind(sample: FileSample) -> str | None:
         return "details" if columns == _DETAILS else "flat" if columns >= _FLAT else None
     if b'"config_general"' not in sample.head:
         return None
-    document = as_object(sample.document)
+    document = js.as_object(sample.document)
     return "results" if "results" in document and ("config_tasks" in document or "summary_general" in document) else None
 
 
@@ -199,20 +187,24 @@ class _DetailReader:
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
         """Yield task, response and assessments of one document."""
-        doc, answer, metrics = (as_object(row.get("doc")), as_object(row.get("model_response")), as_object(row.get("metric")))
-        task = as_id(doc.get("id")) or str(self._number)
+        doc, answer, metrics = (
+            js.as_object(row.get("doc")),
+            js.as_object(row.get("model_response")),
+            js.as_object(row.get("metric")),
+        )
+        task = js.as_id(doc.get("id")) or str(self._number)
         self._number += 1
         self._trials[task] += 1
         trial = self._trials[task]
         if trial == 1:
             yield _task(task, doc)
-        texts = [text for text in as_list(answer.get("text")) if isinstance(text, str)]
+        texts = [text for text in js.as_list(answer.get("text")) if isinstance(text, str)]
         self._several += len(texts) > 1
         content = texts[0] if texts else _likeliest(doc, answer)
         failure = None
         if content is None:
             failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="there is no text and no likelihood.")
-        output_tokens = as_list(answer.get("output_tokens"))
+        output_tokens = js.as_list(answer.get("output_tokens"))
         yield FoundResponse(
             task=task,
             candidate=self.candidate,
@@ -220,8 +212,8 @@ class _DetailReader:
             where=where,
             content=content,
             failure=failure,
-            input_tokens=as_count(len(as_list(answer.get("input_tokens")))) or None,
-            output_tokens=len(as_list(output_tokens[0])) if texts and output_tokens else None,
+            input_tokens=js.as_count(len(js.as_list(answer.get("input_tokens")))) or None,
+            output_tokens=len(js.as_list(output_tokens[0])) if texts and output_tokens else None,
         )
         yield from self._grades.assessments(
             list(_values(metrics)), task=task, candidate=self.candidate, trial=trial, where=where
@@ -235,35 +227,35 @@ class _DetailReader:
         yield from self._grades.notes(where)
 
 
-def _task(task: str, doc: JsonObject) -> FoundTask:
-    choices = as_list(doc.get("choices"))
+def _task(task: str, doc: js.JsonObject) -> FoundTask:
+    choices = js.as_list(doc.get("choices"))
     index = doc.get("gold_index")
     places = [place for place in (index if isinstance(index, list) else [index]) if isinstance(place, int)]
-    golds = [to_text(choices[place]).strip() for place in places if 0 <= place < len(choices)]
+    golds = [js.to_text(choices[place]).strip() for place in places if 0 <= place < len(choices)]
     if not golds and (gold := doc.get("gold")) is not None:
-        golds = [to_text(item) for item in (gold if isinstance(gold, list) else [gold])]
-    instruction, query = as_text(doc.get("instruction")), as_text(doc.get("query")) or ""
+        golds = [js.to_text(item) for item in (gold if isinstance(gold, list) else [gold])]
+    instruction, query = js.as_text(doc.get("instruction")), js.as_text(doc.get("query")) or ""
     prompt = query if instruction is None or query.startswith(instruction) else f"{instruction}{query}"
     return FoundTask(
         id=task,
-        prompt=as_messages(prompt),
+        prompt=js.as_messages(prompt),
         expected=tuple(golds),
-        metadata=pick(doc, ("choices", "specific", "fewshot_sorting_class")),
+        metadata=js.pick(doc, ("choices", "specific", "fewshot_sorting_class")),
     )
 
 
-def _likeliest(doc: JsonObject, answer: JsonObject) -> str | None:
+def _likeliest(doc: js.JsonObject, answer: js.JsonObject) -> str | None:
     """Return the choice with the highest likelihood; None if the model was not asked for likelihoods."""
-    likelihoods = [as_number(value) for value in as_list(answer.get("logprobs"))]
-    choices = as_list(doc.get("choices"))
+    likelihoods = [js.as_number(value) for value in js.as_list(answer.get("logprobs"))]
+    choices = js.as_list(doc.get("choices"))
     known = [(value, place) for place, value in enumerate(likelihoods) if value is not None and place < len(choices)]
-    return to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
+    return js.to_text(choices[max(known)[1]]).strip() if known and len(known) == len(choices) else None
 
 
-def _values(metrics: JsonObject) -> Iterator[MetricValue]:
-    words = [to_text(value) for name, value in metrics.items() if _WORDS.match(name) and value and "judgement" in name]
+def _values(metrics: js.JsonObject) -> Iterator[MetricValue]:
+    words = [js.to_text(value) for name, value in metrics.items() if _WORDS.match(name) and value and "judgement" in name]
     for name, value in metrics.items():
-        if _WORDS.match(name) or as_points(value) is None:
+        if _WORDS.match(name) or js.as_points(value) is None:
             continue
         judged = bool(_JUDGED.search(name))
         rule = not judged and _RULE.match(name) is not None

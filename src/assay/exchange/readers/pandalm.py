@@ -13,19 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.json_rows import read_document
-from assay.exchange.parsing.json_values import (
-    NotJson,
-    as_id,
-    as_list,
-    as_messages,
-    as_object,
-    as_text,
-    parse_json,
-    shorten,
-    to_text,
-)
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
 
 if TYPE_CHECKING:
@@ -34,7 +24,6 @@ if TYPE_CHECKING:
     from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "pandalm"
 
@@ -45,7 +34,7 @@ def recognise(sample: FileSample) -> float | None:
     """Recognise rows with `cmp_key` and two responses, or with `idx` and a verdict."""
     if b'"idx"' not in sample.head:
         return None
-    rows = [as_object(row) for row in as_list(sample.document)[:20]]
+    rows = [js.as_object(row) for row in js.as_list(sample.document)[:20]]
     if not rows:
         return None
     if all("cmp_key" in row and "response1" in row for row in rows):
@@ -55,28 +44,28 @@ def recognise(sample: FileSample) -> float | None:
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
     """Return the verdict files in the folder of a test set."""
-    if not any("cmp_key" in as_object(row) for row in as_list(source.sample.document)[:1]):
+    if not any("cmp_key" in js.as_object(row) for row in js.as_list(source.sample.document)[:1]):
         return ()
     return [
         other
         for other in others
         if other.folder == source.folder
         # `[0]` replaces the rows of an empty file, for which `all` would be true.
-        and all(_is_verdict(as_object(row)) for row in as_list(other.sample.document)[:20] or [0])
+        and all(_is_verdict(js.as_object(row)) for row in js.as_list(other.sample.document)[:20] or [0])
     ]
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts of the companions."""
-    rows = as_list(read_document(source))
-    if not any("cmp_key" in as_object(row) for row in rows):
+    rows = js.as_list(read_document(source))
+    if not any("cmp_key" in js.as_object(row) for row in rows):
         why = "holds verdicts on pairs whose texts and models are in another file; import it together with its test set."
         yield Skipped(where=source.name, why=why)
         return
     pairs: dict[str, tuple[str, str]] = {}
     records: list[Found] = []  # kept until all candidates are known, because the run must be yielded first
     for number, row in enumerate(rows, 1):
-        records.extend(_row(as_object(row), f"{source.name}#{number}", pairs))
+        records.extend(_row(js.as_object(row), f"{source.name}#{number}", pairs))
     names = sorted({name for pair in pairs.values() for name in pair})
     yield FoundRun(
         suite=options.dataset or "pandalm",
@@ -90,7 +79,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield from _verdicts(file, pairs, _judge(file.stem, source.stem))
 
 
-def _row_shape(rows: Sequence[JsonObject]) -> Shape:
+def _row_shape(rows: Sequence[js.JsonObject]) -> Shape:
     """Return the keys of pairs and verdicts; some keys contain the name of an annotator or judge."""
     named = (
         key for row in rows for key in row if key.startswith("annotator") or key.endswith(("_result", "_reason", "_reference"))
@@ -98,7 +87,7 @@ def _row_shape(rows: Sequence[JsonObject]) -> Shape:
     return dict.fromkeys(("idx", "instruction", "input", "motivation_app", "response1", "response2", "cmp_key", *named))
 
 
-def _is_verdict(row: JsonObject) -> bool:
+def _is_verdict(row: js.JsonObject) -> bool:
     return "idx" in row and "cmp_key" not in row and any(key.endswith("_result") for key in row)
 
 
@@ -107,8 +96,8 @@ def _judge(stem: str, pairs_stem: str) -> str:
     return stem.removesuffix(pairs_stem).rstrip("-_. ") or stem
 
 
-def _row(row: JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iterator[Found]:
-    task = as_id(row.get("idx"))
+def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iterator[Found]:
+    task = js.as_id(row.get("idx"))
     names = str(row.get("cmp_key", "")).split("_")
     if task is None or len(names) != 2 or not all(names) or names[0] == names[1]:
         yield Skipped(where=where, why="does not name two candidates in `cmp_key` (`A_B`), or has no `idx`.")
@@ -117,45 +106,45 @@ def _row(row: JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> Iter
         yield Skipped(where=where, why=f"repeats `idx` {task}; the first is kept.")
         return
     pairs[task] = (names[0], names[1])
-    prompt = "\n\n".join(part for part in (as_text(row.get("instruction")), as_text(row.get("input"))) if part)
-    app = as_text(row.get("motivation_app"))
-    yield FoundTask(id=task, prompt=as_messages(prompt), tags=() if app is None else (app,), metadata={"pair": [*names]})
+    prompt = "\n\n".join(part for part in (js.as_text(row.get("instruction")), js.as_text(row.get("input"))) if part)
+    app = js.as_text(row.get("motivation_app"))
+    yield FoundTask(id=task, prompt=js.as_messages(prompt), tags=() if app is None else (app,), metadata={"pair": [*names]})
     for name, key in zip(names, ("response1", "response2"), strict=True):
         answer = row.get(key)
         if answer is None:
             yield Skipped(where=where, why=f"has no `{key}`.")
             continue
-        yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=to_text(answer))
+        yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=js.to_text(answer))
         if not isinstance(answer, str):
-            what = f"has {to_text(answer)[:40]} under `{key}`, which is not text; Assay keeps it as text."
+            what = f"has {js.to_text(answer)[:40]} under `{key}`, which is not text; Assay keeps it as text."
             yield Noted(where=where, what=what)
     for key, value in row.items():
         if not key.startswith("annotator"):
             continue
-        points = _POINTS.get(to_text(value).lower())
+        points = _POINTS.get(js.to_text(value).lower())
         if points is None:
-            yield Skipped(where=where, why=f"has {shorten(value, 40)!r} under `{key}`, not 0, 1 or 2.")
+            yield Skipped(where=where, why=f"has {js.shorten(value, 40)!r} under `{key}`, not 0, 1 or 2.")
             continue
         yield preference_assessment(*pairs[task], points, task=task, judge=key, by=GradedBy.PERSON, where=where)
 
 
 def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) -> Iterator[Found]:
     try:
-        rows = as_list(parse_json(source.read()))
-    except NotJson as error:
+        rows = js.as_list(js.parse_json(source.read()))
+    except js.NotJson as error:
         yield Skipped(where=source.name, why=str(error))
         return
     seen: set[str] = set()
     for number, item in enumerate(rows, 1):
-        row, where = as_object(item), f"{source.name}#{number}"
-        task = as_id(row.get("idx"))
+        row, where = js.as_object(item), f"{source.name}#{number}"
+        task = js.as_id(row.get("idx"))
         key = next((name for name in row if name.endswith("_result")), None)
         if task is None or key is None or task not in pairs or task in seen:
             why = "repeats a verdict; the first is kept." if task in seen else "is not a verdict on a pair of the test set."
             yield Skipped(where=where, why=why)
             continue
         seen.add(task)
-        verdict = to_text(row[key])
+        verdict = js.to_text(row[key])
         yield preference_assessment(
             *pairs[task],
             _POINTS.get(verdict.lower()),
@@ -163,6 +152,6 @@ def _verdicts(source: InputFile, pairs: dict[str, tuple[str, str]], judge: str) 
             judge=judge,
             by=GradedBy.MODEL,
             where=where,
-            reason=to_text(row.get(f"{key.removesuffix('_result')}_reason")),
+            reason=js.to_text(row.get(f"{key.removesuffix('_result')}_reason")),
             reply=verdict,
         )

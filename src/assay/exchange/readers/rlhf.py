@@ -9,17 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from assay.domain import import_records as records
 from assay.domain.digest import JsonValue
-from assay.domain.import_records import (
-    Found,
-    FoundAssessment,
-    FoundGrade,
-    FoundResponse,
-    FoundRun,
-    FoundTask,
-    GradedBy,
-    Skipped,
-)
 from assay.domain.suite import Message
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
@@ -47,38 +38,38 @@ def recognise(sample: FileSample) -> float | None:
     return explained_share(rows, _PAIR) if rows and all(row.keys() >= {"chosen", "rejected"} for row in rows) else None
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield a run with the evaluated tasks or with the preferences."""
     document = source.sample.document
     suite = options.dataset or source.stem
     if isinstance(document, dict) and isinstance(document.get("rlhf"), list):
-        yield FoundRun(suite=suite, format=NAME)
+        yield records.FoundRun(suite=suite, format=NAME)
         for number, item in enumerate(as_list(document["rlhf"]), 1):
             yield from _task(item, f"{source.name}#{number}")
         return
     if any("model_responses" in row for row in first_rows(source.sample)):
-        yield FoundRun(suite=suite, format=NAME)
+        yield records.FoundRun(suite=suite, format=NAME)
         for row, where in read_rows(source):
-            yield from (Skipped(where=where, why=row),) if isinstance(row, str) else _task(_nested(row), where)
+            yield from (records.Skipped(where=where, why=row),) if isinstance(row, str) else _task(_nested(row), where)
         return
-    yield FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
+    yield records.FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
     for number, (row, where) in enumerate(read_rows(source), 1):
         if isinstance(row, str):
-            yield Skipped(where=where, why=row)
+            yield records.Skipped(where=where, why=row)
             continue
         yield from _pair(row, number, where)
 
 
-def _task(item: JsonValue, where: str) -> Iterator[Found]:
+def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
     """Yield one task of the `rlhf` list: prompt, ideal response, each model's response and people's evaluations."""
     if not isinstance(item, dict):
-        yield Skipped(where=where, why="is not a JSON object.")
+        yield records.Skipped(where=where, why="is not a JSON object.")
         return
     identifier = item.get("taskId", item.get("task_id", item.get("id")))
     turns = objects_in(item.get("messages"))
     asked = [turn for turn in turns if turn.get("role") in ("system", "user")]
     if identifier is None or not asked:
-        yield Skipped(where=where, why="has no task id." if identifier is None else "has no prompt.")
+        yield records.Skipped(where=where, why="has no task id." if identifier is None else "has no prompt.")
         return
     task = str(identifier)
     prompt = tuple(
@@ -91,28 +82,30 @@ def _task(item: JsonValue, where: str) -> Iterator[Found]:
     about: dict[str, JsonValue] = {
         question: value for turn in turns for question, value in _form(turn.get("prompt_evaluation")).items()
     }
-    yield FoundTask(
+    yield records.FoundTask(
         id=task, prompt=prompt, ideal=str(ideal) if ideal else None, final_answer=final_answer or None, metadata=about
     )
     for holder, key in ((answer, "response_options"), (signal, "human_evals")):
         if holder.get(key) and not isinstance(holder[key], list):
-            yield Skipped(where=where, why=f"has a `{key}` that is not a list.")
+            yield records.Skipped(where=where, why=f"has a `{key}` that is not a list.")
     for option in as_list(answer.get("response_options")):
         fields = as_object(option)
         content = fields.get("text")
         if fields.get("model_id") and isinstance(content, str):
             candidate = str(fields["model_id"])
-            yield FoundResponse(task=task, candidate=candidate, trial=1, where=where, content=content)
+            yield records.FoundResponse(task=task, candidate=candidate, trial=1, where=where, content=content)
         else:
-            yield Skipped(where=where, why="holds a response without a model or a text.")
+            yield records.Skipped(where=where, why="holds a response without a model or a text.")
     for evaluation in as_list(signal.get("human_evals")):
         fields = as_object(evaluation)
         if not fields.get("model_id"):
-            yield Skipped(where=where, why="holds an evaluation that names no model.")
+            yield records.Skipped(where=where, why="holds an evaluation that names no model.")
             continue
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:
-            yield FoundAssessment(task=task, trial=1, judge=HUMAN, by=GradedBy.PERSON, where=where, grades=grades)
+            yield records.FoundAssessment(
+                task=task, trial=1, judge=HUMAN, by=records.GradedBy.PERSON, where=where, grades=grades
+            )
 
 
 def _nested(row: JsonObject) -> dict[str, JsonValue]:
@@ -144,14 +137,14 @@ def _questions(answers: JsonObject) -> list[JsonValue]:
     ]
 
 
-def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[FoundGrade]:
+def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[records.FoundGrade]:
     """Yield a grade for each Yes or No answer, with comments as reasons; No is 1 if Yes is bad (`Model Failure`)."""
     comments = " ".join(value for key, value in form.items() if "comment" in key.lower())
     for question, value in form.items():
         points = _YES_NO.get(value.strip().lower())
         if points is not None:
             bad_news = any(word in question.lower() for word in _FAULTS)
-            yield FoundGrade(
+            yield records.FoundGrade(
                 candidate=candidate,
                 criterion=question,
                 score=1.0 - points if bad_news else points,
@@ -170,22 +163,22 @@ def _form(value: object) -> dict[str, str]:
     }
 
 
-def _pair(row: JsonObject, number: int, where: str) -> Iterator[Found]:
+def _pair(row: JsonObject, number: int, where: str) -> Iterator[records.Found]:
     chosen, rejected = _text(row.get("chosen")), _text(row.get("rejected"))
     if chosen is None or rejected is None:
-        yield Skipped(where=where, why="lacks a text under `chosen` or `rejected`.")
+        yield records.Skipped(where=where, why="lacks a text under `chosen` or `rejected`.")
         return
     task = str(row.get("id", row.get("prompt_id", number)))
     prompt = row.get("prompt", row.get("question", row.get("instruction")))
     text = _text(prompt)
     # Some sets have no separate prompt: both texts then begin with the dialogue so far.
     shared = _shared(chosen, rejected) if text is None else text
-    yield FoundTask(id=task, prompt=(Message(role="user", content=shared),) if shared else ())
+    yield records.FoundTask(id=task, prompt=(Message(role="user", content=shared),) if shared else ())
     names = (str(row.get("chosen_model") or "chosen"), str(row.get("rejected_model") or "rejected"))
     for name, answer in zip(names, (chosen, rejected), strict=True):
         content = answer if text is not None else answer[len(shared) :]
-        yield FoundResponse(task=task, candidate=name, trial=1, where=where, content=content)
-    yield preference_assessment(*names, 1.0, task=task, judge=HUMAN, by=GradedBy.PERSON, where=where)
+        yield records.FoundResponse(task=task, candidate=name, trial=1, where=where, content=content)
+    yield preference_assessment(*names, 1.0, task=task, judge=HUMAN, by=records.GradedBy.PERSON, where=where)
 
 
 def _shared(chosen: str, rejected: str) -> str:

@@ -14,18 +14,7 @@ from itertools import pairwise
 from math import isnan
 from typing import Final
 
-from assay.domain.import_records import (
-    Found,
-    FoundAtEnd,
-    FoundGrade,
-    FoundRun,
-    FoundScores,
-    FoundTask,
-    GradedBy,
-    Held,
-    Noted,
-    Skipped,
-)
+from assay.domain import import_records as records
 from assay.domain.lifecycle import AssessmentState
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile
@@ -70,9 +59,9 @@ def recognise(sample: FileSample) -> float | None:
     return 0.5 + 0.5 * len(columns & _KNOWN) / len(columns) if columns >= _NEEDED else None
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield a run with the table's tasks and its assessments."""
-    run: FoundRun | None = FoundRun(suite=options.dataset or source.stem, format=NAME)
+    run: records.FoundRun | None = records.FoundRun(suite=options.dataset or source.stem, format=NAME)
     origins = Origins(source.name, options)
     decided: Counter[str] = Counter()
     scoreless = 0
@@ -81,7 +70,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     families: dict[str, str] = {}
     graded = AssessmentGatherer()
     for entry in _rows(source, options):
-        if isinstance(entry, FoundScores):
+        if isinstance(entry, records.FoundScores):
             if run is not None:
                 yield run
                 run = None
@@ -92,7 +81,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             continue
         row, where = entry
         if isinstance(row, str):
-            yield Skipped(where=where, why=row)
+            yield records.Skipped(where=where, why=row)
             continue
         row = {str(key).strip().lower(): _cell(value) for key, value in row.items() if key is not None}
         task, candidate = cell_text(row.get("task")), options.candidate or cell_text(row.get("candidate"))
@@ -111,7 +100,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         if problem is not None:
             raw = cell_number(row.get("score"))
             scale.outside += raw is not None and not 0 <= raw <= 1
-            yield Skipped(where=where, why=problem)
+            yield records.Skipped(where=where, why=problem)
             continue
         if origins.is_stored(row):
             continue
@@ -119,7 +108,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield run
             run = None
         if family or weights[task] != 1.0:
-            yield FoundTask(id=task, weight=weights[task], family=family)
+            yield records.FoundTask(id=task, weight=weights[task], family=family)
         judge = cell_text(row.get("judge"))
         if judge and state not in (None, AssessmentState.PENDING):
             decided[state] += 1
@@ -127,11 +116,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         scoreless += score is None
         scale.inside += score is not None
         graded.add(
-            FoundGrade(candidate=candidate, criterion=criterion, score=score),
+            records.FoundGrade(candidate=candidate, criterion=criterion, score=score),
             task=task,
             trial=trial,
             judge=judge or RULE,
-            by=GradedBy.MODEL if judge else GradedBy.RULE,
+            by=records.GradedBy.MODEL if judge else records.GradedBy.RULE,
             where=where,
             joint=cell_text(row.get("joint")).lower() in _YES,
             state=state,
@@ -145,13 +134,15 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     )
     if scoreless:
         rows = "1 row has" if scoreless == 1 else f"{scoreless:,} rows have"
-        yield Noted(where=source.name, what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts.")
+        yield records.Noted(
+            where=source.name, what=f"{rows} an empty score. Assay keeps them without a score, which no mean counts."
+        )
     if decided:
-        yield Noted(where=source.name, what=_decided_elsewhere(decided))
+        yield records.Noted(where=source.name, what=_decided_elsewhere(decided))
     yield from origins.report()
 
 
-def _rows(source: InputFile, options: ReadOptions) -> Iterator[FoundScores | tuple[TableRow | str, str]]:
+def _rows(source: InputFile, options: ReadOptions) -> Iterator[records.FoundScores | tuple[TableRow | str, str]]:
     """Yield the rows of a table; rows with nothing but a score come in batches.
 
     Rows that need a closer look, because a cell is empty, wrong or unusual, are yielded one by one.
@@ -241,11 +232,11 @@ class _BareScores:
         self.rows += 1
         return True
 
-    def batches(self) -> Iterator[FoundScores]:
+    def batches(self) -> Iterator[records.FoundScores]:
         """Yield the rows gathered so far by grader and state."""
         for (judge, state), rows in self._batches.items():
-            by = GradedBy.MODEL if judge else GradedBy.RULE
-            yield FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))
+            by = records.GradedBy.MODEL if judge else records.GradedBy.RULE
+            yield records.FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))
         self._batches.clear()
         self._graders.clear()
         if len(self._names) > _MOST_NAMES:
@@ -331,15 +322,15 @@ class Origins:
                 return False
         return True
 
-    def report(self) -> Iterator[Found]:
+    def report(self) -> Iterator[records.Found]:
         """Yield records about the rows that were left out, and about the origins of the imported rows."""
         for run, rows in self._held.items():
-            yield Held(where=self._name, run=run, rows=rows)
+            yield records.Held(where=self._name, run=run, rows=rows)
         for run, rows in self._unknown.items():
             why = f"{rows:,} rows belong to run {run}, which this store holds without their assessments; they were left out."
-            yield Skipped(where=self._name, why=why)
+            yield records.Skipped(where=self._name, why=why)
         if self._new:
-            yield FoundAtEnd(provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}})
+            yield records.FoundAtEnd(provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}})
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -16,19 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from assay.domain import import_records as records
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import (
-    Found,
-    FoundAssessment,
-    FoundCandidate,
-    FoundGrade,
-    FoundResponse,
-    FoundRun,
-    FoundTask,
-    GradedBy,
-    Noted,
-    Skipped,
-)
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import ANY_KEY, Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
@@ -96,7 +85,7 @@ def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Coll
     return tuple(folder_path(file) for file in (source, *companions) if _kind(file.sample) == "instance")
 
 
-def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
+def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield one run: patches and the harness's verdicts on them."""
     kind = _kind(source.sample)
     files = (source, *options.beside.get("companions", ()))
@@ -107,10 +96,10 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         models = [_model_of_report(source) if kind == "report" else _model_of_instance(source)]
     rename = {models[0]: options.candidate} if options.candidate is not None and len(models) == 1 else {}
     report = read_object(source) if kind == "report" else {}
-    yield FoundRun(
+    yield records.FoundRun(
         suite=options.dataset or NAME,
         format=NAME,
-        candidates=tuple(FoundCandidate(name=rename.get(name) or name, metadata=options.model_info) for name in models),
+        candidates=tuple(records.FoundCandidate(name=rename.get(name) or name, metadata=options.model_info) for name in models),
         provenance=pick(report, _COUNTS),
     )
     seen: set[str] = set()
@@ -119,7 +108,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     candidate = rename.get(models[0]) or models[0]
     if kind != "predictions" and len(models) > 1:
         what = f"the predictions are of {len(models)} models; Assay assigns the report to {models[0]!r}, the first of them."
-        yield Noted(where=source.name, what=what)
+        yield records.Noted(where=source.name, what=what)
     graded: set[str] = set()
     for file in instances:
         yield from _instance(file, candidate, graded, seen)
@@ -205,14 +194,14 @@ def _prediction_rows(source: InputFile) -> Iterator[tuple[JsonObject | str, str]
     yield from read_rows(source)
 
 
-def _predictions(source: InputFile, rename: Mapping[str, str | None], seen: set[str]) -> Iterator[Found]:
+def _predictions(source: InputFile, rename: Mapping[str, str | None], seen: set[str]) -> Iterator[records.Found]:
     for row, where in _prediction_rows(source):
         if isinstance(row, str):
-            yield Skipped(where=where, why=row)
+            yield records.Skipped(where=where, why=row)
             continue
         task, model = as_id(row.get("instance_id")), as_text(row.get("model_name_or_path"))
         if task is None or model is None or "model_patch" not in row:
-            yield Skipped(
+            yield records.Skipped(
                 where=where, why="is not a prediction: it lacks `instance_id`, `model_name_or_path` or `model_patch`."
             )
             continue
@@ -223,7 +212,7 @@ def _predictions(source: InputFile, rename: Mapping[str, str | None], seen: set[
         failure = None
         if patch is None:
             failure = Failure(kind="no_patch", fault=Fault.CANDIDATE, detail="the prediction holds no patch.")
-        yield FoundResponse(
+        yield records.FoundResponse(
             task=task,
             candidate=rename.get(model) or model,
             trial=1,
@@ -233,31 +222,31 @@ def _predictions(source: InputFile, rename: Mapping[str, str | None], seen: set[
         )
 
 
-def _task(name: str) -> FoundTask:
+def _task(name: str) -> records.FoundTask:
     repository = name.rpartition("-")[0].replace("__", "/")
-    return FoundTask(id=name, tags=(repository,) if repository else ())
+    return records.FoundTask(id=name, tags=(repository,) if repository else ())
 
 
-def _graded(task: str, candidate: str, score: float, where: str, reason: str) -> FoundAssessment:
-    return FoundAssessment(
+def _graded(task: str, candidate: str, score: float, where: str, reason: str) -> records.FoundAssessment:
+    return records.FoundAssessment(
         task=task,
         trial=1,
         judge="SWE-bench harness",
-        by=GradedBy.RULE,
+        by=records.GradedBy.RULE,
         where=where,
-        grades=(FoundGrade(candidate=candidate, score=score, reason=reason),),
+        grades=(records.FoundGrade(candidate=candidate, score=score, reason=reason),),
     )
 
 
-def _instance(source: InputFile, candidate: str, graded: set[str], seen: set[str]) -> Iterator[Found]:
+def _instance(source: InputFile, candidate: str, graded: set[str], seen: set[str]) -> Iterator[records.Found]:
     for name, value in read_object(source).items():
         where, report = f"{source.name}#{name}", as_object(value)
         resolved = report.get("resolved")
         if not isinstance(resolved, bool):
-            yield Skipped(where=where, why="has a `resolved` that is neither true nor false.")
+            yield records.Skipped(where=where, why="has a `resolved` that is neither true nor false.")
             continue
         if name in graded:
-            yield Skipped(where=where, why=f"reports {name} again; the first report is kept.")
+            yield records.Skipped(where=where, why=f"reports {name} again; the first report is kept.")
             continue
         graded.add(name)
         if name not in seen:
@@ -279,7 +268,7 @@ def _tests(report: JsonObject) -> str:
     return "; ".join(parts)
 
 
-def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[str], seen: set[str]) -> Iterator[Found]:
+def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[str], seen: set[str]) -> Iterator[records.Found]:
     """Yield grades of the instances that occur only in the lists of the run's report."""
     where = source.name
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
@@ -291,7 +280,7 @@ def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[s
         if not tried:
             # Imported alone, a list of successes would have a mean of 1.
             why = "lists the resolved instances but not the tried ones; import it with its predictions (`all_preds.jsonl`)."
-            yield Skipped(where=where, why=why)
+            yield records.Skipped(where=where, why=why)
             return
     unresolved = tried - resolved - broken - empty
     for instances, score, reason in (
@@ -310,9 +299,11 @@ def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[s
             seen.add(name)
             yield _task(name)
             failure = Failure(kind="evaluation_error", fault=Fault.HARNESS, detail="the evaluation of this patch broke.")
-            yield FoundResponse(task=name, candidate=candidate, trial=1, where=where, failure=failure)
+            yield records.FoundResponse(task=name, candidate=candidate, trial=1, where=where, failure=failure)
     if broken:
-        yield Noted(where=where, what=f"the evaluation of {len(broken):,} patches broke; they have no grade.")
+        yield records.Noted(where=where, what=f"the evaluation of {len(broken):,} patches broke; they have no grade.")
     missing = _list(report, "incomplete_ids")
     if missing:
-        yield Noted(where=where, what=f"{len(missing):,} instances of the set were never tried; this run leaves them out.")
+        yield records.Noted(
+            where=where, what=f"{len(missing):,} instances of the set were never tried; this run leaves them out."
+        )
