@@ -70,13 +70,7 @@ Link = tuple[str, str]
 
 
 def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError) -> Response:
-    """Return the page for a request that failed with an expected error.
-
-    Args:
-        scope: ASGI scope of the request; its path and query may hold anything.
-        status: HTTP status of the response.
-        error: what happened.
-    """
+    """Return the page for an expected error. The path and query in the ASGI scope may hold anything."""
     if isinstance(error, UnknownName):
         return _page(scope, status, **_unknown(scope, error))
     if status == 404:
@@ -149,7 +143,6 @@ def right(error: Mapping[str, Any]) -> str:
 
 
 def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str, object]:
-    """Return the texts and links of the page for an unknown name."""
     near = [(name, _instead(scope, error.name, name)) for name in error.near]
     kind = error.kind.partition(" ")[0]
     everything = LISTS.get(kind)
@@ -187,7 +180,6 @@ def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | Non
 
 
 def _sentence(error: AssayError) -> str:
-    """Join an error's location and problem into one sentence."""
     joined = f"{error.where} {error.problem}" if error.where and _GOES_ON.match(error.problem) else error.problem
     return joined[:1].upper() + joined[1:]
 

@@ -19,8 +19,7 @@ class KeyBinding:
     Attributes:
         action: name of the action in the page's script.
         keys: alternatives; the badge shows the first.
-        about: description on the help sheet.
-        group: heading on the help sheet.
+        about, group: description and heading on the help sheet.
         badge: text on the badge, if it is not the first key.
         in_fields: True if the key also works while an input field has the focus.
     """

@@ -55,10 +55,7 @@ def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[st
 
 
 def _narrowed(rooms: Rooms, selection: Selection) -> dict[str, int] | None:
-    """Count the assessments of one task or judge; None if there are too many, or if a run has control items.
-
-    With control items, the counts for one task would reveal which of its items are decided.
-    """
+    """Count one task's or judge's assessments; None if too many, or if the counts would reveal a run's control items."""
     covered = rooms.concealment.covered()
     if covered and any(summary.id in covered for summary in rooms.workspace.archive.runs.matching(selection)):
         return None

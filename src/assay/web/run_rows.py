@@ -218,11 +218,7 @@ def run_row(
 ) -> RunRowDocument:
     """Return the row of a run in a list.
 
-    Args:
-        now: current time, for estimating the time left; None omits the estimate.
-        under_way: the trial that is being executed.
-        failed: a trial that failed.
-        trouble: the error that stopped the run, if this process knows it.
+    `now`: current time for estimating the time left; None omits the estimate. `trouble`: the error that ended the run.
     """
     trials = trial_counts(summary)
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
@@ -320,10 +316,7 @@ def shortened(text: str, most: int = 160) -> str:
 
 
 def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after: str | None) -> RunWithEvaluationsDocument:
-    """Return a run with its evaluations and telemetry, for other programs.
-
-    A pending assessment has no scores, so that no program can count them.
-    """
+    """Return a run for other programs. A pending assessment has no scores, so that no program can count them."""
     start = decisions.assessment_key(after) if after else None
     rows = list(decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
     stored = workspace.journal.plan_of(summary.id).environment.get("agent_run")
@@ -438,11 +431,7 @@ def _evaluations(row: AssessmentRow) -> list[ListedAssessmentDocument]:
 
 
 def matrix(trials: Iterable[TrialRow], *, not_graded: bool = False) -> tuple[MatrixRowDocument, ...]:
-    """Arrange trials in plan order as table rows, one per task.
-
-    Args:
-        not_graded: True if the run's answers have no grades, so that no trial awaits review.
-    """
+    """Arrange trials in plan order as one row per task; `not_graded`: the answers have no grades, so no trial awaits review."""
     first: dict[str, TrialRow] = {}
     cells: dict[str, list[MatrixCellDocument]] = {}
     for trial in trials:

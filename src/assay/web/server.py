@@ -340,10 +340,7 @@ def _plain(request: Request, error: HTTPException) -> Response:
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
-    """Return the response for an unexpected error, without details because the traceback is in the log.
-
-    It sets the security headers itself, because middleware does not run for it.
-    """
+    """Return the response for an unexpected error, with the security headers, because middleware does not run for it."""
     message = "an internal error occurred; the server's log has the details."
     answer: Response = JSONResponse(problem(request.url.path, message), status_code=500)
     if _wants_page(request):

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
-    """Chart the judge's scores against reference scores: one circle per distinct pair of scores, larger for more references.
+    """Chart the judge's scores against reference scores: one circle for each pair of scores, larger if more references share it.
 
-    Args:
-        samples: records with `id`, `expected` and `judged` (both between 0 and 1), and `passed`.
+    `samples`: records with `id`, `expected` and `judged` (both between 0 and 1), and `passed`.
     """
     names_at: dict[tuple[float, float, bool], list[str]] = {}
     for sample in samples:

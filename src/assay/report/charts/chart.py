@@ -33,11 +33,7 @@ class Chart:
 
 
 def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
-    """Add a link to every mark, for use on a page; tables of the chart leave the links out.
-
-    Args:
-        address: returns the path for a row, which is on this server and begins with a slash.
-    """
+    """Add links to the marks; tables omit them. `address` returns the path of a row on this server, with a leading slash."""
     return replace(chart, rows=tuple({**row, HREF: address(row)} for row in chart.rows))
 
 

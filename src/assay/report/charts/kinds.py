@@ -47,10 +47,7 @@ def of_results(kind: str, ranking: Ranking, table: ScoreTable) -> Chart:
 
 
 def standard(ranking: Ranking, table: ScoreTable) -> tuple[Chart, ...]:
-    """Make the standard charts of the results, in reading order.
-
-    Ranks and pairs are left out unless at least two candidates can be compared.
-    """
+    """Make the standard charts in reading order; ranks and pairs only if at least two candidates can be compared."""
     comparable = sum(candidate.rank is not None for candidate in ranking.candidates) > 1
     kinds = ("forest", "pairs", "ranks", "scores") if comparable else ("forest", "scores")
     return tuple(of_results(kind, ranking, table) for kind in kinds)

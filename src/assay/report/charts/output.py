@@ -28,11 +28,7 @@ FORMATS: Final = ("svg", "png", "csv", "json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A chart drawn for a page or a report.
-
-    Attributes:
-        svg: HTML with the chart in a wide and a narrow version, without style attributes, scripts or external addresses.
-    """
+    """A chart for a page or a report. `svg`: HTML with a wide and a narrow version, without styles, scripts or outside URLs."""
 
     kind: str
     title: str
@@ -77,7 +73,6 @@ def specification(chart: Chart, *, dark: bool = False) -> dict[str, JsonValue]:
 
 
 def as_json(chart: Chart, *, dark: bool = False) -> str:
-    """Return the specification as text."""
     return json.dumps(specification(chart, dark=dark), ensure_ascii=False, allow_nan=False, indent=1)
 
 

@@ -22,8 +22,7 @@ MOST_POINTS: Final = 1500
 def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> Chart:
     """Chart the score of every counted trial, with one strip for each candidate, and mark the middle half of the scores.
 
-    Args:
-        trials: returns the name of a trial by its code in the table; without it, codes are shown.
+    `trials` returns the name of a trial by its code in the table; without it, the chart shows codes.
     """
     rows: list[Row] = []
     counts: dict[str, int] = {}

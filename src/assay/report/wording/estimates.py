@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def estimate_line(estimate: Estimate, *, approved: bool) -> str:
     """Summarise a score: `84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 approved trials`.
 
-    Args:
-        approved: False if a scorer or a policy accepted a trial that no person saw; the trials are then not called approved.
-            The parameter has this meaning in every function of this module.
+    In this module, `approved` is False if a scorer or policy accepted some trial; no sentence then calls trials approved.
     """
     if estimate.mean is None:
         return MISSING[estimate.reason or "no_approved_trials"]

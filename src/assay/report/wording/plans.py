@@ -35,9 +35,7 @@ def plan_sentence(
 ) -> str:
     """State the tasks or trials needed to show the planned difference between two candidates, and their cost.
 
-    Args:
-        more_tasks, more_trials: for each of the two ways, the number of trials to run, the reviews that they need and their
-            cost in dollars.
+    `more_tasks`, `more_trials`: for each way, the trials to run, the reviews that they need, and their cost in USD.
     """
     pair, size, often = f"{a} and {b}", f"a difference of {number(plan.detect)} points", _often(plan.power)
     now = f"{count(plan.n_tasks, 'task')} of {_trials_now(plan)} counted {'trial' if plan.n_trials == 1 else 'trials'} each"

@@ -61,7 +61,6 @@ def switch(request: Request, run_id: str, body: SwitchBody) -> Response:
 
 
 def standing(request: Request, run_id: str) -> ProtocolStanding:
-    """Return a run's current protocol, its review work, and the number of decisions before the last switch."""
     workspace = rooms_of(request).workspace
     (summary,) = runs.runs(workspace, Selection(runs=(run_id,)))
     plan = workspace.journal.plan_of(summary.id)

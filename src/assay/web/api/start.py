@@ -192,13 +192,11 @@ def _problem(error: SuiteError | InputError, path: str) -> dict[str, str]:
 
 
 def _problems(error: InputError, path: str) -> list[dict[str, str]]:
-    """Return all problems of an error, each with its field."""
     each: tuple[InputError, ...] = getattr(error, "errors", (error,))
     return [_problem(error, path) for error in each]
 
 
 def _refused(error: InputError, path: str) -> Response:
-    """Return a failed response with all problems; `error` holds the first one, as in every failed request."""
     first: InputError = getattr(error, "errors", (error,))[0]
     document = {**problem_of(first), "problems": _problems(error, path)}
     return Answer(document, status_code=409 if isinstance(error, Refused) else 422)

@@ -31,7 +31,7 @@ GOES_ON: Final = frozenset({"waiting", "measuring"})
 
 @dataclass(slots=True)
 class Job:
-    """One calibration. `state` is `waiting`, `measuring`, `done`, `stopped` or `failed`; `done` of `of` answers have arrived."""
+    """One calibration: `done` out of `of` answers have arrived. `state`: waiting, measuring, done, stopped or failed."""
 
     id: str
     wanted: Wanted

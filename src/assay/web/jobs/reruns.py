@@ -44,10 +44,7 @@ _AROUND_S: Final = 0.2  # time a rerun takes besides the judge's answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunRequest:
-    """A requested rerun. `name` is the item's id on the page, and `attempt` is the attempt that it replaces.
-
-    With `sealed`, the id of the new attempt is opaque too.
-    """
+    """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new attempt's id is opaque too."""
 
     key: str
     name: str
@@ -84,12 +81,10 @@ class Reruns:
         self._under_way: dict[asyncio.Task[None], RerunRequest] = {}
 
     async def ask(self, request_: RerunRequest) -> RerunOutcome:
-        """Start a rerun if it is new, and return its state.
+        """Start a rerun if it is new, and return its state. Raises UnknownName if the assessment does not exist.
 
-        Raises:
-            UnknownName: no such assessment.
-            Refused: the assessment is in dispute, has no such attempt or is being judged again, or the key was used for another
-                assessment.
+        Raises Refused if the assessment is in dispute, has no such attempt or is being judged again, or if the key was used for
+        another assessment.
         """
         known = self._outcomes.get(request_.key)
         if known is not None:

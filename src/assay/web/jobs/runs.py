@@ -119,7 +119,6 @@ class Runner:
             thread.start()  # within the lock, so that `stop` never joins a thread that was not started
 
     def _begin_waiting(self) -> None:
-        """Begin waiting runs while fewer than `MOST_AT_ONCE` are in progress."""
         while True:
             with self._lock:
                 if self._stopped or not self._waiting or len(self._runs) >= MOST_AT_ONCE:

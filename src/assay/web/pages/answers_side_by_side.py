@@ -53,9 +53,7 @@ router = APIRouter(include_in_schema=False)
 class OfferedCandidate:
     """A candidate that can be chosen as a column, with the totals of its calls.
 
-    Attributes:
-        success: share of requests with an answer, between 0 and 1; None if there are no requests.
-        tokens: sent and received.
+    `success`: share of requests with an answer, from 0 to 1; None without requests. `tokens`: tokens sent and received.
     """
 
     name: str
@@ -239,7 +237,6 @@ def _shown(rows: Sequence[ShownAnswers], task: str) -> ShownAnswers | None:
 @router.get("/compare.json")
 @reads(*READS)
 def compare_twin(request: Request) -> Response:
-    """Return the answers side by side as JSON."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     if not sides.columns:
         return Answer({"runs": _offered(workspace, request.query_params.get("find", "").strip())})
@@ -250,7 +247,6 @@ def compare_twin(request: Request) -> Response:
 @router.get("/compare/agreement.json")
 @reads(*READS)
 def agreement_twin(request: Request) -> Response:
-    """Return the agreement between candidates as JSON."""
     sides, workspace = Sides(request), rooms_of(request).workspace
     if len(sides.columns) < 2:
         return Answer({"columns": [shown_column(column) for column in sides.columns], "tasks": 0, "whole": True})
@@ -345,7 +341,6 @@ def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
 
 
 def _imported_criteria(plan: RunPlan) -> str | None:
-    """Return the text of the criteria that came with an import; None if there is none."""
     imported = plan.environment.get("imported")
     criteria = imported.get("criteria") if isinstance(imported, dict) else None
     return criteria if isinstance(criteria, str) else None

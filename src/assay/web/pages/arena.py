@@ -100,7 +100,6 @@ def arena_page(request: Request, before: str | None = None) -> Response:
 
 @router.get("/arena.json", include_in_schema=False)
 def arena_twin(request: Request, before: str | None = None) -> Response:
-    """Return the arena page as JSON."""
     return Answer(_list(request, before))
 
 
@@ -139,7 +138,6 @@ def bout_page(
 
 @router.get("/arena/{run_id}/ranking.json", include_in_schema=False)
 def ranking_twin(request: Request, run_id: str) -> Response:
-    """Return the ranking as JSON."""
     return Answer(standing_document(_standing(request, run_id)))
 
 

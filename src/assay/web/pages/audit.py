@@ -64,10 +64,7 @@ class AuditQuery:
 @router.get("/audit")
 @reads(*FILTERS)
 def audit_page(request: Request, before: Number = None, check: Number = None, n: Number = None) -> Response:
-    """Show the log, newest first; with `check`, verify the hash chain from that event on.
-
-    `n` is the number of events that were verified before.
-    """
+    """Show the log, newest first; with `check`, verify the hash chain from that event on, after `n` events verified earlier."""
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
     log_page = _found(request, wanted, before)
     newest = workspace.event_log.newest()
@@ -103,7 +100,6 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
 @router.get("/audit.json")
 @reads(*FILTERS)
 def audit_twin(request: Request, before: Number = None) -> Response:
-    """Return the audit log as JSON."""
     wanted, workspace = AuditQuery(request), rooms_of(request).workspace
     return Answer(_document(wanted, _found(request, wanted, before), _run_events(workspace, wanted)))
 
@@ -172,7 +168,6 @@ def _document(wanted: AuditQuery, log_page: LogPage, run_events: list[RunEvent])
 
 
 def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
-    """Return an event as texts and addresses."""
     event = audit_log.logged_event(logged)
     return {
         **plain(event),

@@ -72,7 +72,6 @@ class BatchQuery:
 @router.get("/batches/{batch_id:path}.json")
 @reads(*READS)
 def batch_twin(request: Request, batch_id: str) -> Response:
-    """Return the page of a batch as JSON."""
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
     return Answer(
@@ -126,7 +125,6 @@ def _matrix(request: Request, summaries: tuple[RunSummary, ...], wanted: BatchQu
 
 
 def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, object]:
-    """Return the matrix as texts and links."""
     names, runs = matrix.candidates, batch_matrix.RUNS
     newer = wanted.address(runs=str(max(0, wanted.first_run - runs) or ""), after="")
     trials = [

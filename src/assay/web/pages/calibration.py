@@ -107,7 +107,6 @@ class StopBody(Body):
 
 @router.get("/calibration.json", include_in_schema=False)
 def calibrations_twin(request: Request, before: Annotated[int | None, Query(ge=1, lt=2**62)] = None) -> Response:
-    """Return the list of calibrations as JSON."""
     records = judging_of(request).calibrations.some(before=before, limit=SHOWN + 1)
     older = f"/calibration.json?before={records[SHOWN - 1].record.number}" if len(records) > SHOWN else None
     return Answer(
@@ -147,7 +146,6 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
 
 @router.get("/calibration/{number}.json", include_in_schema=False)
 def calibration_twin(request: Request, number: int) -> Response:
-    """Return one calibration as JSON."""
     record = judging_of(request).calibrations.one(number)
     return Answer({**_standing(record), **record_document(record.record)})
 
@@ -332,7 +330,6 @@ def _said(listed: Listed) -> str:
 
 
 def _figure(name: str, figure: Any) -> Mapping[str, object]:
-    """Return a stored figure as texts."""
     if figure["value"] is None:
         return {"value": None, "reason": _REASONS.get(figure["reason"], "not measured"), "range": "", "n": ""}
     ranged = figure["ci95"]

@@ -83,7 +83,6 @@ def candidates_page(request: Request) -> Response:
 # Declared before the page's route, which accepts any path because names of candidates contain slashes.
 @router.get("/candidates/{name:path}.json")
 def candidate_twin(request: Request, name: str) -> Response:
-    """Return one candidate as JSON."""
     return Answer(_candidate(request, name))
 
 
@@ -107,7 +106,6 @@ def candidate_page(request: Request, name: str) -> Response:
 
 @router.get("/results/task.json")
 def task_twin(request: Request, suite: str = "", task: str = "") -> Response:
-    """Return the versions of a task as JSON."""
     return Answer({"suite": suite, "task": task, "versions": _versions(request, suite, task)})
 
 
@@ -130,7 +128,6 @@ def task_page(request: Request, suite: str = "", task: str = "") -> Response:
 
 
 def _versions(request: Request, suite: str, task: str) -> list[Mapping[str, object]]:
-    """Return the versions of a task, newest first, each with its runs."""
     versions: dict[str, list[Mapping[str, object]]] = {}
     for task_use in rooms_of(request).workspace.register.task_uses(suite, task):
         use = {name: getattr(task_use, name) for name in ("started", "thing", "weight", "trials")}
@@ -141,7 +138,6 @@ def _versions(request: Request, suite: str, task: str) -> list[Mapping[str, obje
 
 
 def task_address(suite: str, task: str) -> str:
-    """Return the address of a task's page."""
     return f"/results/task?{urlencode({'suite': suite, 'task': task})}"
 
 
@@ -151,7 +147,6 @@ def address_of(candidate: str) -> str:
 
 
 def _name_change(event: NameEvent) -> str:
-    """Describe a rename, a merge, or the undo of one."""
     source, target = visible(event.source), visible(event.target)
     if event.verb == "undo":
         return f"event {event.undoes} undone: {target} is separate again"
@@ -159,7 +154,6 @@ def _name_change(event: NameEvent) -> str:
 
 
 def _candidates(request: Request) -> tuple[Any, Any]:
-    """Return the candidates, and their renames and merges."""
     workspace = rooms_of(request).workspace
     candidates = tuple(workspace.register.candidates())
     known = {name for candidate in candidates for name in (candidate.name, *candidate.written)}

@@ -91,7 +91,6 @@ class GradesQuery:
 @router.get("/compare/grades.json")
 @reads(*READS)
 def grades_twin(request: Request) -> Response:
-    """Return the compared grades as JSON."""
     asked, workspace = GradesQuery(request), rooms_of(request).workspace
     if not asked.wanted.run:
         return Answer({"runs": _offered(workspace)})

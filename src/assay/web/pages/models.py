@@ -48,7 +48,6 @@ class CheckBody(Body):
 
 @router.get("/models.json", include_in_schema=False)
 def models_twin(request: Request) -> Response:
-    """Return the models page as JSON."""
     return Answer({"models": list(map(asdict, judging_of(request).models.all()))})
 
 
@@ -138,7 +137,6 @@ def check(request: Request, body: CheckBody) -> Response:
 
 
 def row(model: Model) -> Mapping[str, object]:
-    """Return a model as a table row."""
     access = model.access
     return {
         "ref": model.ref,

@@ -53,7 +53,7 @@ def _endpoints(description: Mapping[str, Any]) -> Iterator[ListedEndpoint]:
 
 
 def _fields(description: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields of a body that is one record; other bodies are described in `/openapi.json` alone."""
+    """Yield the fields of a body that is one record; only `/openapi.json` describes other bodies."""
     content = operation.get("requestBody", {}).get("content", {})
     reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
     schemas = description.get("components", {}).get("schemas", {})

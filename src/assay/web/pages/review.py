@@ -198,7 +198,6 @@ _TEXTS: Final = "review do said state trial correct form reject rerun panel clos
 
 
 def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, Any]:
-    """Return the data that the review script reads at its start."""
     return {
         "page": "review",
         "filters": dict(filters),

@@ -84,7 +84,6 @@ class AdjudicationBody(Body):
 
 @router.get("/reviewers.json", include_in_schema=False)
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
-    """Return the reviewers page as JSON."""
     by_name = verbs.reviewers(rooms_of(request).workspace, run=_run(request, run))
     return Answer({"reviewers": [verbs.document(name, reviewer) for name, reviewer in by_name.items()]})
 
@@ -111,7 +110,6 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
 
 @router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
 def decisions_twin(request: Request, name: str, before: Before = None) -> Response:
-    """Return a reviewer's decisions as JSON."""
     rows, older = _decisions(request, name, before)
     return Answer({"reviewer": name, "decisions": rows, "next": older and f"{_own_page(name)}.json?before={older}"})
 
@@ -150,7 +148,6 @@ def _decisions(request: Request, name: str, before: int | None) -> tuple[list[Ow
 
 @router.get("/reviewers/{name}/checks.json", include_in_schema=False)
 def checks_twin(request: Request, name: str, run: str | None = None) -> Response:
-    """Return the outcomes of planted checks as JSON."""
     return Answer({"reviewer": name, "checks": _checks(request, name, _run(request, run))})
 
 
@@ -189,7 +186,6 @@ def end(request: Request, body: EndBody) -> Response:
 
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
-    """Return one reviewer's page as JSON."""
     return Answer(verbs.document(name, _reviewer(request, name, _run(request, run))))
 
 

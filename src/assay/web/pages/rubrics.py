@@ -57,7 +57,6 @@ _HIGH, _WIDE = 60, 300  # size of the drawing in its own units
 
 @router.get("/criteria.json")
 def criteria_twin(request: Request, start: Annotated[int, Query(ge=0, alias="from")] = 0) -> Response:
-    """Return the criteria page as JSON."""
     rubrics = judging_of(request).criteria.all()
     after = within("from", start, len(rubrics)) + RUBRICS_SHOWN
     return Answer(
@@ -87,7 +86,6 @@ def criteria_page(request: Request, start: Annotated[int, Query(ge=0, alias="fro
 
 @router.get("/criteria/{name}.json")
 def rubric_twin(request: Request, name: str, against: str | None = None) -> Response:
-    """Return a rubric's page as JSON."""
     criteria = judging_of(request).criteria
     use = criteria.in_full(name)
     document = {
@@ -193,7 +191,6 @@ def _in_order(*uses: RubricInUse) -> list[RubricInUse]:
 
 
 def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
-    """Return a criterion with its figures, grades and examples as texts."""
     report, criterion = criterion_in_full.report, criterion_in_full.criterion
     span = criterion.high - criterion.low
     mean = spread = ""
@@ -230,7 +227,6 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
 
 
 def _bars(criterion_in_full: CriterionInFull) -> list[Mapping[str, object]]:
-    """Return the distribution of the grades as the bars of a chart, each with a label."""
     steps = criterion_in_full.report.steps
     most = max(step.n for step in steps)
     width = _WIDE / len(steps)

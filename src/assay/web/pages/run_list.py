@@ -114,7 +114,6 @@ def run_list_page(request: Request) -> Response:
 @router.get("/runs.json")
 @reads(*READS)
 def run_list_twin(request: Request) -> Response:
-    """Return the list of runs as JSON."""
     wanted = RunListQuery(request)
     rows, older = _rows(request, wanted, new_verdicts=None)
     return Answer(

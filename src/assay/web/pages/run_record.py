@@ -80,7 +80,6 @@ _KIND_WORDS: Final = {
 
 @router.get("/runs/{run_id}/record.json")
 def record_twin(request: Request, run_id: str) -> Response:
-    """Return the record of a run as JSON."""
     return Answer(dossier_document(run_record.dossier(rooms_of(request).workspace, run_id)))
 
 

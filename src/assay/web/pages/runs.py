@@ -91,10 +91,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/start")
 @reads(*CHOICES)
 def start_page(request: Request, suite: str | None = None, edit: str | None = None) -> Response:
-    """Show the form that starts a run from a file or a new set. The address contains the choices.
-
-    `edit` is a set to show in the editor; saving makes a new version of it.
-    """
+    """Show the form that starts a run; the address contains the choices. `edit`: a set to edit, saved as a new version."""
     suite = suite or None
     data = _start_data(request, suite)
     boot = {
@@ -113,7 +110,6 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
 @router.get("/start.json")
 @reads(*CHOICES)
 def start_twin(request: Request, suite: str | None = None) -> Response:
-    """Return the start page as JSON."""
     return Answer(_start_data(request, suite or None))
 
 
@@ -139,7 +135,6 @@ def _start_data(request: Request, path: str | None) -> StartPage:
 
 @router.get("/runs/{run_id}.json")
 def run_twin(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Return the run page as JSON."""
     return Answer(_run_data(request, run_id, start))
 
 

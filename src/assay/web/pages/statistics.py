@@ -134,7 +134,6 @@ def behind_page(request: Request) -> Response:
 
 
 def _tables(asked: StatisticsQuery) -> dict[str, str]:
-    """Return the address of each table as CSV."""
     return {name: asked.address(f"/statistics/tables/{name}.csv") for name in csv_tables.TABLES}
 
 
@@ -164,8 +163,6 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
 
 
 class _Trials:
-    """One page of the trials behind a number."""
-
     def __init__(self, request: Request, start: int) -> None:
         self.asked, archive = StatisticsQuery(request), rooms_of(request).workspace.archive
         self.candidate, self.number = _candidate(request, self.asked), _number(request)
@@ -187,7 +184,6 @@ class _Trials:
 @router.get("/statistics/trials.json")
 @reads(*FILTERS, *_COMPARED, "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Return the trials behind a number as JSON."""
     trials = _Trials(request, start)
     after = trials.address(start + TRIALS_SHOWN, "/statistics/trials.json") if trials.more else None
     return Answer({"candidates": trials.parts["candidates"], "trials": trials.parts["rows"], "next": after})

@@ -30,7 +30,6 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/runs/{run_id}/trials/{trial_id}/answers.json")
 def answers_twin(request: Request, run_id: str, trial_id: str) -> Response:
-    """Return a trial's answers in full length as JSON."""
     answers = trial_answers.trial_answers(rooms_of(request).workspace, run_id, trial_id)
     return Answer(trial_answers.trial_answers_document(answers))
 

@@ -161,12 +161,7 @@ def _own_names() -> Iterable[str]:
 
 
 class Guard:
-    """ASGI middleware around the whole app: checks host, origin and sign-in, and adds security headers.
-
-    Args:
-        hosts: names to answer to, without ports.
-        entrance: identifies visitors by their tokens.
-    """
+    """ASGI middleware that checks host (one of `hosts`, without ports), origin and sign-in, and adds security headers."""
 
     def __init__(self, app: ASGIApp, *, hosts: frozenset[str], entrance: Entrance) -> None:
         self._app = app
@@ -214,9 +209,7 @@ class Guard:
 class Entrance:
     """Identifies visitors, and refuses addresses that their role may not open.
 
-    Args:
-        token: the owner's token; None if only this machine can connect, so that everybody without an invitation is the owner.
-        people: the invited reviewers and viewers.
+    `token`: the owner's token; None if only this machine can connect, so that everybody without an invitation is the owner.
     """
 
     def __init__(self, token: Token | None, people: InvitedPeople) -> None:

@@ -61,10 +61,7 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write a line of text at its baseline. Text wider than `most` pixels is cut, and its tooltip has the whole text.
-
-        If `clear` is True, the text covers the lines behind it.
-        """
+        """Write text at its baseline, cut to `most` pixels (a tooltip has all); with `clear`, it covers lines behind it."""
         shown = words if most is None else shortened(words, most / (BOLD if bold else 1), size)
         whole = f"<title>{safe(words)}</title>" if shown != words else ""
         anchored = "" if anchor is None else f' text-anchor="{anchor}"'
@@ -79,7 +76,6 @@ class Canvas:
     def line(
         self, x1: float, y1: float, x2: float, y2: float, colour: str = "grid", width: float = 1, dash: str | None = None
     ) -> None:
-        """Draw a straight line."""
         self.add(
             "line",
             x1=x1,
@@ -106,7 +102,6 @@ class Canvas:
         )
 
     def dot(self, x: float, y: float, spoken: str, href: str | None = None, colour: str = "accent", r: float = 5) -> None:
-        """Draw a filled circle."""
         self.add("circle", spoken, href, cx=x, cy=y, r=r, fill=self.colours[colour])
 
     def mark(self, shape: str, x: float, y: float, r: float, spoken: str, href: str | None = None, **paint: str) -> None:

@@ -35,10 +35,7 @@ _DRAWN: Final[Mapping[str, _Draw]] = {
 
 
 def draw_for_page(chart: Chart, colours: Mapping[str, str]) -> str:
-    """Draw the chart in a wide and a narrow version; the style of `.drawn` shows the one that fits.
-
-    The page itself shows the title and description next to the drawing.
-    """
+    """Draw a wide and a narrow version without title or description; the style of `.drawn` shows the version that fits."""
     both = (_element(chart, colours, width, name) for width, name in ((WIDE, "at-large"), (NARROW, "at-small")))
     return f'<div class="drawn">{"".join(both)}</div>'
 
@@ -89,7 +86,6 @@ def _named(chart: Chart) -> str:
 
 
 def _lines(text: str, width: float) -> list[str]:
-    """Break the text into lines that fit."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

@@ -62,5 +62,4 @@ class RankScale(AxisScale):
         self.start, self.end = start, end
 
     def words(self, tick: float, *, signed: bool = False) -> str:
-        """Return the rank as text."""
         return f"{tick:.0f}"
