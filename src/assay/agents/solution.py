@@ -28,10 +28,7 @@ class SolutionAgent:
         """Apply the solution; raises `CallFailed` if the scenario has no solution."""
         solution = self._folder / scenario.folder / SOLUTION
         paths = sorted(path for path in solution.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        try:
-            texts = {path.relative_to(solution).as_posix(): path.read_text("utf-8") for path in paths}
-        except (OSError, UnicodeDecodeError) as error:
-            raise CallFailed(ENVIRONMENT, f"{solution}: {error}", transient=False, fault=Fault.HARNESS) from error
+        texts = {path.relative_to(solution).as_posix(): path.read_text("utf-8", "replace") for path in paths}
         if not texts:
             detail = f"This scenario has no recorded solution: {solution} has no files."
             raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)

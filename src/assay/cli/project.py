@@ -33,21 +33,14 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
-    folder: Path,
-    rubric: str | None,
-    scenario: str | None,
-    example: str | None,
-    rows: Path | None,
-    yes: bool,
-    store: str | None,
-    as_json: bool,
-    **candidates: Any,
+    folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
 ) -> int:  # every command takes --store
     """Create a project in DIR with a suite that runs at once without a key, a suite for a table, or a scenario for agents."""
     from assay.app import table_suite
     from assay.app.scaffold import start_project, start_scenario
 
     go = "" if folder == Path() else f"cd {folder} && "
+    scenario, example = candidates.pop("scenario"), candidates.pop("example")
     if scenario is not None:
         if rubric or rows is not None or any(candidates.values()):
             raise InputError("--scenario", "creates one scenario.", remedy="Leave the other options out, except --example.")

@@ -34,11 +34,14 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
     return answer(document, lambda: _say_runs(summaries), as_json=as_json)
 
 
-def _say_runs(summaries: Sequence[RunSummary]) -> None:
+def _say_runs(summaries: Sequence[RunSummary], trials: Sequence[AgentTrialDocument] = (), planned: int = 0) -> None:
+    from assay.cli.bench import say_trials
+
     if summaries:
         say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, summaries))
     else:
         say("no runs are stored yet; `assay run SUITE` creates one, and `assay demo` shows how")
+    say_trials(trials, planned=planned)
 
 
 @click.command()
@@ -65,19 +68,12 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             agents = {"agent_trials": list(map(to_json, trials))} if trials else {}
             document = {"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch], **agents}
             planned = agent_runs.count_runs(opened, batch)
-            return answer(document, lambda: _say_batch(batch, trials, planned), as_json=as_json)
+            return answer(document, lambda: _say_runs(batch, trials, planned), as_json=as_json)
         try:
             full = registry.run_in_full(opened, identifier)
         except UnknownName as error:
             raise UnknownName("run, batch, trial or assessment", identifier, remedy=error.remedy) from error
     return answer(registry_documents.run_document(full), lambda: _say_run(full), as_json=as_json)
-
-
-def _say_batch(batch: Sequence[RunSummary], trials: Sequence[AgentTrialDocument], planned: int) -> None:
-    from assay.cli.bench import say_trials
-
-    _say_runs(batch)
-    say_trials(trials, planned=planned)
 
 
 def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -> int:

@@ -79,16 +79,10 @@ def scenario_suite(
         load_scenario(scenario_folder(base, suite, name), base=base, tiers=tuple(tiers)) for name in dict.fromkeys(scenarios)
     ]
     copies = [each.copy for each in loaded]
-    whole = (
-        copies[0]
-        if len(copies) == 1
-        else replace(
-            copies[0],
-            path=str(Path("suites") / suite / "scenarios"),
-            text="\n---\n".join(copy.text for copy in copies),
-            digest=digest([copy.digest for copy in copies]),
-        )
-    )
+    whole = copies[0]
+    if len(copies) > 1:
+        text, path = "\n---\n".join(copy.text for copy in copies), str(Path("suites") / suite / "scenarios")
+        whole = replace(whole, path=path, text=text, digest=digest([copy.digest for copy in copies]))
     candidates = tuple(_candidate(workspace, agent) for agent in dict.fromkeys(agents))
     tasks = [task for each in loaded for task in each.tasks]
     if skip_warmup:

@@ -39,27 +39,6 @@ class BatchRunDocument(RunRowDocument):
 
 
 @document
-class BatchDocument:
-    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
-
-    batch_id: str | None
-    batchId: str | None
-    createdAt: str
-    completedAt: str | None
-    totalRuns: int
-    finishedRuns: int
-    avgScore: float | None
-    runs: tuple[BatchRunDocument, ...]
-    trials: dict[str, int]
-    assessments: dict[str, int]
-    waiting: int
-    candidates: tuple[MeanDocument, ...]
-    excluded: ExcludedDocument | dict[str, int]
-    warnings: tuple[WarningDocument, ...]
-    telemetry: TelemetryDocument
-
-
-@document
 class ListedBatchDocument:
     """A batch in a list; `completedAt` is null while one of its runs is open."""
 
@@ -70,6 +49,20 @@ class ListedBatchDocument:
     totalRuns: int
     finishedRuns: int
     waiting: int
+
+
+@document
+class BatchDocument(ListedBatchDocument):
+    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
+
+    avgScore: float | None
+    runs: tuple[BatchRunDocument, ...]
+    trials: dict[str, int]
+    assessments: dict[str, int]
+    candidates: tuple[MeanDocument, ...]
+    excluded: ExcludedDocument | dict[str, int]
+    warnings: tuple[WarningDocument, ...]
+    telemetry: TelemetryDocument
 
 
 @document
@@ -218,7 +211,6 @@ def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=
 
 
 def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: StatisticsOverview, limit: int) -> BatchDocument:
-    waiting = sum(summary.assessments.get(AssessmentState.PENDING, 0) for summary in summaries)
     trials: Counter[str] = Counter()
     assessments: Counter[str] = Counter()
     for run in summaries:
@@ -227,19 +219,13 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
     estimates = overview.report.estimates
     weighed = [(estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None]
     n = sum(count for _, count in weighed)
-    name = summaries[0].batch_id
-    return BatchDocument(
-        batch_id=name,
-        batchId=name,
-        createdAt=min(summary.started for summary in summaries),
-        completedAt=_completed(summaries),
-        totalRuns=count_runs(workspace, summaries),
-        finishedRuns=sum(summary.state is RunState.FINISHED for summary in summaries),
+    return fill(
+        BatchDocument,
+        _listed(workspace, summaries[0].batch_id or "", summaries),
         avgScore=sum(mean * count for mean, count in weighed) / n if n else None,
         runs=tuple(fill(BatchRunDocument, run_row(run), run_id=run.id, runId=run.id) for run in summaries[:limit]),
         trials={"total": sum(trials.values()), **{str(state): trials.get(str(state), 0) for state in TrialState}},
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},
-        waiting=waiting,
         candidates=tuple(fill(MeanDocument, estimate) for estimate in estimates),
         excluded=fill(ExcludedDocument, overview.excluded),
         warnings=tuple(fill(WarningDocument, caution) for caution in overview.cautions),
