@@ -194,8 +194,7 @@ class Workspaces:
                         await _check_tools(sandbox, scenario, outcomes, control, place / "untouched")
                 return await asyncio.to_thread(_report, scenario, work, before, now, outcomes, seconds)
 
-            workspace = OpenWorkspace(shell, scenario, finish, gate)
-            yield workspace
+            yield (workspace := OpenWorkspace(shell, scenario, finish, gate))
 
     def _turn(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()

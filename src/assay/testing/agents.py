@@ -62,13 +62,9 @@ class WorkspaceAgentContract:
             (folder / "repo" / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / "repo" / name).write_text(text, "utf-8")
         digests = {name: bytes_digest((folder / "repo" / name).read_bytes()) for name in self.files}
-        task = Task(
-            id="task",
-            thing="task",
-            prompt=(Message(role="user", content=prompt),),
-            scoring=Scoring(method=EVALUATORS),
-            scenario=Scenario(folder=".", fixture="repo", files=digests, minutes=1.0),
-        )
+        scenario = Scenario(folder=".", fixture="repo", files=digests, minutes=1.0)
+        asked, scoring = (Message(role="user", content=prompt),), Scoring(method=EVALUATORS)
+        task = Task(id="task", thing="task", prompt=asked, scoring=scoring, scenario=scenario)
         program = Agent(target=self.agent)
         made = WORKSPACE_AGENTS.load(self.agent)(self.words, folder)
         trials = WorkspaceTrials(made, program, Workspaces(choose=choose, base=folder, kept=folder / "kept", gate=no_gate))

@@ -373,13 +373,8 @@ def _spoken(
     for trial, candidate, attempt, finish, calls, into, out, cost, content in rows:
         name = names.get(candidate)
         if name is not None and attempt == holdings[trial].rounds.get(candidate, 0) + 1:
-            reply = Reply(
-                text=bytes_text(content or b""),
-                finish_reason=finish,
-                usage=Usage(input_tokens=into, output_tokens=out),
-                cost_usd=cost,
-                tool_calls=tool_calls_record(calls),
-            )
+            used = {"usage": Usage(input_tokens=into, output_tokens=out), "cost_usd": cost}
+            reply = Reply(text=bytes_text(content or b""), finish_reason=finish, tool_calls=tool_calls_record(calls), **used)
             spoken.setdefault(trial, {}).setdefault(name, []).append(reply)
     return spoken
 
