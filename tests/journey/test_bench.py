@@ -16,6 +16,7 @@ from assay.app.workspace import Workspace
 from tests.journey.conftest import Command
 from tests.journey.test_task_tests import _no_sandbox_works
 from tests.support.model_server import Call, Mishap, ModelServer, Said
+from tests.web.conftest import serving
 
 SCENARIO = """
 title: Mend a slug function
@@ -353,3 +354,47 @@ def test_model_solves_a_scenario_by_tool_calls_and_resumes(
     assert "Mended slug()." in shown
     assert "+é" in shown
     assert Path("/etc/passwd").read_text("utf-8") != "x"
+
+
+@pytest.mark.slow
+def test_graded_trials_are_sent_to_the_server_in_the_settings(
+    assay: Command, scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    with serving(remote) as server:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}/")
+        document = bench(assay, "--agent", SOLVES, "--agent", "echo", "--tier", "L0", "--iterations", "2", "--batch-id", "b7")
+        address = f"http://127.0.0.1:{server.port}"
+        assert document["push"] == {"server": address, "sent": 4, "waiting": 0, "problem": None}
+        again = assay("resume", document["run_id"])
+        assert "sent 4 trials" in again.err
+        received = server.get("/api/batches/b7")
+    assert received["totalRuns"] == 4, "what was sent again is not stored again"
+    means = {each["candidate"]: each["mean"] for each in received["candidates"]}
+    assert means == {each["agent"]: pytest.approx(each["mean"]) for each in document["comparison"]["agents"]}
+    monkeypatch.chdir(tmp_path)  # the server in this process left it
+    gone = assay("resume", document["run_id"])
+    assert "did not take a trial" in gone.err
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ("ftp://example.com", "is no address"),
+        ("http://example.com", "would send the token to example.com unencrypted"),
+        ("https://[", "is no address"),
+    ],
+)
+def test_unusable_server_stops_bench_before_it_runs(
+    assay: Command, scenario: Path, monkeypatch: pytest.MonkeyPatch, server: str, message: str
+) -> None:
+    monkeypatch.setenv("ASSAY_SERVER", server)
+    monkeypatch.setenv("ASSAY_SERVER_TOKEN", "secret")
+    refused = assay("bench", "basics", "fix-slug")
+    assert refused.code == 2
+    assert message in refused.err
+    assert json.loads(assay("runs", "--json").out)["runs"] == []

@@ -50,6 +50,8 @@ SETTINGS: Final = (
     Setting(key="sandbox", about="where tests run: bubblewrap, namespaces, container, or none", default=None, kind="string"),
     Setting(key="webhook", about="an address that is notified when a run ends or reviews are waiting", default=None, kind="string"),
     Setting(key="webhook_secret", about="signs the notices; best set as ASSAY_WEBHOOK_SECRET", default=None, kind="string"),
+    Setting(key="server", about="the Assay server that assay bench sends results to", default=None, kind="string"),
+    Setting(key="server_token", about="token for that server; best set as ASSAY_SERVER_TOKEN", default=None, kind="string"),
     Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
     Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
     Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
@@ -59,7 +61,7 @@ SETTINGS: Final = (
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 
-USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "sandbox"})
+USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "sandbox", "server", "server_token"})
 """Keys that a project's files cannot set."""
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}

@@ -206,7 +206,7 @@ class Notices:
             headers[SIGNATURE] = f"sha256={hmac.new(self._secret, body, hashlib.sha256).hexdigest()}"
         why = ""
         for wait in (*WAITS_S, None):
-            again, why = asyncio.run(_posted(self._url or "", body, headers, pinned=self._pinned))
+            again, why = asyncio.run(posted(self._url or "", body, headers, pinned=self._pinned))
             if not why:
                 return
             if not again or wait is None:
@@ -270,13 +270,15 @@ def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int,
     return f"{message} {address}" if address else message
 
 
-async def _posted(url: str, body: bytes, headers: dict[str, str], *, pinned: bool) -> tuple[bool, str]:
+async def posted(
+    url: str, body: bytes, headers: dict[str, str], *, pinned: bool, timeout_s: float = TIMEOUT_S
+) -> tuple[bool, str]:
     """Send a POST request once. Return (True if a retry makes sense, reason for the failure); the reason is empty on success."""
     import aiohttp  # only needed with a webhook
 
     from assay.providers.session import LocalResolver
 
-    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    timeout = aiohttp.ClientTimeout(total=timeout_s)
     try:
         connector = aiohttp.TCPConnector(resolver=LocalResolver() if pinned else None)
         async with (
@@ -287,7 +289,7 @@ async def _posted(url: str, body: bytes, headers: dict[str, str], *, pinned: boo
         ):
             status = answer.status
     except TimeoutError:
-        return True, f"no answer within {TIMEOUT_S:g} s"
+        return True, f"no answer within {timeout_s:g} s"
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return True, f"{type(error).__name__}"
     if 200 <= status < 300:

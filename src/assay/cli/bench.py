@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from assay.app.runs.agent_comparison import AgentComparisonDocument
     from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.runs.push import PushDocument
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
 
 
 @click.command()
@@ -58,6 +60,7 @@ def bench(
     Scenarios are folders: suites/SUITE/scenarios/SCENARIO. The run is like any other: `assay stats`, `compare`, `resume` apply.
     """
     from assay.app.runs import agent_comparison, bench as scenario_runs, documents, execution, preflight
+    from assay.app.runs.push import server_of
     from assay.app.wire import to_json
     from assay.domain.run import RunOptions
 
@@ -67,6 +70,7 @@ def bench(
             opened, suite, scenarios, agents=agents or ("echo",), tiers=tiers, skip_warmup=skip_warmup
         )
         batch_id = batch_id or f"batch_{time.time_ns() // 1_000_000}"
+        server_of(opened.settings)  # a wrong address stops the command before it costs anything
         options = RunOptions(trials=iterations, batch_id=batch_id, budget_usd=opened.settings.values["budget"])
         ahead = preflight.look_ahead(opened, of_agents, options)
         for note in ahead.notes:
@@ -75,16 +79,32 @@ def bench(
         with progress_on(sys.stderr) as listener:
             result = execution.run(opened, of_agents, options, ahead=ahead, listener=listener)
         trials = scenario_runs.outcomes(opened, ahead.plan.id)
+        pushed = push_results(opened, ahead.plan.id)
     comparison = agent_comparison.compare_agents(trials)
     summary = documents.run_result(result)
     if as_json:
-        print_json({**to_json(summary), "agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)})
+        parts = {"agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)}
+        print_json({**to_json(summary), **parts, "push": pushed and to_json(pushed)})
         return int(bool(summary.failures))
     say_trials(trials, planned=ahead.trials * len(of_agents.candidates))
     say_agents(comparison)
     say(f"batch {batch_id}; see `assay show {batch_id}`")
     say_result(result)
     return int(bool(summary.failures))
+
+
+def push_results(opened: Workspace, run: RunId) -> PushDocument | None:
+    """Send a run's graded trials to the server in the settings, if any, and say on stderr what became of them."""
+    from assay.app.runs.push import push
+
+    pushed = push(opened, run)
+    if pushed is not None:
+        tell(f"sent {counted(pushed.sent, 'trial')} to {pushed.server}")
+        if pushed.problem:
+            tell(f"warning: then the server did not take a trial: {pushed.problem}. Send the rest: assay resume {run}")
+        if pushed.waiting:
+            tell(f"note: {counted(pushed.waiting, 'trial')} await review; after it, send them: assay resume {run}")
+    return pushed
 
 
 def say_trials(trials: Sequence[AgentTrialDocument], *, planned: int) -> None:

@@ -138,7 +138,8 @@ def config(schema: bool, store: str | None, as_json: bool) -> int:
         values, origins = dict(opened.settings.values), opened.settings.origins
         values["store"] = values["store"] and _without_password(str(values["store"]))
         values["webhook"] = values["webhook"] and without_secrets(str(values["webhook"]))
-        values["webhook_secret"] = values["webhook_secret"] and "***"
+        for secret in ("webhook_secret", "server_token"):
+            values[secret] = values[secret] and "***"
         address = opened.settings.store_url
     if as_json:
         settings = {s.key: {"value": values[s.key], "origin": origins[s.key], "about": s.about} for s in SETTINGS}

@@ -93,9 +93,11 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
 def resume(run_id: str, budget: float | None, store: str | None, as_json: bool) -> int:
     """Finish RUN: retry failed trials and execute the remaining ones. Finished calls are not repeated."""
     from assay.app.runs import execution
+    from assay.cli.bench import push_results
 
     with workspace(store) as opened, progress_on(sys.stderr) as listener:
         result = execution.resume(opened, run_id, budget_usd=budget, listener=listener)
+        push_results(opened, result.summary.id)
     if waiting := result.summary.trials.get(TrialState.SUBMITTED):
         run = result.summary.id
         tell(f"note: {counted(waiting, 'trial')} of {run} stay at a provider; continue with: assay batch collect {run}")

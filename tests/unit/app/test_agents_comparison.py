@@ -24,7 +24,9 @@ def trials(agent: str, tier: str, *scores: tuple[str, float | None], cost: float
             input_tokens=100,
             output_tokens=10,
             cost_usd=cost,
+            reviewed=False,
             evaluators={},
+            weights={},
         )
         for n, (scenario, score) in enumerate(scores, 1)
     ]

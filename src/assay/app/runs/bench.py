@@ -13,7 +13,7 @@ from assay.app.wire import document
 from assay.domain.calls import Role
 from assay.domain.digest import digest
 from assay.domain.errors import InputError
-from assay.domain.lifecycle import COUNTS
+from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.domain.model import of_program
 from assay.domain.names import name_problem
 from assay.domain.programs import Agent
@@ -52,7 +52,9 @@ class AgentTrialDocument:
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
+    reviewed: bool
     evaluators: dict[str, float | None]
+    weights: dict[str, float]
 
 
 def scenario_suite(
@@ -195,5 +197,7 @@ def _outcome(
         input_tokens=None if own is None else own.input_tokens,
         output_tokens=None if own is None else own.output_tokens,
         cost_usd=None if own is None else own.cost_usd,
+        reviewed=row.state in (AssessmentState.APPROVED, AssessmentState.CORRECTED),
+        weights={criterion.name: criterion.weight for criterion in scenario_rubric(scenario).criteria},
         evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
     )

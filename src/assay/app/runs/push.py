@@ -1,0 +1,131 @@
+"""Send the graded trials of agents to another Assay server, in the form that `POST /api/runs` receives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from assay.app.runs.bench import outcomes
+from assay.app.webhooks import posted
+from assay.app.wire import document
+from assay.domain.errors import SettingsError
+from assay.domain.selection import Selection
+from assay.providers.origin import is_local
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.settings import Settings
+    from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.selection import RunSummary
+
+
+@document
+class PushDocument:
+    """Trials that another server has received; `waiting` ones are not sent before their review. `problem` ended the push."""
+
+    server: str
+    sent: int
+    waiting: int
+    problem: str | None
+
+
+def server_of(settings: Settings) -> str | None:
+    """Return the address of the server that receives results, without a trailing slash; None if none is set.
+
+    Raises:
+        SettingsError: the address is invalid, forbidden by `local_only`, or would get the token unencrypted.
+    """
+    if not settings.values["server"]:
+        return None
+    address = str(settings.values["server"]).rstrip("/")
+    where = f"server ({settings.origins['server']})"
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if host is None or parts.scheme not in {"http", "https"} or parts.query or not address.isprintable() or " " in address:
+        raise SettingsError(
+            where, f"is {address!r}, which is no address.", remedy="Write https://host or http://127.0.0.1:8000"
+        )
+    if is_local(host):
+        return address
+    if settings.values["local_only"]:
+        raise SettingsError(
+            where, f"is {host}, but local_only allows only this machine and network.", remedy="Unset one of them."
+        )
+    if parts.scheme == "http" and settings.values["server_token"] and not settings.values["allow_http_keys"]:
+        raise SettingsError(where, f"would send the token to {host} unencrypted.", remedy="Use https, or set allow_http_keys.")
+    return address
+
+
+def push(workspace: Workspace, run: RunId) -> PushDocument | None:
+    """Send each graded trial of a run to the server in the settings; return None without a server or without agents.
+
+    A trial that the server has already is not stored there again. Trials that await review are not sent.
+    """
+    server = server_of(workspace.settings)
+    trials = outcomes(workspace, run) if server is not None else ()
+    if server is None or not trials:
+        return None
+    (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
+    token = workspace.settings.values["server_token"]
+    headers = {"Content-Type": "application/json", "User-Agent": "assay"} | (
+        {"Authorization": f"Bearer {token}"} if token else {}
+    )
+    graded = [trial for trial in trials if trial.score is not None]
+    sent, problem = 0, ""
+    for body in _bodies(summary, graded):
+        pinned = bool(workspace.settings.values["local_only"])
+        again, problem = asyncio.run(posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30))
+        if again:
+            _, problem = asyncio.run(posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30))
+        if problem:
+            break
+        sent += 1
+    return PushDocument(server=server, sent=sent, waiting=len(trials) - len(graded), problem=problem or None)
+
+
+def _bodies(summary: RunSummary, trials: list[AgentTrialDocument]) -> Iterator[bytes]:
+    agents = sorted({trial.agent for trial in trials})
+    for trial in trials:
+        row = _finished_run(summary, trial, agents.index(trial.agent) + 1)
+        yield json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _finished_run(summary: RunSummary, trial: AgentTrialDocument, agent: int) -> dict[str, Any]:
+    return {
+        "runId": f"{summary.id}-{trial.id}-{agent}",
+        "batchId": summary.batch_id or summary.id,
+        "suite": summary.suite,
+        "scenario": trial.scenario,
+        "tier": trial.tier,
+        "agent": trial.agent,
+        "status": "completed",
+        "trial": trial.trial,
+        "startedAt": summary.started,
+        "weightedScore": trial.score,
+        "isSuccessful": trial.success,
+        "evaluations": [
+            {
+                "evaluatorName": name,
+                "score": score,
+                "maxScore": 1.0,
+                "weight": trial.weights.get(name, 1.0),
+                "gradedBy": "person" if trial.reviewed else "rule",
+            }
+            for name, score in trial.evaluators.items()
+        ],
+        "telemetry": {
+            "durationMs": None if trial.seconds is None else round(1000 * trial.seconds),
+            "toolCalls": trial.tool_calls,
+            "tokensIn": trial.input_tokens,
+            "tokensOut": trial.output_tokens,
+            "costUsd": trial.cost_usd,
+        },
+    }
