@@ -149,9 +149,7 @@ class Assessment:
 def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
     """Return the weighted mean of the criteria's scores; None if a weighted criterion has no score, or no weight is above 0.
 
-    Args:
-        grades: each criterion's score, between 0 and 1, or None.
-        rubric_weights: each criterion's weight, at least 0.
+    `grades` are between 0 and 1, or None; `rubric_weights` are at least 0.
     """
     total = 0.0
     weight_sum = 0.0

@@ -24,10 +24,7 @@ Place: TypeAlias = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """One assessment's scores by candidate, grades by (candidate, criterion), and weights by criterion.
-
-    `scores` has an entry for every candidate; it is None if the candidate has no score.
-    """
+    """One assessment's scores of all candidates (None: no score), grades by (candidate, criterion), and weights by criterion."""
 
     scores: Mapping[str, float | None]
     grades: Mapping[tuple[str, str], float | None]
@@ -40,10 +37,9 @@ class Grading:
 
 
 def after(verb: Verb, before: AssessmentState, *, where: str) -> AssessmentState:
-    """Return an assessment's state after a decision. Raises `Refused` if the decision is not allowed.
+    """Return an assessment's state after a decision; raises `Refused` if it is not allowed.
 
-    Args:
-        where: the assessment's id in messages, such as `a17`.
+    `where`: the assessment's id in messages, such as `a17`.
     """
     if verb is Verb.UNDO:
         if before in UNDOABLE:

@@ -34,11 +34,7 @@ def bytes_digest(content: bytes) -> str:
 
 
 def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: str = "call") -> int:
-    """Return the seed for one attempt at one trial, 0 <= seed < 2**31.
-
-    Every trial needs its own seed, because a provider that honours seeds would otherwise return the same answer for every
-    trial.
-    """
+    """Return the seed (0 <= seed < 2**31) for an attempt at a trial; with equal seeds, trials would get equal answers."""
     # The separator distinguishes task "a1" with trial 2 from task "a" with trial 12.
     text = f"{run_seed}\x1f{task}\x1f{trial}\x1f{attempt}\x1f{purpose}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") & 0x7FFF_FFFF

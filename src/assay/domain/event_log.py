@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """Filter for review log entries; a field that is None matches every entry.
-
-    Attributes:
-        run: a run's id, or a unique prefix of it.
-        day: `YYYY-MM-DD`, in UTC.
-    """
+    """Filter for review log entries; None matches all. `run`: a run's id or unique prefix. `day`: `YYYY-MM-DD`, in UTC."""
 
     run: str | None = None
     reviewer: str | None = None
@@ -34,9 +29,7 @@ class EventFilter:
 class WaitingRun:
     """A run with pending assessments; a run with only pending control items is not listed.
 
-    Attributes:
-        has_control_items: True if planted checks or repeats were ever mixed into its items.
-        protocol: the review protocol with which the run started.
+    `has_control_items`: True if planted checks or repeats were ever mixed into the run's items.
     """
 
     id: RunId

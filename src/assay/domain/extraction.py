@@ -25,10 +25,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionSpec:
-    """Fields to extract from answers; two answers agree if their first fields are equal.
-
-    `title` and `subtitle` are extracted from a task's input.
-    """
+    """Fields to extract; answers agree if their first fields are equal. `title` and `subtitle` come from a task's input."""
 
     fields: tuple[Field, ...] = ()
     title: Field | None = None

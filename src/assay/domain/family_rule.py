@@ -26,10 +26,7 @@ class FamilyRule:
 
 
 def family_rule(text: str) -> FamilyRule | None:
-    """Parse `tag`, `tag:PREFIX` or `metadata:KEY`; None if the text is empty.
-
-    Raises InputError if the text has none of these forms.
-    """
+    """Parse `tag`, `tag:PREFIX` or `metadata:KEY`; None if the text is empty. Raises InputError for any other text."""
     if not text:
         return None
     kind, _, key = text.partition(":")

@@ -118,8 +118,7 @@ MAX_ATTEMPTS: Final = 3
 def first_state(*, by_model: bool, policy: Policy, flagged: bool, sampled: bool = True) -> AssessmentState:
     """Return a new assessment's state; it is pending only if an LLM graded it and the policy requires review.
 
-    Args:
-        sampled: True if the trial is in the review sample; used only with the policy `sample`.
+    `sampled`: True if the trial is in the review sample; used only with the policy `sample`.
     """
     if not by_model:
         return AssessmentState.NOT_REQUIRED

@@ -75,10 +75,7 @@ def columns_of(task: Task, system_prompt: str = "") -> dict[str, str]:
 
 
 def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[Message, ...]:
-    """Return the messages that a run sends to a candidate for a task; empty if its answer is a snippet.
-
-    `system_prompt` is the one in the run's plan.
-    """
+    """Return the messages that a run sends to a candidate for a task; empty for a snippet. `system_prompt`: the plan's."""
     if candidate.model is None or task.snippet_of(candidate.name) is not None:
         return ()
     return candidate_messages(system_prompt, task, candidate)

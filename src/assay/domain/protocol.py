@@ -92,9 +92,7 @@ SUGGESTED: Final = Protocol(blind=0.2, plants=0.05, rereview=0.03)
 class Effort:
     """Expected effort of a review without corrections: all reviewers' decisions and key presses.
 
-    Attributes:
-        items: number of real assessments.
-        blind, plants, rereview, second: number of decisions due to each share; blind decisions overlap with the other shares.
+    `blind`, `plants`, `rereview`, `second`: decisions due to each share; blind decisions overlap with the other shares.
     """
 
     items: int

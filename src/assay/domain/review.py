@@ -46,13 +46,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEvent:
-    """A stored decision.
-
-    Attributes:
-        id: counts from 1, separately for real assessments and control items.
-        before, after: the assessment's states before and after the decision.
-        at: ISO 8601, UTC.
-    """
+    """A stored decision. `id` counts from 1, separately for real assessments and control items; `at` is ISO 8601, UTC."""
 
     id: int
     decision: Decision

@@ -42,10 +42,7 @@ class SampledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSample:
-    """Share of trials that a person reviews (above 0, below 1), and the grouping of the sample.
-
-    `grown_from` holds the earlier shares if the sample was enlarged.
-    """
+    """Share of trials that a person reviews (above 0, below 1), and the grouping. `grown_from`: earlier, smaller shares."""
 
     share: float
     by: SampledBy = SampledBy.TASK
@@ -92,10 +89,7 @@ EVERY_GRADE: Final = ReviewRule()
 
 
 def parsed_rule(text: str, *, where: str) -> ReviewRule:
-    """Parse `every`, `flagged`, `none`, `sample:0.2` or `sample:0.2:tag`.
-
-    Raises InputError if the text has none of these forms, or the share is not above 0 and below 1.
-    """
+    """Parse `every`, `flagged`, `none`, `sample:0.2` or `sample:0.2:tag` (0 < share < 1); raises InputError for other text."""
     word, _, rest = text.strip().partition(":")
     share, _, by = rest.partition(":")
     if word in {"every", "flagged", "none"} and not rest:

@@ -81,10 +81,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTotals:
-    """Totals of the selected runs: runs, trials, and assessments by state.
-
-    `going_on`: True if a run is unfinished, so that the totals may still grow.
-    """
+    """Totals of the selected runs by state. `going_on`: True if a run is unfinished, so that the totals may still grow."""
 
     runs: int
     trials: int

@@ -358,11 +358,7 @@ _WORDS: Final = re.compile(r"[A-Za-z][A-Za-z'’ -]*")
 
 
 def same_answer(given: str, wanted: str, *, leaf: Leaf | None = None) -> bool | None:
-    """Compare two final answers as text; None if the text does not suffice to decide.
-
-    Args:
-        leaf: compares expressions that are neither numbers nor words.
-    """
+    """Compare two final answers as text; None if undecided. `leaf` compares expressions that are neither numbers nor words."""
     return _same(written_plainly(given), written_plainly(wanted), leaf, 0)
 
 

@@ -383,10 +383,7 @@ class _Reader:
             self._open_lists -= 1
 
     def _key(self) -> str | None:
-        """Read the next member's key and colon.
-
-        Returns None if the text ended, or if there is no key (nothing is then consumed).
-        """
+        """Read the next member's key and colon; None if the text ended, or if there is no key (nothing is then consumed)."""
         mark = self.text[self.at]
         if mark == "\\" and self.text.startswith('\\"', self.at):
             return None

@@ -59,10 +59,7 @@ class PairwiseJudge(RubricEvaluator):
         return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
-        """Return the next request, or the assessment after the last reply.
-
-        Raises UnreadableReply if the last reply neither picks one of the two nor declares a tie.
-        """
+        """Return the next request, or finally the assessment; raises UnreadableReply if a reply has no clear verdict or tie."""
         order = meetings(sitting.responses)
         if not answers:
             raise UnreadableReply("There is no reply to read.")

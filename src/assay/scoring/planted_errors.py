@@ -63,11 +63,7 @@ class Plant:
 
 
 def planted(source: DecidedAssessment, *, seed: int, key: int) -> Plant | None:
-    """Return a copy of an assessment with an error; None if no error would look plausible.
-
-    Args:
-        seed, key: determine which error is tried first, and on which grade. Equal values give equal checks.
-    """
+    """Return a copy of an assessment with an error, chosen by `seed` and `key`; None if no error would look plausible."""
     if not _is_whole(source.assessment):
         return None
     for kind in shuffled(KINDS, int(chance(seed, "plant_kind", key) * 2**32)):

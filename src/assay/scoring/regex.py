@@ -91,10 +91,7 @@ def regex_scorer(response: str, reference: str, options: Mapping[str, JsonValue]
 
 @lru_cache(maxsize=256)
 def search_for(reference: str) -> Callable[[str], bool]:
-    """Return a predicate that is True if a text contains a match of the pattern.
-
-    Predicates are cached, because a suite uses a few patterns on many responses.
-    """
+    """Return a predicate that searches a text for the pattern; cached, because a suite uses few patterns on many responses."""
     pattern = pattern_of(reference)
     linear = _linear(pattern)
     if linear is None:

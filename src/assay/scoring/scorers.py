@@ -109,10 +109,7 @@ class ScorerEvaluator(FunctionEvaluator):
         return tuple(step for step in begun if isinstance(step, IsolatedRequest))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return one grade for each response, on a criterion named after the method.
-
-        Raises Unscorable if the scorer could not decide.
-        """
+        """Return one grade for each response, on a criterion named after the method; raises Unscorable if undecided."""
         method = self.scoring.method
         grades = []
         waiting = iter(answers)

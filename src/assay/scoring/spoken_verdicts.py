@@ -39,12 +39,7 @@ _MUCH: Final = (
 
 
 def spoken_verdict(text: str, first: str, second: str) -> str | None:
-    """Return the label of the better answer, or `TIE`; None if the text contains no clear verdict.
-
-    Args:
-        text: the reply; only its end is read.
-        first, second: the labels of the pair.
-    """
+    """Return the label (`first` or `second`) of the better answer, or `TIE`; None if the end of the text has no clear verdict."""
     tail = text[-MOST_TEXT:].strip()
     pair = _Pair(first, second)
     if brackets := _BRACKETED.findall(tail):

@@ -85,10 +85,7 @@ class TestsEvaluator(FunctionEvaluator):
         )
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return one grade for each response.
-
-        Raises Unscorable if no test ran for a reason other than the response.
-        """
+        """Return one grade for each response. Raises Unscorable if no test ran for a reason other than the response."""
         grades = []
         for response, result in zip(sitting.responses, answers, strict=True):
             assert isinstance(result, CommandResult)

@@ -27,10 +27,7 @@ LACKS: Final = Score(0.0, "does not contain the reference")
 
 
 def exact(response: str, reference: str, options: Mapping[str, JsonValue], /) -> Outcome:
-    """Score 1 if the response equals the reference, else 0.
-
-    Surrounding white space, case, and the Unicode form of characters (NFC) are ignored.
-    """
+    """Score 1 if the response equals the reference, else 0; ignores surrounding white space, case and Unicode form (NFC)."""
     wanted, normalised = _normalised_reference(reference)
     if not wanted:
         return NO_REFERENCE

@@ -39,10 +39,7 @@ def with_verification(
 ) -> Assessment:
     """Add the result of verifying one final answer to an assessment; the judge's scores stay unchanged.
 
-    Args:
-        score: the scorer's score; None if it could not decide.
-        problem: why the scorer could not decide.
-        flags: True to raise a flag if the check fails.
+    `score`: None if the scorer could not decide; `problem` is then the reason. `flags`: True to flag a failed check.
     """
     verified = None if score is None else score == 1.0
     message = f"{SKIPPED}: {problem}" if verified is None else MATCHES if verified else DIFFERS

@@ -89,10 +89,7 @@ def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -
 
 
 def judge_rubric(options: Mapping[str, Any]) -> Rubric:
-    """Return the rubric of the evaluator `llm_judge`: its `categories`, on a scale from 1 to 5, or Assay's own.
-
-    Raises `ValueError`, `KeyError` or `TypeError` for options in another form.
-    """
+    """Return `llm_judge`'s rubric, its `categories` (1 to 5) or Assay's; raises ValueError, KeyError or TypeError if invalid."""
     if unknown := options.keys() - JUDGE_OPTIONS:
         raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(JUDGE_OPTIONS)}")
     criteria: list[Criterion] = []

@@ -40,7 +40,7 @@ class WorkspaceJudge(RubricEvaluator):
         return (request_of(self.spec, self.rubric, shown, candidate=shown.responses[0].candidate, template=WORKSPACE),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the grades of rules and judge; raises `Unscorable` without a report, `UnreadableReply` without grades."""
+        """Return the grades of rules and judge; raises Unscorable (response is no report) or UnreadableReply (no grades)."""
         if self.spec.model.provider == PERSON:
             return self.form(sitting)
         shown, flags = self._shown(sitting)

@@ -120,20 +120,14 @@ class NamedFiles:
     """Reads files relative to the suite's folder, and records the digest of every file that it reads."""
 
     def __init__(self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None) -> None:
-        """Allow reading only below `folder` and the folders in `also`, because file contents are sent to models.
-
-        `texts`: maps file names to texts that are used instead of the files.
-        """
+        """Read only below `folder` and `also`, because contents are sent to models; `texts`: texts of files in memory, by name."""
         self._texts = texts or {}
         self.folder = folder
         self._roots = [_resolved(root) for root in (folder, *also)]
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, problems: Problems) -> bool:
-        """True if a suite may name this file.
-
-        Reports at `path` a file that is hidden or outside the folders, even through a link.
-        """
+        """True if a suite may name this file; reports at `path` a file that is hidden or outside the folders, even by a link."""
         try:
             place = _resolved(self.folder / named)
         except (OSError, ValueError):  # too long, or with a NUL character; the function that reads it reports this

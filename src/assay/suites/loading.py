@@ -205,10 +205,7 @@ def problems_in(
     checks: ExternalChecks | None = None,
     text: str | None = None,
 ) -> tuple[SuiteError, ...]:
-    """Return all problems with a suite file, in the order of the file. A set or batch file without a judge is accepted.
-
-    `text` is read instead of the file's content.
-    """
+    """Return all problems with a suite file (or `text` instead) in file order; set and batch files need no judge."""
     options = LoadOptions(default_judge=default_judge, read_from=(FilePath(), *read_from), judge_may_come=True)
     return _read(FilePath(path), str(path), options, checks or ExternalChecks(), text)[1]
 
@@ -270,8 +267,6 @@ def _document(path: FilePath, content: str) -> LocatedDocument:
 
 
 class _Loader:
-    """Loads one file."""
-
     def __init__(self, path: FilePath, named: str, content: str, options: LoadOptions, context: ReadContext) -> None:
         self.path = path
         self.named = named

@@ -127,10 +127,7 @@ def deeper_than(value: Value, levels: int) -> bool:
 
 
 def read_json(text: str) -> LocatedDocument:
-    """Read a JSON text; lines are found in a second pass, only when the first problem needs one.
-
-    Raises UnreadableText if the text is not JSON.
-    """
+    """Read a JSON text; raises UnreadableText. A second pass finds lines, only when the first problem needs one."""
     repeated = False
 
     def mapping(pairs: list[tuple[str, Value]]) -> dict[str, Value]:

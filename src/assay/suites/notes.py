@@ -18,9 +18,7 @@ NAMED: Final = 3
 def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
     """Return notes for the author: gaps in coverage, tasks left out, too few trials for a judge, no candidates.
 
-    Args:
-        suite: the suite, whose tasks are read once.
-        trials: number of trials from the command line, which takes precedence over those of the suite and the tasks.
+    `trials` from the command line takes precedence over the trials of the suite and its tasks. The tasks are read once.
     """
     brought = [candidate.name for candidate in suite.candidates if candidate.model is None]
     asked = {candidate.name for candidate in suite.candidates if candidate.model is not None}

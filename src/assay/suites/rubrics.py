@@ -96,7 +96,6 @@ def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> 
 
 
 def _read_valued_words(values: dict[str, Value], path: Path, context: ReadContext) -> tuple[tuple[str, float], ...]:
-    """Read words with the raw scores that they mean."""
     labels: dict[str, tuple[str, float]] = {}
     for word, value in values.items():
         content = finite(value)
@@ -283,9 +282,9 @@ def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
 
 
 def described_rubric(value: Value, folder: FilePath, checks: ExternalChecks) -> Rubric:
-    """Return the rubric that the setting `rubric` names or describes; raises `SuiteErrors` with every problem.
+    """Return the rubric for a value of `rubric`: a description, a ready-made rubric's name, or a file relative to `folder`.
 
-    If the name has the extension of a YAML file, it is a file, relative to the folder.
+    Raises `SuiteErrors` with every problem.
     """
     if isinstance(value, str) and FilePath(value).suffix in (".yaml", ".yml", ".json"):
         return load_rubric(folder / value, checks)

@@ -202,9 +202,7 @@ def scenario_problems(file: FilePath) -> tuple[SuiteError, ...]:
 def load_scenario(folder: FilePath, *, base: FilePath, tiers: tuple[str, ...] = ()) -> LoadedScenario:
     """Return the scenario in a folder `suites/SUITE/scenarios/NAME`, with the tasks of these tiers (all by default).
 
-    Raises:
-        SuiteErrors: every problem in the folder.
-        InputError: a tier that it does not have.
+    Raises `SuiteErrors` with every problem in the folder, or `InputError` for a tier that the scenario lacks.
     """
     file = folder / SCENARIO_FILE
     try:

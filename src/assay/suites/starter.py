@@ -12,10 +12,7 @@ _FILES: Final = files(__package__) / "starter_files"
 
 
 def starter_files(rubric: str | None = None) -> dict[str, str]:
-    """Return the contents of a new project's files by path, in the order of writing.
-
-    `rubric` names a ready-made rubric; each has its own starter suite.
-    """
+    """Return a new project's files by path, in the order of writing. Each ready-made `rubric` has its own starter suite."""
     judged = {} if rubric is None else {f"suites/{rubric}.yaml": _text("judged.yaml").replace("{rubric}", rubric)}
     return {
         "assay.yaml": _text("assay.yaml"),
