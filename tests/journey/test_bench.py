@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from assay.agents.files import Snapshot, copy_fixture, difference, restore
 from assay.app.comparison.trial_answers import answer_text
 from assay.app.workspace import Workspace
+from assay.web.server import create_app
 from tests.journey.conftest import Command
 from tests.journey.test_task_tests import _no_sandbox_works
 from tests.support.model_server import Call, Mishap, ModelServer, Said
@@ -374,6 +376,20 @@ def test_graded_trials_are_sent_to_the_server_in_the_settings(
         assert "sent 4 trials" in again.err
         received = server.get("/api/batches/b7")
     assert received["totalRuns"] == 4, "what was sent again is not stored again"
+    monkeypatch.chdir(tmp_path)
+    with (
+        Workspace.open(tmp_path, environment={}) as opened,
+        TestClient(create_app(opened), base_url="http://127.0.0.1:8000") as client,
+    ):
+        local = client.get("/api/batches/b7").json()["agentRuns"]
+        assert client.get(f"/api/runs/{document['run_id']}").json()["agentRuns"] == local
+    assert sorted((run["agent"], run["trial"], run["isSuccessful"]) for run in local) == [
+        ("echo", 1, False),
+        ("echo", 2, False),
+        ("solves", 1, True),
+        ("solves", 2, True),
+    ]
+    assert {run["weightedScore"] for run in local if run["agent"] == "solves"} == {1.0}
     means = {each["candidate"]: each["mean"] for each in received["candidates"]}
     assert means == {each["agent"]: pytest.approx(each["mean"]) for each in document["comparison"]["agents"]}
     monkeypatch.chdir(tmp_path)  # the server in this process left it

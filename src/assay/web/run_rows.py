@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review import decisions
 from assay.app.runs import control
+from assay.app.runs.bench import outcomes
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import TokensDocument
+from assay.app.runs.push import finished_runs
 from assay.app.wire import Absent, Json, document, fill, optional, source
-from assay.domain.identifiers import shown_assessment, shown_trial
+from assay.domain.identifiers import RunId, shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
 from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
 from assay.domain.suite import PERSON
@@ -180,11 +182,12 @@ class TelemetryDocument:
 
 @document
 class RunWithEvaluationsDocument:
-    """A run with its evaluations and telemetry."""
+    """A run with its evaluations and telemetry; `agentRuns` has each graded trial of an agent as `POST /api/runs` receives it."""
 
     run: AgentRunDocument
     evaluations: tuple[ListedAssessmentDocument, ...]
     telemetry: TelemetryDocument
+    agentRuns: tuple[Json, ...]
     next: str | None
 
 
@@ -332,8 +335,14 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
         ),
         evaluations=tuple(entry for row in rows for entry in _evaluations(row)),
         telemetry=telemetry([summary], agent_run.get("telemetry")),
+        agentRuns=tuple(agent_runs(workspace, summary)[:limit]),
         next=f"/api/runs/{summary.id}?after=a{rows[-1].key}" if len(rows) == limit else None,
     )
+
+
+def agent_runs(workspace: Workspace, summary: RunSummary) -> list[dict[str, Any]]:
+    """Return the graded trials of a run on scenarios as `POST /api/runs` receives them; empty for any other run."""
+    return finished_runs(summary, () if summary.imported else outcomes(workspace, RunId(summary.id)))
 
 
 def telemetry(summaries: Sequence[RunSummary], stated: object = None) -> TelemetryDocument:

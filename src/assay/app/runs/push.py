@@ -15,7 +15,7 @@ from assay.domain.selection import Selection
 from assay.providers.origin import is_local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from assay.app.runs.bench import AgentTrialDocument
     from assay.app.settings import Settings
@@ -78,9 +78,10 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     headers = {"Content-Type": "application/json", "User-Agent": "assay"} | (
         {"Authorization": f"Bearer {token}"} if token else {}
     )
-    graded = [trial for trial in trials if trial.score is not None]
+    graded = finished_runs(summary, trials)
     sent, problem = 0, ""
-    for body in _bodies(summary, graded):
+    for row in graded:
+        body = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
         pinned = bool(workspace.settings.values["local_only"])
         again, problem = asyncio.run(posted(f"{server}/api/runs", body, headers, pinned=pinned, timeout_s=30))
         if again:
@@ -91,11 +92,10 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     return PushDocument(server=server, sent=sent, waiting=len(trials) - len(graded), problem=problem or None)
 
 
-def _bodies(summary: RunSummary, trials: list[AgentTrialDocument]) -> Iterator[bytes]:
+def finished_runs(summary: RunSummary, trials: Sequence[AgentTrialDocument]) -> list[dict[str, Any]]:
+    """Return each graded trial as `POST /api/runs` receives it."""
     agents = sorted({trial.agent for trial in trials})
-    for trial in trials:
-        row = _finished_run(summary, trial, agents.index(trial.agent) + 1)
-        yield json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
+    return [_finished_run(summary, trial, agents.index(trial.agent) + 1) for trial in trials if trial.score is not None]
 
 
 def _finished_run(summary: RunSummary, trial: AgentTrialDocument, agent: int) -> dict[str, Any]:
@@ -109,6 +109,7 @@ def _finished_run(summary: RunSummary, trial: AgentTrialDocument, agent: int) ->
         "status": "completed",
         "trial": trial.trial,
         "startedAt": summary.started,
+        "totalScore": sum(trial.weights.get(name, 1.0) * (score or 0.0) for name, score in trial.evaluators.items()),
         "weightedScore": trial.score,
         "isSuccessful": trial.success,
         "evaluations": [

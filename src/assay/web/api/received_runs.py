@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
@@ -13,13 +14,13 @@ from assay.app.integrations import received_runs
 from assay.app.registry import runs
 from assay.app.runs.bench import count_runs
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
-from assay.app.wire import document, fill
+from assay.app.wire import Json, document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
 from assay.web.api.schemas import problems
 from assay.web.context import rooms_of
 from assay.web.responses import Answer
-from assay.web.run_rows import RunRowDocument, TelemetryDocument, run_row, telemetry
+from assay.web.run_rows import RunRowDocument, TelemetryDocument, agent_runs, run_row, telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,7 @@ class BatchDocument(ListedBatchDocument):
     excluded: ExcludedDocument | dict[str, int]
     warnings: tuple[WarningDocument, ...]
     telemetry: TelemetryDocument
+    agentRuns: tuple[Json, ...]
 
 
 @document
@@ -230,4 +232,5 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
         excluded=fill(ExcludedDocument, overview.excluded),
         warnings=tuple(fill(WarningDocument, caution) for caution in overview.cautions),
         telemetry=telemetry(summaries),
+        agentRuns=tuple(islice((row for run in summaries for row in agent_runs(workspace, run)), limit)),
     )
