@@ -7,20 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from assay.analysis import partial_review
 from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves, judges_against_people, judges_among_themselves
 from assay.analysis.coverage import coverages
 from assay.analysis.fair_play import FairPlay, fair_play
-from assay.analysis.partial_review import (
-    CalibratedPair,
-    CalibratedRanking,
-    PartlyReviewed,
-    ReviewDraw,
-    calibrated_pair,
-    calibrated_ranking,
-    partly_reviewed,
-    sampled_trials,
-    unseen,
-)
 from assay.analysis.positions import JudgePositions, judges_positions
 from assay.analysis.references import JudgeAgainstReferences, judges_against_references
 from assay.analysis.review_tables import (
@@ -90,8 +80,8 @@ class ScoreDiagnostics:
     against_references: tuple[JudgeAgainstReferences, ...]
     among_judges: JudgesAmongThemselves | None
     variance: tuple[VarianceComponents, ...]
-    partly: tuple[PartlyReviewed, ...]
-    calibrated: CalibratedRanking | None
+    partly: tuple[partial_review.PartlyReviewed, ...]
+    calibrated: partial_review.CalibratedRanking | None
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
@@ -113,7 +103,7 @@ class ComparisonDiagnostics:
     coverage: tuple[Coverage, ...]
     against_people: tuple[JudgeAgainstPeople, ...]
     variance: DesignVariances | None
-    calibrated: CalibratedPair | None
+    calibrated: partial_review.CalibratedPair | None
     cautions: tuple[Caution, ...]
 
 
@@ -123,7 +113,7 @@ def diagnose_scores(
     columns: ReviewColumns,
     criteria: tuple[CriterionMoments, ...],
     *,
-    draw: ReviewDraw,
+    draw: partial_review.ReviewDraw,
     rng: np.random.Generator,
     references: Sequence[ReferencePair] = (),
 ) -> ScoreDiagnostics:
@@ -137,7 +127,7 @@ def diagnose_scores(
     """
     names = columns.candidates
     twice = attempts(columns)
-    partly = partly_reviewed(columns, candidates, draw, trials := sampled_trials(columns, draw))
+    partly = partial_review.partly_reviewed(columns, candidates, draw, trials := partial_review.sampled_trials(columns, draw))
     # Diagnostics use the same scope as the headline result, so that the two can be compared.
     scope = candidates[0].scope if candidates else None
     return ScoreDiagnostics(
@@ -160,7 +150,7 @@ def diagnose_scores(
         among_judges=judges_among_themselves(columns, rng=rng),
         variance=tuple(variance_components(table, name) for name in names),
         partly=partly,
-        calibrated=calibrated_ranking(trials, [str(row.vetted.candidate) for row in partly]) if partly else None,
+        calibrated=partial_review.calibrated_ranking(trials, [str(row.vetted.candidate) for row in partly]) if partly else None,
     )
 
 
@@ -170,7 +160,7 @@ def diagnose_comparison(
     columns: ReviewColumns,
     *,
     margin: float | None,
-    draw: ReviewDraw,
+    draw: partial_review.ReviewDraw,
     rng: np.random.Generator,
 ) -> ComparisonDiagnostics:
     """Compute the diagnostics for a comparison; `draw` describes how reviewed trials were selected."""
@@ -199,7 +189,9 @@ def diagnose_comparison(
         coverage=coverages(table, columns, candidates=(a, b)),
         against_people=judges_against_people(columns, candidates=(a, b)),
         variance=design_variances(table, a, b),
-        calibrated=calibrated_pair(sampled_trials(columns, draw), a, b) if unseen(columns).any() else None,
+        calibrated=partial_review.calibrated_pair(partial_review.sampled_trials(columns, draw), a, b)
+        if partial_review.unseen(columns).any()
+        else None,
         cautions=cautions,
     )
 

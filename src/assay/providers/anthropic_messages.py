@@ -11,20 +11,8 @@ from typing import Final
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
 from assay.domain.suite import Image, Message, ToolMessage
 from assay.domain.tools import ToolCall
+from assay.providers import protocol
 from assay.providers.json_body import count, dump, whole
-from assay.providers.protocol import (
-    USUAL,
-    Completion,
-    Habits,
-    misshapen,
-    no_text,
-    refused,
-    schema_name,
-    shows,
-    tool_call,
-    turns,
-    with_schema,
-)
 
 VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 4096
@@ -48,13 +36,13 @@ class AnthropicMessages:
             headers["x-api-key"] = key
         return headers
 
-    def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
+    def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
         """Return the body of a request, which is also the request's `params` in a batch."""
         parameters = request.parameters
         schema = request.answer_schema
         messages = request.messages
         if schema is not None and not habits.structured:
-            messages = with_schema(messages, schema)
+            messages = protocol.with_schema(messages, schema)
         system = [message.content for message in messages if message.role == "system"]
         spoken = [message for message in messages if message.role != "system"]
         if not spoken:  # the protocol requires a user message
@@ -62,7 +50,7 @@ class AnthropicMessages:
         body: dict[str, object] = {
             "model": request.model.name,
             "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
-            "messages": turns(spoken, _picture, _with_tools, pictures=shows(request, habits)),
+            "messages": protocol.turns(spoken, _picture, _with_tools, pictures=protocol.shows(request, habits)),
         }
         if system:
             body["system"] = "\n\n".join(system)
@@ -78,19 +66,19 @@ class AnthropicMessages:
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
             ]
         if schema is not None and habits.structured:
-            name = schema_name(schema)
+            name = protocol.schema_name(schema)
             body["tools"] = [{"name": name, "description": "Hands in the answer.", "input_schema": schema.schema}]
             body["tool_choice"] = {"type": "tool", "name": name, "disable_parallel_tool_use": True}
         return body
 
     def read(
         self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
-    ) -> Completion:
+    ) -> protocol.Completion:
         """Return the answer: the schema tool's input as JSON if a schema was requested, otherwise the text and tool calls."""
         if type(payload) is not dict or type(blocks := payload.get("content")) is not list:
-            raise misshapen(asked, "content")
+            raise protocol.misshapen(asked, "content")
         usage, cached_tokens = _counted(payload.get("usage"))
-        tool = None if schema is None else schema_name(schema)
+        tool = None if schema is None else protocol.schema_name(schema)
         texts: list[str] = []
         calls: list[ToolCall] = []
         handed_in = ""
@@ -101,7 +89,7 @@ class AnthropicMessages:
                 case {"type": "tool_use", "name": name, "input": dict(document)} if document and name == tool:
                     handed_in = handed_in or dump(document).decode()
                 case {"type": "tool_use"} if tools:
-                    calls.append(tool_call(block.get("id"), block.get("name"), block.get("input"), len(calls) + 1))
+                    calls.append(protocol.tool_call(block.get("id"), block.get("name"), block.get("input"), len(calls) + 1))
                 case _:
                     pass
         reason = payload.get("stop_reason")
@@ -110,11 +98,11 @@ class AnthropicMessages:
             finish = "stop"
         text = handed_in or "".join(texts)
         if finish == "refusal":
-            raise refused(asked, text, usage, key=key)
+            raise protocol.refused(asked, text, usage, key=key)
         if not calls and (not text or text.isspace()):
-            raise no_text(asked, finish, usage)
+            raise protocol.no_text(asked, finish, usage)
         version = payload.get("model")
-        return Completion(
+        return protocol.Completion(
             text=whole(text),
             finish_reason=finish,
             usage=usage,

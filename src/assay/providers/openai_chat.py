@@ -9,22 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
 from assay.domain.tools import ToolCall
+from assay.providers import protocol
 from assay.providers.json_body import count, whole
-from assay.providers.protocol import (
-    NOTHING_COUNTED,
-    SAMPLING,
-    USUAL,
-    Completion,
-    Habits,
-    misshapen,
-    no_text,
-    refused,
-    schema_name,
-    shows,
-    tool_call,
-    turns,
-    with_schema,
-)
 
 if TYPE_CHECKING:
     from assay.domain.suite import Image, ToolMessage
@@ -51,26 +37,28 @@ class OpenAIChat:
             headers["Authorization"] = f"Bearer {key}"
         return headers
 
-    def body(self, request: ModelRequest, habits: Habits = USUAL, /) -> dict[str, object]:
+    def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
         """Return the body of a request, which is the same in a batch file."""
         parameters = request.parameters
-        schema, pictures = request.answer_schema, shows(request, habits)
+        schema, pictures = request.answer_schema, protocol.shows(request, habits)
         body: dict[str, object] = {
             "model": request.model.name,
-            "messages": turns(request.messages, _picture, _with_tools, pictures=pictures),
+            "messages": protocol.turns(request.messages, _picture, _with_tools, pictures=pictures),
         }
         if request.tools:
             body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
         if schema is not None:
             if habits.structured:
-                wanted = {"name": schema_name(schema), "strict": True, "schema": schema.schema}
+                wanted = {"name": protocol.schema_name(schema), "strict": True, "schema": schema.schema}
                 body["response_format"] = {"type": "json_schema", "json_schema": wanted}
             else:
-                body["messages"] = turns(with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures)
+                body["messages"] = protocol.turns(
+                    protocol.with_schema(request.messages, schema), _picture, _with_tools, pictures=pictures
+                )
         if parameters.max_tokens is not None:
             body[habits.token_limit] = parameters.max_tokens
         unsent = habits.unsent
-        for name in SAMPLING:
+        for name in protocol.SAMPLING:
             value = getattr(parameters, name)
             if value is not None and name not in unsent:
                 body[name] = value
@@ -78,7 +66,7 @@ class OpenAIChat:
 
     def read(
         self, payload: object, /, *, asked: str, key: str | None = None, schema: AnswerSchema | None = None, tools: bool = False
-    ) -> Completion:
+    ) -> protocol.Completion:
         """Return the answer in a chat completion.
 
         Content may be text or a list of parts. Tool calls are an answer only if the request offered tools. A refusal, or an
@@ -87,21 +75,21 @@ class OpenAIChat:
         choice = _first(payload)
         message = choice.get("message")
         if type(payload) is not dict or type(message) is not dict:
-            raise misshapen(asked, "a message in choices")
+            raise protocol.misshapen(asked, "a message in choices")
         usage, cached_tokens, cost_usd = _counted(payload)
         reason = choice.get("finish_reason")
         finish = _FINISH.get(reason, reason) if type(reason) is str and reason else "stop"
         refusal = message.get("refusal")
         if finish == "refusal" or (type(refusal) is str and refusal.strip()):
-            raise refused(asked, refusal if type(refusal) is str else "", usage, key=key)
+            raise protocol.refused(asked, refusal if type(refusal) is str else "", usage, key=key)
         text = _content(message.get("content"))
         calls = _tool_calls(message.get("tool_calls")) if tools else ()
         if calls and finish == "stop":  # some servers end an answer with calls as any other
             finish = "tool"
         if not calls and (not text or text.isspace()):
-            raise no_text(asked, finish, usage)
+            raise protocol.no_text(asked, finish, usage)
         version = payload.get("model")
-        return Completion(
+        return protocol.Completion(
             text=whole(text),
             finish_reason=finish,
             usage=usage,
@@ -134,7 +122,7 @@ def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
         return ()
     functions = ((call, call.get("function")) for call in calls if type(call) is dict)
     return tuple(
-        tool_call(call.get("id"), function.get("name"), function.get("arguments"), place)
+        protocol.tool_call(call.get("id"), function.get("name"), function.get("arguments"), place)
         for place, (call, function) in enumerate(functions, 1)
         if type(function) is dict
     )
@@ -147,7 +135,7 @@ def _counted(payload: dict[str, object]) -> tuple[Usage, int, float | None]:
         extra = payload.get("x_groq")
         usage = extra.get("usage") if type(extra) is dict else None
         if type(usage) is not dict:
-            return NOTHING_COUNTED, 0, None
+            return protocol.NOTHING_COUNTED, 0, None
     tokens = Usage(input_tokens=count(usage.get("prompt_tokens")), output_tokens=count(usage.get("completion_tokens")))
     details = usage.get("prompt_tokens_details")
     cached = (count(details.get("cached_tokens")) or 0) if type(details) is dict else 0

@@ -10,18 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
+from assay.statistics import scopes
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
 from assay.statistics.families import FEWEST_FAMILIES, across
 from assay.statistics.intervals import identical_interval, logit_interval, trial_intervals
-from assay.statistics.scopes import (
-    FEWEST_TASKS_BESIDE,
-    TASKS_LIKE_THESE,
-    THESE_TASKS,
-    THIS_TASK_ONLY,
-    checked_scope,
-    default_scope,
-)
 from assay.statistics.standard_error import WithinTasks, satterthwaite, within_tasks
 from assay.statistics.table import ScoreTable
 from assay.statistics.warnings import Caution, about_sample, caution
@@ -113,12 +106,12 @@ class Estimate:
         columns = self.columns
         # Computed when read, because a report of many candidates seldom needs the other scope.
         lifted = _Means(replace(columns, **{name: getattr(columns, name)[None] for name in _MOMENTS}))
-        if self.scope == TASKS_LIKE_THESE:
+        if self.scope == scopes.TASKS_LIKE_THESE:
             beside = _these(lifted, 0)
             narrower = _width(self.ci95) < _width(beside.ci95)
             return replace(beside, ci95=None, reason="wider_than_tasks_like_these") if narrower else beside
         beside = _like_these(lifted, 0)
-        if beside.ci95 is not None and self.n_tasks < FEWEST_TASKS_BESIDE:
+        if beside.ci95 is not None and self.n_tasks < scopes.FEWEST_TASKS_BESIDE:
             return replace(beside, ci95=None, reason="need_at_least_3_tasks")
         narrower = beside.ci95 is not None and _width(beside.ci95) < _width(self.ci95)
         return replace(beside, ci95=None, reason="narrower_than_these_tasks") if narrower else beside
@@ -159,10 +152,10 @@ def estimate(scores: ScoreTable | Cells, candidate: Hashable, scope: str | None 
     tests/golden/test_statistics_reference.py.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
-    asked = checked_scope(scope)
+    asked = scopes.checked_scope(scope)
     code = cells.candidate_code(candidate)
     if code is None:
-        return _empty(candidate, asked or default_scope(planned_units=cells.planned_units, repeated=False), None)
+        return _empty(candidate, asked or scopes.default_scope(planned_units=cells.planned_units, repeated=False), None)
     return _estimates(cells, np.array([code]), asked)[0]
 
 
@@ -172,7 +165,7 @@ def estimates(scores: ScoreTable | Cells, scope: str | None = None) -> tuple[Est
     Raises ValueError if the scope is unknown.
     """
     cells = scores.cells if isinstance(scores, ScoreTable) else scores
-    return _estimates(cells, np.arange(len(cells.candidates)), checked_scope(scope))
+    return _estimates(cells, np.arange(len(cells.candidates)), scopes.checked_scope(scope))
 
 
 class _Means:
@@ -241,7 +234,7 @@ def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, 
     results = []
     for i, code in enumerate(codes.tolist()):
         # The planned tasks decide, not the counted ones, so that the scope cannot flip while reviews come in.
-        chosen = asked or default_scope(planned_units=cells.planned_units, repeated=bool(means.repeated[i]))
+        chosen = asked or scopes.default_scope(planned_units=cells.planned_units, repeated=bool(means.repeated[i]))
         candidate = cells.candidates[code]
         if means.n_tasks[i] == 0:
             results.append(_empty(candidate, chosen, means.row(i), weightless=bool((cells.n[code] > 0).any())))
@@ -251,7 +244,7 @@ def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, 
 
 
 def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list[float]) -> Estimate:
-    head = _like_these(means, i) if scope == TASKS_LIKE_THESE else _these(means, i)
+    head = _like_these(means, i) if scope == scopes.TASKS_LIKE_THESE else _these(means, i)
     n_trials, sd, low, high = described
     return Estimate(
         candidate=candidate,
@@ -278,22 +271,22 @@ def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list
 def _like_these(means: _Means, i: int) -> ScopedMean:
     mean, n_tasks = float(means.average[i]), int(means.n_tasks[i])
     if n_tasks == 1:
-        return _without(TASKS_LIKE_THESE, mean, "need_at_least_2_tasks")
+        return _without(scopes.TASKS_LIKE_THESE, mean, "need_at_least_2_tasks")
     n_units = int(means.across.n_units[i])
     if means.columns.family is not None and n_units < FEWEST_FAMILIES:
-        return _without(TASKS_LIKE_THESE, mean, "need_at_least_4_families")
+        return _without(scopes.TASKS_LIKE_THESE, mean, "need_at_least_4_families")
     # Equal task means show that there are few observations, not that the result is certain: a t interval would have no width.
     if means.across.constant[i]:
         low, high = identical_interval(mean, n_units)
         return ScopedMean(
-            scope=TASKS_LIKE_THESE,
+            scope=scopes.TASKS_LIKE_THESE,
             mean=mean,
             ci95=(max(float(low), 0.0), min(float(high), 1.0)),
             std_err=0.0,
             method="bounded_identical",
         )
     return ScopedMean(
-        scope=TASKS_LIKE_THESE,
+        scope=scopes.TASKS_LIKE_THESE,
         mean=mean,
         ci95=(float(means.ci_across[0][i]), float(means.ci_across[1][i])),
         std_err=float(means.se_across[i]),
@@ -307,12 +300,12 @@ def _these(means: _Means, i: int) -> ScopedMean:
         return _this_task(means.row(i))
     mean = float(means.average[i])
     if not means.within.known[i]:
-        return _without(THESE_TASKS, mean, "need_at_least_2_trials")
+        return _without(scopes.THESE_TASKS, mean, "need_at_least_2_trials")
     # Several tasks without any trial noise are not credible, so there is no interval instead of one without width.
     if means.within.constant[i]:
-        return _without(THESE_TASKS, mean, "zero_variance", std_err=0.0)
+        return _without(scopes.THESE_TASKS, mean, "zero_variance", std_err=0.0)
     return ScopedMean(
-        scope=THESE_TASKS,
+        scope=scopes.THESE_TASKS,
         mean=mean,
         ci95=(float(means.ci_within[0][i]), float(means.ci_within[1][i])),
         std_err=float(means.se_within[i]),
@@ -325,7 +318,7 @@ def _this_task(columns: TaskColumns) -> ScopedMean:
     only = _by_task(columns)[0]
     identical = only.method == "bounded_identical"
     return ScopedMean(
-        scope=THIS_TASK_ONLY,
+        scope=scopes.THIS_TASK_ONLY,
         mean=only.mean,
         ci95=only.ci95,
         std_err=None if only.sd is None else only.sd / only.n_trials**0.5,

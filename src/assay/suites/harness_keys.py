@@ -7,83 +7,76 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from assay.domain.digest import JsonValue
-from assay.suites.grammar import (
-    FLAG,
-    FREE,
-    NAME,
-    TEXT,
-    DeclaredKey,
-    Keys,
-    Kind,
-    ReadContext,
-    choice,
-    key,
-    list_of,
-    mapping_of,
-    number,
-)
+from assay.suites import grammar
 from assay.suites.located_yaml import Value, shown
 from assay.suites.problems import Path
 
 
-def _mapping(optional: Mapping[str, Kind[Any]], **required: Kind[Any]) -> Kind[dict[str, Any]]:
-    keys = {name: DeclaredKey(kind, required=f"Write `{name}`.") for name, kind in required.items()}
-    return mapping_of(keys | {name: DeclaredKey(kind) for name, kind in optional.items()}, dict)
+def _mapping(optional: Mapping[str, grammar.Kind[Any]], **required: grammar.Kind[Any]) -> grammar.Kind[dict[str, Any]]:
+    keys = {name: grammar.DeclaredKey(kind, required=f"Write `{name}`.") for name, kind in required.items()}
+    return grammar.mapping_of(keys | {name: grammar.DeclaredKey(kind) for name, kind in optional.items()}, dict)
 
 
-def _refused(problem: str, remedy: str) -> Kind[None]:
+def _refused(problem: str, remedy: str) -> grammar.Kind[None]:
     """Return the kind for a key that asks for something that Assay does not do."""
-    return Kind(lambda _value, path, context: context.report(path, problem, remedy), {"type": "null"})
+    return grammar.Kind(lambda _value, path, context: context.report(path, problem, remedy), {"type": "null"})
 
 
-def _read_major(value: Value, path: Path, context: ReadContext) -> str | None:
+def _read_major(value: Value, path: Path, context: grammar.ReadContext) -> str | None:
     match = re.fullmatch(r"\D{0,2}(\d{1,3})(?:\.[\dx.]*)?", str(value))
     if match is None:
         context.report(path, f"is {shown(value)}, expected a version such as 20.11.0.")
     return match and match[1]
 
 
-def _read_weights(value: Value, path: Path, context: ReadContext) -> dict[str, float] | None:
+def _read_weights(value: Value, path: Path, context: grammar.ReadContext) -> dict[str, float] | None:
     if not isinstance(value, dict):
         context.report(path, f"is {shown(value)}, expected evaluators with their weights.")
         return None
-    weights = {name.replace("-", "_"): number(0).read(weight, (*path, name), context) for name, weight in value.items()}
+    weights = {name.replace("-", "_"): grammar.number(0).read(weight, (*path, name), context) for name, weight in value.items()}
     return {name: weight for name, weight in weights.items() if weight is not None}
 
 
-_NAMES: Final = list_of(NAME)
-_MAJOR: Final = Kind(_read_major, {"type": ["string", "number"]})
-_WEIGHTS: Final = Kind(_read_weights, {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}})
-_COMPANION: Final = _mapping({"rule": choice(["major must match"])}, name=NAME)
-_CONSTRAINTS: Final[Mapping[str, Kind[Any]]] = {
+_NAMES: Final = grammar.list_of(grammar.NAME)
+_MAJOR: Final = grammar.Kind(_read_major, {"type": ["string", "number"]})
+_WEIGHTS: Final = grammar.Kind(_read_weights, {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}})
+_COMPANION: Final = _mapping({"rule": grammar.choice(["major must match"])}, name=grammar.NAME)
+_CONSTRAINTS: Final[Mapping[str, grammar.Kind[Any]]] = {
     "blocklist": _NAMES,
-    "namespace_migrations": list_of(_mapping({"from": NAME, "to": NAME})),
-    "companion_versions": list_of(_mapping({}, main=NAME, companions=list_of(_COMPANION))),
+    "namespace_migrations": grammar.list_of(_mapping({"from": grammar.NAME, "to": grammar.NAME})),
+    "companion_versions": grammar.list_of(_mapping({}, main=grammar.NAME, companions=grammar.list_of(_COMPANION))),
     "managers_allowed": _NAMES,
 }
-_WARMUP: Final[Mapping[str, Kind[Any]]] = {
-    "enabled": FLAG,
-    "type": choice(["scripted"]),
-    "commands": list_of(_mapping({"description": TEXT}, cmd=TEXT)),
+_WARMUP: Final[Mapping[str, grammar.Kind[Any]]] = {
+    "enabled": grammar.FLAG,
+    "type": grammar.choice(["scripted"]),
+    "commands": grammar.list_of(_mapping({"description": grammar.TEXT}, cmd=grammar.TEXT)),
     "agent": _refused("asks an agent to prepare the fixture.", "Write commands instead."),
     "working_dir": _refused("is not used: Assay prepares a copy of the fixture.", "Remove it; commands may begin with `cd`."),
 }
 
 
-class HarnessKeys(Keys):
+class HarnessKeys(grammar.Keys):
     """Keys that stand for evaluators, commands or files of a scenario."""
 
-    targets = key(_mapping({"required": list_of(_mapping({}, name=NAME, to=TEXT)), "optional": FREE}), "Versions to reach.")
-    constraints = key(_mapping(_CONSTRAINTS), "Options of evaluators of dependencies and names.")
-    workspace = key(
-        _mapping({"required": FREE, "node": _MAJOR, "manager": NAME, "managers_allowed": _NAMES}),
+    targets = grammar.key(
+        _mapping({"required": grammar.list_of(_mapping({}, name=grammar.NAME, to=grammar.TEXT)), "optional": grammar.FREE}),
+        "Versions to reach.",
+    )
+    constraints = grammar.key(_mapping(_CONSTRAINTS), "Options of evaluators of dependencies and names.")
+    workspace = grammar.key(
+        _mapping({"required": grammar.FREE, "node": _MAJOR, "manager": grammar.NAME, "managers_allowed": _NAMES}),
         "Package managers, and the version of Node.js that must be installed.",
     )
-    warmup = key(_mapping(_WARMUP), "Another form of `baseline`.")
-    oracle = key(_mapping({"answers_file": NAME}), "The file with answers, instead of `oracle-answers.json`.")
-    rubric_overrides = key(_mapping({"weights": _WEIGHTS}), "Weights of evaluators, by name.")
-    artifact = key(_refused("asks for an artefact beside the repository.", "Put what the agent needs into the fixture."))
-    reference_path = key(_refused("names a reference to compare with.", "List its keys for the evaluator `config_accuracy`."))
+    warmup = grammar.key(_mapping(_WARMUP), "Another form of `baseline`.")
+    oracle = grammar.key(_mapping({"answers_file": grammar.NAME}), "The file with answers, instead of `oracle-answers.json`.")
+    rubric_overrides = grammar.key(_mapping({"weights": _WEIGHTS}), "Weights of evaluators, by name.")
+    artifact = grammar.key(
+        _refused("asks for an artefact beside the repository.", "Put what the agent needs into the fixture.")
+    )
+    reference_path = grammar.key(
+        _refused("names a reference to compare with.", "List its keys for the evaluator `config_accuracy`.")
+    )
 
     def warm_up(self) -> tuple[str, ...]:
         """Return the commands of the warm-up, after a check of the version of Node.js."""

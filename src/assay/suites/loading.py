@@ -22,25 +22,11 @@ from assay.domain.prompts import all_columns, columns_named
 from assay.domain.protocol import MOST, NUMBERS, PLAIN
 from assay.domain.review_sample import EVERY_GRADE
 from assay.domain.suite import MOST_LOOKS, CandidateSpec, JudgeMode, JudgeSpec, ReviewOrder, Scoring, Suite, SuiteCopy
+from assay.suites import grammar
 from assay.suites.case_files import has_test_cases, read_case_file, tasks_of_cases
 from assay.suites.checks import ExternalChecks
 from assay.suites.conversations import GRADE_BY, TURN, USER
 from assay.suites.files import NamedFiles, unreadable, whole_text
-from assay.suites.grammar import (
-    NAME,
-    TEXT,
-    DeclaredKey,
-    Keys,
-    Kind,
-    ReadContext,
-    finite,
-    key,
-    mapping_of,
-    member,
-    number,
-    unread,
-    whole,
-)
 from assay.suites.located_yaml import LocatedDocument, UnreadableText, Value, as_written, plain, read_json, read_yaml, shown
 from assay.suites.models import CANDIDATES, JUDGES, PARAMETERS, Declared, read_model
 from assay.suites.problems import Location, Path, SuiteErrors, TooManyProblems, dotted
@@ -62,9 +48,9 @@ JudgeRef: TypeAlias = "str | Mapping[str, object] | Sequence[object]"
 _POINTS: Final = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(?:pts?|points?)\s*", re.IGNORECASE)
 
 
-def _read_margin(value: Value, path: Path, context: ReadContext) -> float | None:
+def _read_margin(value: Value, path: Path, context: grammar.ReadContext) -> float | None:
     """Read the smallest difference that matters, between 0 and 1; `3pts` means 0.03."""
-    margin = finite(value)
+    margin = grammar.finite(value)
     if isinstance(value, str) and (match := _POINTS.fullmatch(value)):
         margin = float(match.group(1)) / 100
     if margin is not None and 0 < margin < 1:
@@ -75,7 +61,7 @@ def _read_margin(value: Value, path: Path, context: ReadContext) -> float | None
     return None
 
 
-_MARGIN: Final = Kind(
+_MARGIN: Final = grammar.Kind(
     _read_margin,
     {
         "anyOf": [
@@ -86,34 +72,36 @@ _MARGIN: Final = Kind(
 )
 
 
-class SuiteKeys(Keys):
+class SuiteKeys(grammar.Keys):
     """The keys of a suite file. `tasks` is read last, once the candidates and judges are known."""
 
-    schema_address = key(unread({"type": "string"}), name="$schema")
-    name = key(NAME)
-    description = key(TEXT)
-    system_prompt = key(TEXT)
-    prompt_version = key(TEXT, "Your name for this version of the prompts; stored with each run.")
-    trials = key(TRIALS, "Repetitions of each task, unless the task or --trials sets another number.")
-    review = key(REVIEW, "Which LLM grades a person must review.")
-    order = key(member(ReviewOrder), "Order in which waiting grades reach a reviewer.")
-    protocol = key(
-        mapping_of({name: DeclaredKey(number(0, MOST[name])) for name in NUMBERS}, partial(replace, PLAIN)),
+    schema_address = grammar.key(grammar.unread({"type": "string"}), name="$schema")
+    name = grammar.key(grammar.NAME)
+    description = grammar.key(grammar.TEXT)
+    system_prompt = grammar.key(grammar.TEXT)
+    prompt_version = grammar.key(grammar.TEXT, "Your name for this version of the prompts; stored with each run.")
+    trials = grammar.key(TRIALS, "Repetitions of each task, unless the task or --trials sets another number.")
+    review = grammar.key(REVIEW, "Which LLM grades a person must review.")
+    order = grammar.key(grammar.member(ReviewOrder), "Order in which waiting grades reach a reviewer.")
+    protocol = grammar.key(
+        grammar.mapping_of(
+            {name: grammar.DeclaredKey(grammar.number(0, MOST[name])) for name in NUMBERS}, partial(replace, PLAIN)
+        ),
         "Shares of items that are reviewed with more care.",
     )
-    looks = key(whole(1, MOST_LOOKS), "Number of planned looks at the result.")
-    parameters = key(PARAMETERS)
-    candidates = key(CANDIDATES)
-    judge = key(JUDGES)
-    margin = key(_MARGIN, "The smallest difference that matters: 0.03, or 3pts.")
-    rubric = key(RUBRIC)
-    score = key(SCORE, "Scoring of tasks that do not name their own.")
-    user = key(USER, "A model that plays the user in conversations.")
-    grade_by = key(GRADE_BY, "How to grade tasks with turns that do not say: as a whole or turn by turn.")
-    tools = key(TOOLS, "Tools that candidates may call, with results.")
-    tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user, 10 by default.")
-    tasks = key(
-        unread({"anyOf": [{"type": "array", "minItems": 1, "items": TASK.schema}, TaskFileKeys.schema()]}),
+    looks = grammar.key(grammar.whole(1, MOST_LOOKS), "Number of planned looks at the result.")
+    parameters = grammar.key(PARAMETERS)
+    candidates = grammar.key(CANDIDATES)
+    judge = grammar.key(JUDGES)
+    margin = grammar.key(_MARGIN, "The smallest difference that matters: 0.03, or 3pts.")
+    rubric = grammar.key(RUBRIC)
+    score = grammar.key(SCORE, "Scoring of tasks that do not name their own.")
+    user = grammar.key(USER, "A model that plays the user in conversations.")
+    grade_by = grammar.key(GRADE_BY, "How to grade tasks with turns that do not say: as a whole or turn by turn.")
+    tools = grammar.key(TOOLS, "Tools that candidates may call, with results.")
+    tool_turns = grammar.key(TOOL_TURNS, "The maximum number of requests for each message of the user, 10 by default.")
+    tasks = grammar.key(
+        grammar.unread({"anyOf": [{"type": "array", "minItems": 1, "items": TASK.schema}, TaskFileKeys.schema()]}),
         required="Add a list of tasks, or {file: tasks.jsonl}.",
     )
 
@@ -239,7 +227,7 @@ def _read(
         return Location(label, 0 if document is None else document.line_of(where, at_key), dotted(where))
 
     files = NamedFiles(path.parent, also=options.read_from, texts={} if given is None else given.files)
-    context = ReadContext(locate, checks=checks, files=files)
+    context = grammar.ReadContext(locate, checks=checks, files=files)
     loader = _Loader(path, named, content, options, context)
     suite = None
     with suppress(TooManyProblems):
@@ -267,7 +255,7 @@ def _document(path: FilePath, content: str) -> LocatedDocument:
 
 
 class _Loader:
-    def __init__(self, path: FilePath, named: str, content: str, options: LoadOptions, context: ReadContext) -> None:
+    def __init__(self, path: FilePath, named: str, content: str, options: LoadOptions, context: grammar.ReadContext) -> None:
         self.path = path
         self.named = named
         self.content = content

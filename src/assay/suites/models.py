@@ -11,26 +11,7 @@ from assay.domain.model import ModelSpec, Parameters, Price, of_program
 from assay.domain.programs import KINDS
 from assay.domain.prompts import REFERENCES, columns_named, program_columns, prompt_columns
 from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec
-from assay.suites.grammar import (
-    FLAG,
-    FREE_MAPPING,
-    NAME,
-    DeclaredKey,
-    Keys,
-    Kind,
-    ReadContext,
-    choice,
-    key,
-    list_of,
-    made_of,
-    mapping_of,
-    member,
-    number,
-    one_of,
-    read_name,
-    unfit,
-    whole,
-)
+from assay.suites import grammar
 from assay.suites.located_yaml import Value, shown
 from assay.suites.programs import ADDRESS, AGENT, COMMAND, HTTP, PYTHON, program_of
 from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER_TEMPLATE, asks_the_same
@@ -38,7 +19,6 @@ from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.suites.grammar import Node, Schema
     from assay.suites.problems import Locate, Path
 
 JUDGE_TEMPERATURE: Final = 0.1
@@ -48,43 +28,43 @@ LARGEST_SEED: Final = 2**31 - 1
 # --- parameters, prices and addresses -----------------------------------------------------------------------------
 
 
-def _read_stop(value: Value, path: Path, context: ReadContext) -> tuple[str, ...] | None:
+def _read_stop(value: Value, path: Path, context: grammar.ReadContext) -> tuple[str, ...] | None:
     words = value if isinstance(value, list) else [value]
-    texts = tuple(word for word in words if isinstance(word, str) and word and unfit(word) is None)
+    texts = tuple(word for word in words if isinstance(word, str) and word and grammar.unfit(word) is None)
     if not words or len(texts) < len(words):
         context.report(path, f"is {shown(value)}, expected text or a list of texts that are not empty.")
         return None
     return texts
 
 
-_STOP_WORD: Final[Schema] = {"type": "string", "minLength": 1}
-_STOP: Final = Kind(_read_stop, {"anyOf": [_STOP_WORD, {"type": "array", "minItems": 1, "items": _STOP_WORD}]})
+_STOP_WORD: Final[grammar.Schema] = {"type": "string", "minLength": 1}
+_STOP: Final = grammar.Kind(_read_stop, {"anyOf": [_STOP_WORD, {"type": "array", "minItems": 1, "items": _STOP_WORD}]})
 
 
-PARAMETERS: Final = mapping_of(
+PARAMETERS: Final = grammar.mapping_of(
     {
-        "temperature": DeclaredKey(number(0, 2)),
-        "top_p": DeclaredKey(number(0, 1)),
-        "max_tokens": DeclaredKey(whole(1)),
-        "frequency_penalty": DeclaredKey(number(-2, 2)),
-        "presence_penalty": DeclaredKey(number(-2, 2)),
-        "seed": DeclaredKey(whole(0, LARGEST_SEED)),
-        "stop": DeclaredKey(_STOP),
+        "temperature": grammar.DeclaredKey(grammar.number(0, 2)),
+        "top_p": grammar.DeclaredKey(grammar.number(0, 1)),
+        "max_tokens": grammar.DeclaredKey(grammar.whole(1)),
+        "frequency_penalty": grammar.DeclaredKey(grammar.number(-2, 2)),
+        "presence_penalty": grammar.DeclaredKey(grammar.number(-2, 2)),
+        "seed": grammar.DeclaredKey(grammar.whole(0, LARGEST_SEED)),
+        "stop": grammar.DeclaredKey(_STOP),
     },
     Parameters,
 )
 
 _DOLLARS: Final = "US dollars per million tokens."
-_PRICE: Final = number(0, 1e6)
+_PRICE: Final = grammar.number(0, 1e6)
 
 
-class PriceKeys(Keys):
+class PriceKeys(grammar.Keys):
     """The price of a model's tokens; keys with and without the suffix `_usd` have the same meaning."""
 
-    input = key(_PRICE, _DOLLARS)
-    output = key(_PRICE, _DOLLARS)
-    input_usd = key(_PRICE, _DOLLARS)
-    output_usd = key(_PRICE, _DOLLARS)
+    input = grammar.key(_PRICE, _DOLLARS)
+    output = grammar.key(_PRICE, _DOLLARS)
+    input_usd = grammar.key(_PRICE, _DOLLARS)
+    output_usd = grammar.key(_PRICE, _DOLLARS)
 
 
 def _price(keys: PriceKeys) -> Price | None:
@@ -98,19 +78,19 @@ def _price(keys: PriceKeys) -> Price | None:
     return None if input_usd is None or output_usd is None else Price(input_usd=input_usd, output_usd=output_usd)
 
 
-class ModelKeys(Keys):
+class ModelKeys(grammar.Keys):
     """Keys that describe any model."""
 
-    name = key(NAME)
-    model = key(NAME)
-    base_url = key(ADDRESS)
-    parameters = key(PARAMETERS)
-    price = key(made_of(PriceKeys, _price))
-    context_tokens = key(whole(1))
-    metadata = key(FREE_MAPPING)
+    name = grammar.key(grammar.NAME)
+    model = grammar.key(grammar.NAME)
+    base_url = grammar.key(ADDRESS)
+    parameters = grammar.key(PARAMETERS)
+    price = grammar.key(grammar.made_of(PriceKeys, _price))
+    context_tokens = grammar.key(grammar.whole(1))
+    metadata = grammar.key(grammar.FREE_MAPPING)
 
 
-def read_model(ref: str, path: Path, context: ReadContext) -> ModelSpec | None:
+def read_model(ref: str, path: Path, context: grammar.ReadContext) -> ModelSpec | None:
     """Return the model that a reference names, or report a problem and return None."""
     try:
         return context.checks.parse_ref(ref)
@@ -155,15 +135,15 @@ class Declared:
 class CandidateKeys(ModelKeys):
     """The keys of a candidate: a model or program with optional prompts of its own, or a name for snippets."""
 
-    python = key(PYTHON, "A function or class, as FILE.py:NAME or package.module:NAME.")
-    command = key(COMMAND, "A program with its arguments, started without a shell for each prompt.")
-    http = key(HTTP, "An address that answers over HTTP.")
-    agent = key(AGENT, "An agent of an installed package.")
-    timeout = key(number(0.01, 86_400), "Seconds after which a call to a program is stopped; 120 by default.")
-    offline = key(FLAG, "States that the program uses no network, so that `local_only` allows it.")
-    system_prompt = key(SYSTEM_TEMPLATE, "Replaces the system prompt of suite and task: a template, or {file: ...}.")
-    prompt = key(USER_TEMPLATE, "Replaces the task's last user message: a template such as {{prompt}}, or its file.")
-    messages = key(MESSAGES, "Replaces all messages of the task; their texts are templates.")
+    python = grammar.key(PYTHON, "A function or class, as FILE.py:NAME or package.module:NAME.")
+    command = grammar.key(COMMAND, "A program with its arguments, started without a shell for each prompt.")
+    http = grammar.key(HTTP, "An address that answers over HTTP.")
+    agent = grammar.key(AGENT, "An agent of an installed package.")
+    timeout = grammar.key(grammar.number(0.01, 86_400), "Seconds after which a call to a program is stopped; 120 by default.")
+    offline = grammar.key(grammar.FLAG, "States that the program uses no network, so that `local_only` allows it.")
+    system_prompt = grammar.key(SYSTEM_TEMPLATE, "Replaces the system prompt of suite and task: a template, or {file: ...}.")
+    prompt = grammar.key(USER_TEMPLATE, "Replaces the task's last user message: a template such as {{prompt}}, or its file.")
+    messages = grammar.key(MESSAGES, "Replaces all messages of the task; their texts are templates.")
 
 
 def _described_candidate(keys: CandidateKeys) -> Declared | None:
@@ -201,11 +181,11 @@ _OF_MODELS: Final = ("base_url", "parameters", "price", "context_tokens", "syste
 """Keys that describe how a model is asked, so they are valid only with a model."""
 
 
-def _report_stray(node: Node) -> None:
+def _report_stray(node: grammar.Node) -> None:
     """Report keys that only models or programs may have, for a candidate without a program."""
     stray = next((name for name in ("timeout", "offline") if name in node), None)
     if stray is not None:
-        node.report(stray, f"describes a program; add {one_of([f'`{kind}`' for kind in KINDS])}.")
+        node.report(stray, f"describes a program; add {grammar.one_of([f'`{kind}`' for kind in KINDS])}.")
     if "model" not in node:
         stray = next((name for name in _OF_MODELS if name in node), None)
         if stray is not None:
@@ -214,7 +194,7 @@ def _report_stray(node: Node) -> None:
             node.report_missing("model", "Write {name: ..., model: provider/name}, or {name: ...} for snippets.")
 
 
-def _check_prompts(spec: CandidateSpec, node: Node) -> None:
+def _check_prompts(spec: CandidateSpec, node: grammar.Node) -> None:
     """Report templates that cannot be combined, that ask the same for every task, or that reveal the expected answer."""
     if spec.prompt is not None and spec.messages:
         node.report("messages", "is given together with `prompt`.", "Keep one of them.")
@@ -233,13 +213,13 @@ def _check_prompts(spec: CandidateSpec, node: Node) -> None:
             node.report(name, problem, "Remove it; the judge gets it automatically.")
 
 
-_DESCRIBED_CANDIDATE: Final = made_of(CandidateKeys, _described_candidate)
+_DESCRIBED_CANDIDATE: Final = grammar.made_of(CandidateKeys, _described_candidate)
 
 
-def _read_candidate(value: Value, path: Path, context: ReadContext) -> Declared | None:
+def _read_candidate(value: Value, path: Path, context: grammar.ReadContext) -> Declared | None:
     if isinstance(value, dict):
         return _DESCRIBED_CANDIDATE.read(value, path, context)
-    ref = read_name(value, path, context)
+    ref = grammar.read_name(value, path, context)
     if ref is None:
         return None
     try:
@@ -252,8 +232,10 @@ def _read_candidate(value: Value, path: Path, context: ReadContext) -> Declared 
         return Declared(context.locate, path, ref, None)
 
 
-_NAME_OR_MODEL: Final[Schema] = {"anyOf": [{"required": ["name"]}, {"required": ["model"]}]}
-CANDIDATES: Final = list_of(Kind(_read_candidate, {"anyOf": [NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]}))
+_NAME_OR_MODEL: Final[grammar.Schema] = {"anyOf": [{"required": ["name"]}, {"required": ["model"]}]}
+CANDIDATES: Final = grammar.list_of(
+    grammar.Kind(_read_candidate, {"anyOf": [grammar.NAME.schema, {**_DESCRIBED_CANDIDATE.schema, **_NAME_OR_MODEL}]})
+)
 
 
 # --- judges -------------------------------------------------------------------------------------------------------
@@ -262,14 +244,14 @@ CANDIDATES: Final = list_of(Kind(_read_candidate, {"anyOf": [NAME.schema, {**_DE
 class JudgeKeys(ModelKeys):
     """The keys of a judge."""
 
-    model = key(NAME, required="Add `model: provider/name`.")
-    mode = key(member(JudgeMode))
-    temperature = key(number(0, 2))
-    persona = key(SYSTEM_TEMPLATE, "Who the judge is: neutral, code, a text of your own, or {file: ...}.")
-    prompt = key(JUDGE_TEMPLATE, "Replaces Assay's prompt: a template with {{candidates}}, or its file.")
-    max_code_chars = key(whole(1), "Longer responses are cut off for this judge, and its grades are flagged.")
-    require_calibration = key(
-        choice([tier.value for tier in DEMANDABLE]), "The tier that `assay calibrate` must have shown before a run."
+    model = grammar.key(grammar.NAME, required="Add `model: provider/name`.")
+    mode = grammar.key(grammar.member(JudgeMode))
+    temperature = grammar.key(grammar.number(0, 2))
+    persona = grammar.key(SYSTEM_TEMPLATE, "Who the judge is: neutral, code, a text of your own, or {file: ...}.")
+    prompt = grammar.key(JUDGE_TEMPLATE, "Replaces Assay's prompt: a template with {{candidates}}, or its file.")
+    max_code_chars = grammar.key(grammar.whole(1), "Longer responses are cut off for this judge, and its grades are flagged.")
+    require_calibration = grammar.key(
+        grammar.choice([tier.value for tier in DEMANDABLE]), "The tier that `assay calibrate` must have shown before a run."
     )
 
 
@@ -315,25 +297,25 @@ def _judge_prompt(keys: JudgeKeys) -> str | None:
     return keys.prompt.text
 
 
-_DESCRIBED_JUDGE: Final = made_of(JudgeKeys, _described_judge)
+_DESCRIBED_JUDGE: Final = grammar.made_of(JudgeKeys, _described_judge)
 
 
-def _read_judge(value: Value, path: Path, context: ReadContext) -> JudgeSpec | None:
+def _read_judge(value: Value, path: Path, context: grammar.ReadContext) -> JudgeSpec | None:
     if isinstance(value, dict):
         return _DESCRIBED_JUDGE.read(value, path, context)
     if not isinstance(value, str):
         context.report(path, f"is {shown(value)}, expected a model as provider/name, or a mapping with `model`.")
         return None
-    ref = read_name(value, path, context)
+    ref = grammar.read_name(value, path, context)
     model = None if ref is None else read_model(ref, path, context)
     return None if model is None else JudgeSpec(name=model.ref, model=model)
 
 
-_JUDGE: Final = Kind(_read_judge, {"anyOf": [NAME.schema, _DESCRIBED_JUDGE.schema]})
-_TURNS: Final = list_of(_JUDGE)
+_JUDGE: Final = grammar.Kind(_read_judge, {"anyOf": [grammar.NAME.schema, _DESCRIBED_JUDGE.schema]})
+_TURNS: Final = grammar.list_of(_JUDGE)
 
 
-def _read_turns(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, JudgeSpec]] | None:
+def _read_turns(value: Value, path: Path, context: grammar.ReadContext) -> list[tuple[Path, JudgeSpec]] | None:
     if not isinstance(value, list) or len(value) < 2:
         context.report(path, f"is {shown(value)}, expected a list of at least two judges.")
         return None
@@ -342,17 +324,17 @@ def _read_turns(value: Value, path: Path, context: ReadContext) -> list[tuple[Pa
     return [(inner, replace(judge, turn=(turn, len(judges)))) for turn, (inner, judge) in enumerate(judges)]
 
 
-class RotateKeys(Keys):
+class RotateKeys(grammar.Keys):
     """The keys of a group of judges that take turns."""
 
-    rotate = key(
-        Kind(_read_turns, {**_TURNS.schema, "minItems": 2}),
+    rotate = grammar.key(
+        grammar.Kind(_read_turns, {**_TURNS.schema, "minItems": 2}),
         "Judges that take turns: each trial is graded by just one of them.",
         required="Write {rotate: [provider/name, provider/name]}.",
     )
 
 
-def _read_judges(value: Value, path: Path, context: ReadContext) -> tuple[JudgeSpec, ...]:
+def _read_judges(value: Value, path: Path, context: grammar.ReadContext) -> tuple[JudgeSpec, ...]:
     """Read one judge (a reference or a mapping), `{rotate: [...]}`, or a list of these for a panel."""
     if isinstance(value, list) and not value:
         context.report(path, "is an empty list, expected at least one judge.")
@@ -368,7 +350,7 @@ def _read_judges(value: Value, path: Path, context: ReadContext) -> tuple[JudgeS
     return tuple(panel.values())
 
 
-def _read_seat(value: Value, path: Path, context: ReadContext) -> list[tuple[Path, JudgeSpec]]:
+def _read_seat(value: Value, path: Path, context: grammar.ReadContext) -> list[tuple[Path, JudgeSpec]]:
     """Read a member of a panel: a judge, or several judges that take turns."""
     if isinstance(value, dict) and "rotate" in value:
         keys = RotateKeys.read(value, path, context)
@@ -377,5 +359,5 @@ def _read_seat(value: Value, path: Path, context: ReadContext) -> list[tuple[Pat
     return [] if judge is None else [(path, judge)]
 
 
-_SEAT: Final = [NAME.schema, _DESCRIBED_JUDGE.schema, RotateKeys.schema()]
-JUDGES: Final = Kind(_read_judges, {"anyOf": [*_SEAT, {"type": "array", "minItems": 1, "items": {"anyOf": [*_SEAT]}}]})
+_SEAT: Final = [grammar.NAME.schema, _DESCRIBED_JUDGE.schema, RotateKeys.schema()]
+JUDGES: Final = grammar.Kind(_read_judges, {"anyOf": [*_SEAT, {"type": "array", "minItems": 1, "items": {"anyOf": [*_SEAT]}}]})

@@ -14,25 +14,8 @@ from assay.domain.structure import Structuring
 from assay.domain.suite import Criterion, Rubric
 from assay.domain.verdicts import VerdictRules
 from assay.scoring.rubrics import READY_MADE, SOLUTION_CRITERIA
+from assay.suites import grammar
 from assay.suites.files import NamedFiles, whole_text
-from assay.suites.grammar import (
-    FLAG,
-    NAME,
-    TEXT,
-    DeclaredKey,
-    Keys,
-    Kind,
-    ReadContext,
-    choice,
-    finite,
-    key,
-    list_of,
-    made_of,
-    mapping_of,
-    number,
-    read_name,
-    whole,
-)
 from assay.suites.located_yaml import UnreadableText, Value, read_yaml, shown
 from assay.suites.models import ModelKeys, described_model
 from assay.suites.problems import Location, Path, SuiteErrors, dotted
@@ -56,11 +39,11 @@ class Scale:
     labels: tuple[tuple[str, float], ...] = ()
 
 
-def _read_scale(value: Value, path: Path, context: ReadContext) -> Scale | None:
+def _read_scale(value: Value, path: Path, context: grammar.ReadContext) -> Scale | None:
     if isinstance(value, dict):
         labels = _read_valued_words(value, path, context)
-    elif isinstance(value, list) and len(value) == 2 and all(finite(bound) is not None for bound in value):
-        low, high = (finite(bound) or 0.0 for bound in value)
+    elif isinstance(value, list) and len(value) == 2 and all(grammar.finite(bound) is not None for bound in value):
+        low, high = (grammar.finite(bound) or 0.0 for bound in value)
         if low < high:
             return Scale(low, high)
         context.report(path, f"runs from {low:g} to {high:g}, expected the lower bound first and the higher one second.")
@@ -81,9 +64,9 @@ def _read_scale(value: Value, path: Path, context: ReadContext) -> Scale | None:
     return Scale(min(values), max(values), labels)
 
 
-def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> tuple[tuple[str, float], ...]:
+def _read_spaced_words(words: list[Value], path: Path, context: grammar.ReadContext) -> tuple[tuple[str, float], ...]:
     """Read words from worst (0) to best (1), spaced at equal distances."""
-    names = [read_name(word, (*path, position), context) for position, word in enumerate(words)]
+    names = [grammar.read_name(word, (*path, position), context) for position, word in enumerate(words)]
     seen: set[str] = set()
     for position, name in enumerate(names):
         if name is None:
@@ -95,11 +78,11 @@ def _read_spaced_words(words: list[Value], path: Path, context: ReadContext) -> 
     return tuple((name or "", position / (len(names) - 1)) for position, name in enumerate(names))
 
 
-def _read_valued_words(values: dict[str, Value], path: Path, context: ReadContext) -> tuple[tuple[str, float], ...]:
+def _read_valued_words(values: dict[str, Value], path: Path, context: grammar.ReadContext) -> tuple[tuple[str, float], ...]:
     labels: dict[str, tuple[str, float]] = {}
     for word, value in values.items():
-        content = finite(value)
-        name = read_name(word, path, context)
+        content = grammar.finite(value)
+        name = grammar.read_name(word, path, context)
         if content is None:
             context.report((*path, word), f"is {shown(value)}, expected a number.")
         elif name is not None and name.casefold() in labels:
@@ -115,7 +98,7 @@ def _read_valued_words(values: dict[str, Value], path: Path, context: ReadContex
     return tuple(labels.values())
 
 
-_SCALE: Final = Kind(
+_SCALE: Final = grammar.Kind(
     _read_scale,
     {
         "anyOf": [
@@ -125,16 +108,16 @@ _SCALE: Final = Kind(
         ]
     },
 )
-WEIGHT: Final = number(0)
+WEIGHT: Final = grammar.number(0)
 
 
-class CriterionKeys(Keys):
+class CriterionKeys(grammar.Keys):
     """A criterion with its weight and scale."""
 
-    name = key(NAME, required="Give the criterion a name.")
-    weight = key(WEIGHT)
-    scale = key(_SCALE)
-    guidance = key(TEXT)
+    name = grammar.key(grammar.NAME, required="Give the criterion a name.")
+    weight = grammar.key(WEIGHT)
+    scale = grammar.key(_SCALE)
+    guidance = grammar.key(grammar.TEXT)
 
 
 def _criterion(keys: CriterionKeys) -> Criterion | None:
@@ -151,32 +134,34 @@ def _criterion(keys: CriterionKeys) -> Criterion | None:
     )
 
 
-_DESCRIBED_CRITERION: Final = made_of(CriterionKeys, _criterion)
+_DESCRIBED_CRITERION: Final = grammar.made_of(CriterionKeys, _criterion)
 
 
-def _read_criterion(value: Value, path: Path, context: ReadContext) -> Criterion | None:
+def _read_criterion(value: Value, path: Path, context: grammar.ReadContext) -> Criterion | None:
     if isinstance(value, dict):
         return _DESCRIBED_CRITERION.read(value, path, context)
-    name = read_name(value, path, context)
+    name = grammar.read_name(value, path, context)
     return None if name is None else Criterion(name=name)
 
 
-_CRITERIA: Final = list_of(
-    Kind(_read_criterion, {"anyOf": [NAME.schema, _DESCRIBED_CRITERION.schema]}),
+_CRITERIA: Final = grammar.list_of(
+    grammar.Kind(_read_criterion, {"anyOf": [grammar.NAME.schema, _DESCRIBED_CRITERION.schema]}),
     empty="is empty, expected at least one criterion.",
 )
 
 
-_NAMED: Final = choice(tuple(READY_MADE))
+_NAMED: Final = grammar.choice(tuple(READY_MADE))
 
 
-_RULES: Final[Kind[dict[str, bool]]] = mapping_of(
-    dict.fromkeys(("fail_if_any_no", "partial_if_any_partial", "pass_if_all_yes"), DeclaredKey(FLAG)), dict
+_RULES: Final[grammar.Kind[dict[str, bool]]] = grammar.mapping_of(
+    dict.fromkeys(("fail_if_any_no", "partial_if_any_partial", "pass_if_all_yes"), grammar.DeclaredKey(grammar.FLAG)), dict
 )
-_FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
+_FLAGS: Final[grammar.Kind[dict[str, Any]]] = grammar.mapping_of(
     {
-        **dict.fromkeys((*(kind.value for kind in RULE_FLAGS), "parse_error"), DeclaredKey(FLAG)),
-        "trivial_chars": DeclaredKey(whole(0), "Length in characters up to which a justification is trivial; 10 by default."),
+        **dict.fromkeys((*(kind.value for kind in RULE_FLAGS), "parse_error"), grammar.DeclaredKey(grammar.FLAG)),
+        "trivial_chars": grammar.DeclaredKey(
+            grammar.whole(0), "Length in characters up to which a justification is trivial; 10 by default."
+        ),
     },
     dict,
 )
@@ -185,8 +170,8 @@ _FLAGS: Final[Kind[dict[str, Any]]] = mapping_of(
 class StructuringKeys(ModelKeys):
     """Keys of the model that splits answers into parts before a judge grades them."""
 
-    model = key(NAME, required="Add `model: provider/name`.")
-    prompt = key(SYSTEM_TEMPLATE, "Replaces Assay's prompt: a template with {{prompt}} and {{answer}}, or {file: ...}.")
+    model = grammar.key(grammar.NAME, required="Add `model: provider/name`.")
+    prompt = grammar.key(SYSTEM_TEMPLATE, "Replaces Assay's prompt: a template with {{prompt}} and {{answer}}, or {file: ...}.")
 
 
 def _structuring(keys: StructuringKeys) -> Structuring | None:
@@ -199,23 +184,23 @@ def _structuring(keys: StructuringKeys) -> Structuring | None:
     return Structuring(model=model, prompt=None if keys.prompt is None else keys.prompt.text)
 
 
-_DESCRIBED_STRUCTURING: Final = made_of(StructuringKeys, _structuring)
+_DESCRIBED_STRUCTURING: Final = grammar.made_of(StructuringKeys, _structuring)
 
 
-def _read_structuring(value: Value, path: Path, context: ReadContext) -> Structuring | None:
+def _read_structuring(value: Value, path: Path, context: grammar.ReadContext) -> Structuring | None:
     given: Value = {"model": value} if isinstance(value, str) else value
     return _DESCRIBED_STRUCTURING.read(given, path, context)
 
 
-class RubricKeys(Keys):
+class RubricKeys(grammar.Keys):
     """A rubric that gives each response a verdict: Pass, Partial or Fail."""
 
-    criteria = key(_CRITERIA, "Five criteria for worked solutions by default.")
-    scores = key(_SCALE, "The scale of criteria without their own; {Yes: 1, Partial: 0.5, No: 0} by default.")
-    verdict = key(_RULES, "Rules that give a verdict; all are on by default.")
-    flags = key(_FLAGS, "Rules that flag a grade for review by a person; all are on by default.")
-    verify = key(SCORE, "The scorer that verifies final answers in addition to the judge; it never affects the score.")
-    structure = key(Kind(_read_structuring, {"anyOf": [NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
+    criteria = grammar.key(_CRITERIA, "Five criteria for worked solutions by default.")
+    scores = grammar.key(_SCALE, "The scale of criteria without their own; {Yes: 1, Partial: 0.5, No: 0} by default.")
+    verdict = grammar.key(_RULES, "Rules that give a verdict; all are on by default.")
+    flags = grammar.key(_FLAGS, "Rules that flag a grade for review by a person; all are on by default.")
+    verify = grammar.key(SCORE, "The scorer that verifies final answers in addition to the judge; it never affects the score.")
+    structure = grammar.key(grammar.Kind(_read_structuring, {"anyOf": [grammar.NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
 
 
 def _rubric(keys: RubricKeys) -> Rubric | None:
@@ -240,10 +225,10 @@ def _has_scale(criterion: Criterion) -> bool:
     return bool(criterion.labels) or (criterion.low, criterion.high) != (0.0, 10.0)
 
 
-_WITH_VERDICT: Final = made_of(RubricKeys, _rubric)
+_WITH_VERDICT: Final = grammar.made_of(RubricKeys, _rubric)
 
 
-def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | None:
+def _read_rubric(value: Value, path: Path, context: grammar.ReadContext) -> Rubric | None:
     """Read a list of criteria, a mapping with rules for verdicts, a file with either, or the name of a ready-made rubric."""
     if isinstance(value, str):
         named = _NAMED.read(value, path, context)
@@ -253,7 +238,7 @@ def _read_rubric(value: Value, path: Path, context: ReadContext) -> Rubric | Non
     return _of_criteria(_CRITERIA.read(value, path, context) or [], path, context)
 
 
-def _of_criteria(given: list[tuple[Path, Criterion]], path: Path, context: ReadContext) -> Rubric | None:
+def _of_criteria(given: list[tuple[Path, Criterion]], path: Path, context: grammar.ReadContext) -> Rubric | None:
     criteria: dict[str, Criterion] = {}
     for inner, criterion in given:
         if criterion.name.casefold() in criteria:
@@ -264,7 +249,7 @@ def _of_criteria(given: list[tuple[Path, Criterion]], path: Path, context: ReadC
     return Rubric(criteria=tuple(criteria.values())) if criteria else None
 
 
-RUBRIC: Final = Kind(_read_rubric, {"anyOf": [_CRITERIA.schema, _NAMED.schema, _WITH_VERDICT.schema]})
+RUBRIC: Final = grammar.Kind(_read_rubric, {"anyOf": [_CRITERIA.schema, _NAMED.schema, _WITH_VERDICT.schema]})
 
 
 def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
@@ -273,7 +258,7 @@ def load_rubric(path: FilePath, checks: ExternalChecks) -> Rubric:
         document = read_yaml(whole_text(path))
     except UnreadableText as error:
         raise SuiteErrors((SuiteError(f"{path}:{error.line or 0}", error.problem, remedy=error.remedy),)) from None
-    context = ReadContext(
+    context = grammar.ReadContext(
         lambda where, at_key: Location(str(path), document.line_of(where, at_key), dotted(where)),
         checks=checks,
         files=NamedFiles(path.parent, also=(FilePath(),), texts={}),
@@ -288,7 +273,7 @@ def described_rubric(value: Value, folder: FilePath, checks: ExternalChecks) -> 
     """
     if isinstance(value, str) and FilePath(value).suffix in (".yaml", ".yml", ".json"):
         return load_rubric(folder / value, checks)
-    context = ReadContext(
+    context = grammar.ReadContext(
         lambda where, at_key: Location("assay.yaml", 0, dotted(("rubric", *where))),
         checks=checks,
         files=NamedFiles(folder, also=(), texts={}),
@@ -296,7 +281,7 @@ def described_rubric(value: Value, folder: FilePath, checks: ExternalChecks) -> 
     return _checked(RUBRIC.read(value, (), context), context)
 
 
-def _checked(rubric: Rubric | None, context: ReadContext) -> Rubric:
+def _checked(rubric: Rubric | None, context: grammar.ReadContext) -> Rubric:
     if rubric is None or context.errors():
         raise SuiteErrors(context.errors())
     return rubric

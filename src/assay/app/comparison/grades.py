@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assay.app.comparison.grade_rows import (
-    BLIND,
-    OPINION,
-    PERSONS,
-    GradeChunk,
-    GradeQuery,
-    OwnScores,
-    ResolvedGradeQuery,
-    resolve_query,
-)
+from assay.app.comparison import grade_rows
 from assay.app.comparison.grade_summary import GradeFigures, GradeFiguresCache, matching_rows
 from assay.domain.identifiers import AssessmentKey, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
@@ -86,7 +77,7 @@ class GradesPage:
     tasks: tuple[str, ...]
     candidates: tuple[str, ...]
     criteria: tuple[str, ...]
-    wanted: GradeQuery
+    wanted: grade_rows.GradeQuery
     rows: tuple[GradesRow, ...]
     figures: GradeFigures | None
     by_gap: bool
@@ -104,7 +95,7 @@ class GradeComparison:
         self._clock = clock
 
     def page(
-        self, wanted: GradeQuery, *, start: int = 0, after: tuple[int, int] | None = None, limit: int = PORTION
+        self, wanted: grade_rows.GradeQuery, *, start: int = 0, after: tuple[int, int] | None = None, limit: int = PORTION
     ) -> GradesPage:
         """Return a page of rows.
 
@@ -116,7 +107,7 @@ class GradeComparison:
             UnknownName: an unknown run, judge, task, candidate or criterion.
             InputError: a run compared with itself, or a query for a judge in a run that no model graded.
         """
-        resolved = resolve_query(self._workspace, wanted)
+        resolved = grade_rows.resolve_query(self._workspace, wanted)
         figures = self._figures.of(resolved)
         own = () if figures is None else figures.own
         listed = None if figures is None or not wanted.by_gap else figures.widest[wanted.only]
@@ -148,8 +139,8 @@ class GradeComparison:
         self._figures.close()
 
     def _picked(
-        self, resolved: ResolvedGradeQuery, listed: tuple[tuple[TrialKey, str], ...], own: tuple[str, ...]
-    ) -> GradeChunk:
+        self, resolved: grade_rows.ResolvedGradeQuery, listed: tuple[tuple[TrialKey, str], ...], own: tuple[str, ...]
+    ) -> grade_rows.GradeChunk:
         """Return the listed rows in the same order, without rows that became pending again."""
         places = {(int(key), name): at for at, (key, name) in enumerate(listed)}
         chunk = resolved.chunk(list(dict.fromkeys(key for key, _ in listed)), own)
@@ -159,8 +150,8 @@ class GradeComparison:
         return replace(chunk, rows=rows.only(np.array(order, np.int64)))
 
     def _next(
-        self, resolved: ResolvedGradeQuery, own: tuple[str, ...], after: tuple[int, int] | None, limit: int
-    ) -> tuple[GradeChunk, tuple[int, int] | None, int]:
+        self, resolved: grade_rows.ResolvedGradeQuery, own: tuple[str, ...], after: tuple[int, int] | None, limit: int
+    ) -> tuple[grade_rows.GradeChunk, tuple[int, int] | None, int]:
         """Search for matching rows for up to `SCAN_S` seconds; return (rows, position reached, number of trials read)."""
         began, size, looked, place, ended = self._clock(), _FIRST_LOOK, 0, after, False
         keys = []
@@ -188,7 +179,7 @@ class GradeComparison:
         ended = ended or not resolved.trials(after=place, limit=1)
         return replace(chunk, rows=chunk.rows.only(through)), None if ended else place, looked
 
-    def _shown(self, resolved: ResolvedGradeQuery, chunk: GradeChunk) -> tuple[GradesRow, ...]:
+    def _shown(self, resolved: grade_rows.ResolvedGradeQuery, chunk: grade_rows.GradeChunk) -> tuple[GradesRow, ...]:
         """Build the rows to show, with grades and reasons."""
         rows, columns = chunk.rows, chunk.columns
         keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
@@ -206,10 +197,10 @@ class GradeComparison:
                 detail = details.get(AssessmentKey(key))
                 if detail is None:
                     sheets.append(None)
-                elif (own := chunk.own.get((pane, key))) is not None and pane.endswith((BLIND, OPINION)):
+                elif (own := chunk.own.get((pane, key))) is not None and pane.endswith((grade_rows.BLIND, grade_rows.OPINION)):
                     sheets.append(_own_sheet(detail, written, pane, own, criterion))
                 else:
-                    sheets.append(_sheet(detail, written, criterion, final=pane == PERSONS))
+                    sheets.append(_sheet(detail, written, criterion, final=pane == grade_rows.PERSONS))
             first = next(details[AssessmentKey(key)] for key in rows.assessment[place].tolist() if key in details)
             shown.append(
                 GradesRow(
@@ -243,7 +234,7 @@ def _sheet(detail: AssessmentDetail, candidate: str, criterion: str, *, final: b
     )
 
 
-def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, own: OwnScores, criterion: str) -> PaneGrades:
+def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, own: grade_rows.OwnScores, criterion: str) -> PaneGrades:
     """Build the pane of a reviewer's own scores, by criterion if the reviewer scored criteria."""
     given = {named: score for (name, named), score in own.scores.items() if name == candidate and named}
     grades = tuple(
@@ -257,7 +248,7 @@ def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, own: OwnScor
         score=own.of(candidate, criterion),
         grades=grades,
         report="",
-        who=pane.removesuffix(BLIND).removesuffix(OPINION),
+        who=pane.removesuffix(grade_rows.BLIND).removesuffix(grade_rows.OPINION),
         reason=own.reason,
     )
 

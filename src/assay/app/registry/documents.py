@@ -6,19 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assay.app.environment import record_document
-from assay.app.runs.documents import (
-    BatchJobDocument,
-    CallTotalsDocument,
-    CriterionDocument,
-    FailedTrialDocument,
-    GuidedCriterionDocument,
-    RunSummaryDocument,
-    answered,
-    criteria,
-    failed_trial,
-    job_document,
-    run_summary,
-)
+from assay.app.runs import documents as run_documents
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
 
@@ -49,17 +37,17 @@ class TrialDocument:
     trial: int = source("k")
     trials: int = source("of")
     state: str
-    failure: FailedTrialDocument | None
+    failure: run_documents.FailedTrialDocument | None
 
 
 @document
-class RunDocument(RunSummaryDocument):
+class RunDocument(run_documents.RunSummaryDocument):
     """JSON of `assay show RUN`."""
 
     seconds: float | None
     calls: int
     calls_per_second: float | None
-    answered: tuple[CallTotalsDocument, ...]
+    answered: tuple[run_documents.CallTotalsDocument, ...]
     regrade_of: str | None
     system_prompt: str
     prompt_version: str | None
@@ -78,11 +66,11 @@ class RunDocument(RunSummaryDocument):
     protocol: Mapping[str, Json]
     environment: Mapping[str, Json]
     suite_copy: SuiteCopyDocument
-    rubric: tuple[CriterionDocument, ...]
+    rubric: tuple[run_documents.CriterionDocument, ...]
     models: Mapping[str, str]
     judge_models: Mapping[str, str]
     trial_list: tuple[TrialDocument, ...]
-    jobs: tuple[BatchJobDocument, ...]
+    jobs: tuple[run_documents.BatchJobDocument, ...]
 
 
 @document
@@ -103,13 +91,13 @@ class StoredFileDocument:
 
 
 @document
-class DossierDocument(RunSummaryDocument):
+class DossierDocument(run_documents.RunSummaryDocument):
     """JSON of a run's registry record: the fields of its row in `assay runs`, and more."""
 
     seconds: float | None
     calls: int
     calls_per_second: float | None
-    answered: tuple[CallTotalsDocument, ...]
+    answered: tuple[run_documents.CallTotalsDocument, ...]
     asked_with: Mapping[str, Json]
     judged_with: Mapping[str, Json]
     judge_prompts: Mapping[str, str | None]
@@ -122,7 +110,7 @@ class DossierDocument(RunSummaryDocument):
     system_prompt: str
     prompt_version: str | None
     rubric_digest: str
-    rubric: tuple[GuidedCriterionDocument, ...]
+    rubric: tuple[run_documents.GuidedCriterionDocument, ...]
     suite_digest: str
     review: str
     protocols: tuple[Mapping[str, Json], ...]
@@ -134,18 +122,18 @@ def run_document(full: RunInFull) -> RunDocument:
     plan = full.plan
     return fill(
         RunDocument,
-        run_summary(full.summary),
+        run_documents.run_summary(full.summary),
         **_calls(full.provenance),
         **record_document(plan),
         **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "protocol", "environment"),
         parameters=plan.parameters.as_json(),
         review=plan.policy,
         suite_copy=plan.copy,
-        rubric=tuple(fill(CriterionDocument, criterion) for criterion in criteria(plan.rubric)),
+        rubric=tuple(fill(run_documents.CriterionDocument, criterion) for criterion in run_documents.criteria(plan.rubric)),
         models={candidate.name: candidate.model.ref for candidate in plan.candidates if candidate.model is not None},
         judge_models={judge.name: judge.model.ref for judge in plan.judges},
         trial_list=tuple(_trial(trial) for trial in full.trials),
-        jobs=tuple(map(job_document, full.jobs)),
+        jobs=tuple(map(run_documents.job_document, full.jobs)),
     )
 
 
@@ -156,7 +144,7 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
     named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
     return fill(
         DossierDocument,
-        run_summary(summary),
+        run_documents.run_summary(summary),
         **_calls(provenance),
         **{name: record[name] for name in named},
         judge_prompts={judge.name: judge.prompt for judge in plan.judges},
@@ -166,7 +154,7 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
         code_version=dossier.code,
         source=source_document(dossier.source),
         system_prompt=plan.system_prompt,
-        rubric=criteria(plan.rubric),
+        rubric=run_documents.criteria(plan.rubric),
         review=str(plan.policy),
         protocols=tuple(
             {**version.protocol.as_json(), "at": version.at or None, "reviewer": version.reviewer or None}
@@ -179,7 +167,10 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
 def _calls(provenance: Provenance) -> dict[str, object]:
     rate = provenance.calls_per_s
     rounded = None if rate is None else round(rate, 4)
-    return attributes(provenance, "seconds", "calls") | {"calls_per_second": rounded, "answered": answered(provenance)}
+    return attributes(provenance, "seconds", "calls") | {
+        "calls_per_second": rounded,
+        "answered": run_documents.answered(provenance),
+    }
 
 
 def source_document(origin: Source) -> SourceDocument:
@@ -188,5 +179,5 @@ def source_document(origin: Source) -> SourceDocument:
 
 
 def _trial(trial: TrialRow) -> TrialDocument:
-    failure = failed_trial(trial) if trial.failure else None
+    failure = run_documents.failed_trial(trial) if trial.failure else None
     return fill(TrialDocument, trial, id=shown_trial(trial.key), failure=failure)

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis.paired_runs import RunSide, changed_tasks, paired_table, side_of
+from assay.app.statistics import results
 from assay.app.statistics.basis import Basis, basis_from, basis_of
-from assay.app.statistics.results import (
-    DRAWS_SEED,
-    GOING_ON,
-    ComparisonResult,
-    GateResult,
-    candidate_named,
-    shown_not_worse,
-    verdict_of,
-)
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.selection import RunSummary, Selection
@@ -37,7 +29,7 @@ _BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_proto
 
 def gate_baseline(
     workspace: Workspace, selection: Selection, candidate: str, *, baseline: str, margin: float | None = None
-) -> GateResult:
+) -> results.GateResult:
     """Test that a candidate is not worse than in earlier runs by more than the margin; too little data fails the test.
 
     Model, prompt and judge may differ between the two sides. Only tasks with the same content on both sides are compared, and
@@ -65,18 +57,18 @@ def gate_baseline(
     margin = basis.margin if margin is None else margin
     if margin is None:
         raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
-    comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(DRAWS_SEED))
-    contrast = ComparisonResult(
+    comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(results.DRAWS_SEED))
+    contrast = results.ComparisonResult(
         comparison=comparison,
-        verdict=verdict_of(workspace, comparison, basis.runs),
+        verdict=results.verdict_of(workspace, comparison, basis.runs),
         basis=basis,
         diagnostics=None,
         still_open=basis.still_open,
         anytime=None,
         looks=None,
     )
-    passed = shown_not_worse(comparison, margin)
-    return GateResult(passed=passed, contrast=contrast, margin=margin, baseline=old_ids)
+    passed = results.shown_not_worse(comparison, margin)
+    return results.GateResult(passed=passed, contrast=contrast, margin=margin, baseline=old_ids)
 
 
 def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:
@@ -99,7 +91,7 @@ def _baseline_runs(workspace: Workspace, baseline: str, new: Sequence[RunSummary
     batch = baseline.removeprefix(_LATEST)
     suites, tested = {run.suite for run in new}, {run.id for run in new}
     for run in workspace.archive.runs.matching(Selection(batch_ids=(batch,))):
-        if run.suite in suites and run.id not in tested and run.state not in GOING_ON and _has(run, candidate):
+        if run.suite in suites and run.id not in tested and run.state not in results.GOING_ON and _has(run, candidate):
             return (run,)
     names = few_names([*sorted(suites)], shown=3)
     problem = f"batch {batch!r} has no other finished run of {names} with the candidate {candidate!r}."
@@ -124,7 +116,7 @@ def _has(run: RunSummary, candidate: str) -> bool:
 
 def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str = "") -> tuple[RunSide, Basis]:
     columns = workspace.archive.scores.columns(selection)
-    name = candidate_named(candidate, workspace.archive.scores.candidates(selection))
+    name = results.candidate_named(candidate, workspace.archive.scores.candidates(selection))
     return side_of(columns, name, mark or name), basis_from(workspace, selection, columns)
 
 

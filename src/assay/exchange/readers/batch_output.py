@@ -16,17 +16,8 @@ from assay.domain.import_records import FoundAtEnd, FoundCandidate, FoundRespons
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_values import JsonObject, as_text, from_text, from_unix
-from assay.exchange.readers import batch_input, batch_object, batch_server_log
+from assay.exchange.readers import batch_input, batch_lines, batch_object, batch_server_log
 from assay.exchange.readers.batch_answers import answer_of, measures_of, model_in
-from assay.exchange.readers.batch_lines import (
-    body_of,
-    failure_of,
-    first_lines,
-    id_of,
-    inlined_lines,
-    looks_like_output,
-    request_of,
-)
 from assay.formats.json_lines import lines_of, row_of
 
 if TYPE_CHECKING:
@@ -45,10 +36,10 @@ _MOJIBAKE: Final = re.compile("â€|Ã[\u0080-\u00bfƒŠ‚†ˆ‰‹Œ–—�
 
 def recognise(sample: FileSample) -> float | None:
     """Recognise lines with an id and an answer or an error, in any known provider's format."""
-    rows = first_lines(sample)
+    rows = batch_lines.first_lines(sample)
     if not rows:
         return None
-    fitting = sum(map(looks_like_output, rows))
+    fitting = sum(map(batch_lines.looks_like_output, rows))
     return explained_share(rows, _LINE) * fitting / len(rows) if fitting else None
 
 
@@ -59,14 +50,16 @@ def model_of(sample: FileSample) -> str | None:
 
 def models_of(sample: FileSample) -> Counter[str]:
     """Count the first lines by the model that answered them."""
-    return Counter(model for row in first_lines(sample) if (model := model_in(body_of(row) or {})) is not None)
+    return Counter(
+        model for row in batch_lines.first_lines(sample) if (model := model_in(batch_lines.body_of(row) or {})) is not None
+    )
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the run, the tasks of its input file if there is one, and a response for each line."""
     inputs, logs = options.beside.get("input", ()), options.beside.get("log", ())
     facts = batch_server_log.facts(logs)
-    inlined = (source,) if inlined_lines(source.sample) else ()
+    inlined = (source,) if batch_lines.inlined_lines(source.sample) else ()
     about = batch_object.facts((*options.beside.get("about", ()), *inlined))
     candidate, candidate_from = _candidate(source, options, facts)
     provenance: dict[str, JsonValue] = {"candidate_from": candidate_from, **facts, **about}
@@ -90,7 +83,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 def _first_answer(sample: FileSample) -> str | None:
     """Return the earliest time of the first answers; a later part of the file may have an earlier time."""
-    bodies = (body for row in first_lines(sample) if (body := body_of(row)) is not None)
+    bodies = (body for row in batch_lines.first_lines(sample) if (body := batch_lines.body_of(row)) is not None)
     times = (_answered(body) for body in bodies)
     return min((time for time in times if time is not None), default=None)
 
@@ -112,7 +105,7 @@ def _candidate(source: InputFile, options: ReadOptions, facts: JsonObject) -> tu
 
 
 def _repeats_requests(sample: FileSample) -> bool:
-    return any(request_of(row) is not None for row in sample.rows[:1])
+    return any(batch_lines.request_of(row) is not None for row in sample.rows[:1])
 
 
 def _answered(body: JsonObject) -> str | None:
@@ -133,7 +126,7 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
     first = last = None
     odd, odd_where, odd_text = 0, "", ""
     repeats: Counter[str] = Counter()
-    inlined = [orjson.dumps(row) for row in inlined_lines(source.sample)]
+    inlined = [orjson.dumps(row) for row in batch_lines.inlined_lines(source.sample)]
     with source.open() as stream:
         for number, line in enumerate(inlined or lines_of(stream), 1):
             if not line:
@@ -145,11 +138,11 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
                     yield Skipped(where=f"{name}:{number}", why=str(row_of(line)))
                 continue
             where = f"{name}:{number}"
-            if not isinstance(row, dict) or not looks_like_output(row):
+            if not isinstance(row, dict) or not batch_lines.looks_like_output(row):
                 yield Skipped(where=where, why=_not_output(row))
                 continue
             prompt = None
-            if ("request" in row or "modelInput" in row) and (request := request_of(row)) is not None:
+            if ("request" in row or "modelInput" in row) and (request := batch_lines.request_of(row)) is not None:
                 prompt = batch_input.prompt_of(request)
             task = row.get("custom_id")
             if not isinstance(task, str) or not task:
@@ -161,10 +154,10 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
             if prompt is not None:
                 if with_tasks:
                     yield FoundTask(id=task, prompt=prompt)
-                if id_of(row) is None:  # the same prompt again is another trial
+                if batch_lines.id_of(row) is None:  # the same prompt again is another trial
                     trial = repeats[task] = repeats[task] + 1
-            body = body_of(row)
-            failure = failure_of(row, body)
+            body = batch_lines.body_of(row)
+            failure = batch_lines.failure_of(row, body)
             content = finish = model = started = None
             tokens_in = tokens_out = latency_s = None
             if body is not None:
@@ -214,7 +207,7 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
 def _not_output(row: object) -> str:
     if not isinstance(row, dict):
         return "is not a JSON object, so it is not a line of batch output."
-    if "custom_id" not in row and id_of(row) is None:
+    if "custom_id" not in row and batch_lines.id_of(row) is None:
         return "has no `custom_id`, so it cannot be matched to a request."
     if batch_input.looks_like_input(row):
         return "is a request, but this file holds answers."

@@ -6,72 +6,61 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from assay.domain import observations
 from assay.domain.decisions import Place
 from assay.domain.lifecycle import Verb
-from assay.domain.observations import (
-    Arm,
-    AuthorsDisclosed,
-    BlindVerdict,
-    CheckAnswered,
-    DecisionTaken,
-    DisputeSettled,
-    GradesShown,
-    ObservationBody,
-    ObservationKind,
-    OpinionGiven,
-    OpinionWithdrawn,
-    ProtocolSwitched,
-    SecondRequested,
-    SessionEnded,
-)
 from assay.domain.protocol import protocol_of
 from assay.store.database.codec import bytes_json, json_bytes
 
 
-def encoded(body: ObservationBody) -> bytes:
+def encoded(body: observations.ObservationBody) -> bytes:
     """Serialise the record as JSON by field name; scores by (candidate, criterion) become triples."""
     content: dict[str, Any] = {field.name: getattr(body, field.name) for field in fields(body)}
     match body:
-        case BlindVerdict():
+        case observations.BlindVerdict():
             content["scores"] = _triples(body.scores)
-        case OpinionGiven():
+        case observations.OpinionGiven():
             content["corrections"] = _triples(body.corrections)
-        case OpinionWithdrawn():
+        case observations.OpinionWithdrawn():
             content["withdrawn"] = True
-        case ProtocolSwitched():
+        case observations.ProtocolSwitched():
             content["protocol"] = body.protocol.as_json()
         case _:
             pass
     return json_bytes(content)
 
 
-def decoded(kind: ObservationKind, stored: bytes) -> ObservationBody:
+def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.ObservationBody:
     """Parse the record of a stored observation."""
     content = bytes_json(stored)
     match kind:
-        case ObservationKind.SHOWN:
-            return GradesShown()
-        case ObservationKind.VERDICT:
-            return BlindVerdict(scores=_places(content["scores"]), overall=content["overall"])
-        case ObservationKind.DECISION:
-            return DecisionTaken(**{**content, "verb": Verb(content["verb"]), "arm": Arm(content["arm"])})
-        case ObservationKind.SECOND:
-            return SecondRequested(**content)
-        case ObservationKind.OPINION:
+        case observations.ObservationKind.SHOWN:
+            return observations.GradesShown()
+        case observations.ObservationKind.VERDICT:
+            return observations.BlindVerdict(scores=_places(content["scores"]), overall=content["overall"])
+        case observations.ObservationKind.DECISION:
+            return observations.DecisionTaken(
+                **{**content, "verb": Verb(content["verb"]), "arm": observations.Arm(content["arm"])}
+            )
+        case observations.ObservationKind.SECOND:
+            return observations.SecondRequested(**content)
+        case observations.ObservationKind.OPINION:
             if content.get("withdrawn"):
-                return OpinionWithdrawn()
+                return observations.OpinionWithdrawn()
             corrections = _places(content["corrections"])
-            return OpinionGiven(**{**content, "verb": Verb(content["verb"]), "corrections": corrections})
-        case ObservationKind.CHECK:
-            return CheckAnswered(**{**content, "verb": Verb(content["verb"])})
-        case ObservationKind.PROTOCOL:
-            return ProtocolSwitched(protocol=protocol_of(content["protocol"]), decided_before=content["decided_before"])
-        case ObservationKind.ENDED:
-            return SessionEnded()
-        case ObservationKind.SETTLED:
-            return DisputeSettled(**content)
-        case ObservationKind.DISCLOSED:
-            return AuthorsDisclosed(**content)
+            return observations.OpinionGiven(**{**content, "verb": Verb(content["verb"]), "corrections": corrections})
+        case observations.ObservationKind.CHECK:
+            return observations.CheckAnswered(**{**content, "verb": Verb(content["verb"])})
+        case observations.ObservationKind.PROTOCOL:
+            return observations.ProtocolSwitched(
+                protocol=protocol_of(content["protocol"]), decided_before=content["decided_before"]
+            )
+        case observations.ObservationKind.ENDED:
+            return observations.SessionEnded()
+        case observations.ObservationKind.SETTLED:
+            return observations.DisputeSettled(**content)
+        case observations.ObservationKind.DISCLOSED:
+            return observations.AuthorsDisclosed(**content)
 
 
 def _triples(scores: Mapping[Place, float]) -> list[tuple[str, str | None, float]]:
