@@ -71,39 +71,12 @@ _PLACES = {
 """Module of each public name, and the name inside that module if it differs."""
 
 __all__ = [
-    "AssayError",
-    "Candidate",
-    "CandidateScores",
-    "ComparisonResult",
-    "CompletedRun",
-    "GateResult",
-    "ImportOptions",
-    "InputError",
-    "Interrupted",
-    "RankingResult",
-    "RunOptions",
-    "Selection",
-    "Suite",
-    "Task",
-    "arun",
-    "calibrate",
-    "collect_batch",
-    "compare",
-    "export",
-    "extend",
-    "gate",
-    "import_results",
-    "load_suite",
-    "plan",
-    "rank",
-    "regrade",
-    "resume",
-    "review",
-    "run",
-    "scorer",
-    "stats",
-    "submit_batch",
-]
+    "AssayError", "Candidate", "CandidateScores", "ComparisonResult", "CompletedRun", "GateResult",
+    "ImportOptions", "InputError", "Interrupted", "RankingResult", "RunOptions", "Selection",
+    "Suite", "Task", "arun", "calibrate", "collect_batch", "compare", "export", "extend", "gate",
+    "import_results", "load_suite", "plan", "rank", "regrade", "resume", "review", "run", "scorer",
+    "stats", "submit_batch",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -212,14 +212,6 @@ class Cells:
             self.add(task, candidate, score)
         pairs.add(task, values, present)
 
-    def withdraw_joint(self, task: int, scores: Mapping[int, float]) -> bool:
-        """Remove one counted, jointly graded trial. Returns True if `recompute` should then be called on one of its cells."""
-        pairs, values, present = self._joint(scores)
-        pairs.withdraw(task, values, present)
-        # A list instead of a generator: any() would stop at the first stale cell and not withdraw from the others.
-        stale = [self.withdraw(task, candidate, score) for candidate, score in scores.items()]
-        return any(stale)
-
     def _joint(self, scores: Mapping[int, float]) -> "tuple[PairCells, Floats, Bools]":
         if self.pairs is None:
             raise ValueError("these cells store no pair differences; create them with joint=True")
@@ -315,24 +307,15 @@ class PairCells:
 
     def add(self, task: int, scores: Floats, present: Bools) -> None:
         """Add one jointly graded trial of a task; `scores` and the mask `present` have shape (candidates,)."""
-        self._update(task, scores, present, sign=1.0)
-
-    def withdraw(self, task: int, scores: Floats, present: Bools) -> None:
-        """Remove one counted trial that was graded jointly."""
-        self._update(task, scores, present, sign=-1.0)
-
-    def _update(self, task: int, scores: Floats, present: Bools, *, sign: float) -> None:
         both = np.flatnonzero(present[self.first] & present[self.second])
         a, b = scores[self.first[both]], scores[self.second[both]]
         difference, middle = a - b, (a + b) / 2
         n_old, mean_old, m2_old, middle_old = self.moments[:, both, task]
-        n = n_old + sign
-        left = np.where(n > 0, n, 1.0)
+        n = n_old + 1.0
         off = difference - mean_old
-        mean = np.where(n > 0, mean_old + sign * off / left, 0.0)
-        m2 = np.where(n > 1, np.maximum(m2_old + sign * off * (difference - mean), 0.0), 0.0)
-        middle = np.where(n > 0, middle_old + sign * (middle - middle_old) / left, 0.0)
-        self.moments[:, both, task] = np.maximum(n, 0.0), mean, m2, middle
+        mean = mean_old + off / n
+        m2 = np.maximum(m2_old + off * (difference - mean), 0.0)
+        self.moments[:, both, task] = n, mean, m2, middle_old + (middle - middle_old) / n
 
 
 def check_codes(name: str, codes: Ints, limit: int, length: int) -> None:
