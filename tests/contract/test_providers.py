@@ -22,7 +22,6 @@ from assay.domain.model import DEFAULTS, ModelSpec, Parameters
 from assay.domain.suite import Message, ToolMessage
 from assay.domain.tools import Tool, ToolCall, ToolResult
 from assay.providers.directory import Directory
-from assay.providers.echo import Echo
 from assay.providers.http_model import HttpModel
 from assay.providers.json_body import parse
 
@@ -481,10 +480,6 @@ class TestTheScriptedServer:
 
         server.answer = shouted
         assert ask(OPENAI, server).text == "WHAT IS 6 TIMES 7?"
-
-
-def test_echo_says_that_it_cannot_judge() -> None:
-    assert Echo.can_judge is False
 
 
 WEATHER = Tool(

@@ -18,7 +18,6 @@ class Echo:
     It cannot be a judge, because it never returns a grade.
     """
 
-    can_judge: ClassVar[bool] = False
     calls_tools: ClassVar[bool] = True  # it may be offered tools, but answers without them
 
     async def complete(self, request: ModelRequest, /) -> Reply:

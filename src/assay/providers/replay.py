@@ -26,7 +26,6 @@ _LABEL: Final = re.compile(r"\{\{\s*label:\s*(.*?)\s*\}\}")
 class Replay:
     """A provider that answers from a recording."""
 
-    can_judge: ClassVar[bool] = True
     calls_tools: ClassVar[bool] = True
 
     def __init__(self, load: Callable[[], Recording], *, cost_of: CostOf) -> None:

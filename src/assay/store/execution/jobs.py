@@ -121,14 +121,6 @@ class StoreJobs:
 
         self._writer.call(keep)
 
-    def log_of(self, job: int, /) -> str:
-        """Return the output of the command that answered a job; empty for jobs without a command."""
-        table, body = schema.job, schema.body
-        kept = select(body.c.content).join(table, table.c.log_key == body.c.key).where(table.c.key == job)
-        with self._database.reading() as connection:
-            content = connection.execute(kept).scalar_one_or_none()
-        return "" if content is None else bytes_text(content)
-
     def void_dead(self, run: RunId, /) -> None:
         """Void ended processes' claims on a run's trials."""
         self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
