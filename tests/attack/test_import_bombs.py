@@ -183,7 +183,7 @@ def test_a_file_without_usable_rows_is_not_read_to_its_end(
     done = assay("import", "rows.csv", "--map", "map.json", "--json")
     assert done.code == 1
     reasons = [each["why"] for each in done.document["skipped"]]
-    assert sum("not read any further" in reason for reason in reasons) == 1
+    assert sum("not read to its end" in reason for reason in reasons) == 1
     assert len(reasons) <= 303
     notes = json.dumps(done.document["notes"])
     assert ("which none of the first 200 rows has" in notes) is (header == "model,score")

@@ -150,7 +150,7 @@ def test_an_edited_log_replaces_the_log_it_edits(workspace: Workspace, tmp_path:
     assert values(workspace) == [("1", MODEL, 1.0), ("2", MODEL, 1.0)]
     if reverse:
         (note,) = results[1].notes
-        assert "holds an earlier version" in note.what
+        assert "contains an earlier version" in note.what
     else:
         (replaced,) = results[1].replaced
         assert (replaced.changed, replaced.added, replaced.lacking) == (1, 0, 0)
@@ -379,7 +379,7 @@ def test_a_deleted_run_may_be_imported_again_but_not_doubled(workspace: Workspac
     removal.take_out(workspace, [run])
     (again,) = bring(workspace, log).run_ids
     assert again != run
-    with pytest.raises(Refused, match=f"run {again} holds too"):
+    with pytest.raises(Refused, match=f"run {again} also contains"):
         removal.restore(workspace, run)
     removal.take_out(workspace, [again])
     removal.restore(workspace, run)

@@ -44,7 +44,7 @@ def mixed(project: Path, **rest: object) -> Path:
 
 def test_a_met_budget_names_the_command_that_finishes(assay: Command, server: ModelServer, suite: Path) -> None:
     limited = assay("run", suite, "--budget", "0.2")
-    (command,) = re.findall(r"again with: assay (resume \S+ --budget [\d.]+)$", limited.out, re.M)
+    (command,) = re.findall(r"trials with: assay (resume \S+ --budget [\d.]+)$", limited.out, re.M)
     words = command.split()
     assert float(words[-1]) > 0.2
     again = assay(*words, "--json").document

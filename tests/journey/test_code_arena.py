@@ -179,4 +179,4 @@ def test_pages_and_text_are_judged_in_suites_of_their_own(assay: Command, projec
     refused = assay("validate", suite(project, tasks=tasks), "--json")
     assert refused.code == 2
     assert "is judge, but tasks above have code_arena" in refused.out
-    assert "a suite of their own" in refused.out
+    assert "Put the tasks with judge into a separate suite" in refused.out

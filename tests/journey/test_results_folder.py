@@ -360,5 +360,5 @@ def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
 
 
 def test_a_folder_that_is_none_says_so(project: Path) -> None:
-    with pytest.raises(InputError, match="no records"):
+    with pytest.raises(InputError, match="no run records"):
         rebuild(Path("nowhere"))

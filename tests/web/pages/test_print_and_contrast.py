@@ -35,7 +35,7 @@ def test_selection_is_visible_in_forced_colours(page: Page, served: Served, watc
     page.goto(f"{served.url}/start?suite=gates.json")
     page.wait_for_selector(".choice-pill input:checked")
     outline = "node => getComputedStyle(node.nextElementSibling).outlineStyle"
-    assert page.locator(".choice-pill input:checked").evaluate(outline) == "solid"
+    assert page.locator(".choice-pill input:checked").first.evaluate(outline) == "solid"
     assert page.locator(".choice-pill input:not(:checked)").first.evaluate(outline) == "none"
     here = "node => getComputedStyle(node).borderBottomWidth"
     for address, place in (("/start", ".who .go"), ("/runs", ".top nav a"), ("/models", ".who .set"), ("/models", ".within a")):
