@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from assay.app.runs.agent_comparison import compare_agents
 from assay.app.runs.bench import AgentTrialDocument
+from assay.app.runs.push import finished_runs
+from assay.domain.identifiers import RunId
+from assay.domain.lifecycle import RunState
+from assay.domain.selection import RunSummary
 
 
 def trials(agent: str, tier: str, *scores: tuple[str, float | None], cost: float | None = 0.5) -> list[AgentTrialDocument]:
@@ -60,3 +66,16 @@ def test_pairs_share_the_agent_or_the_tier() -> None:
     assert set(by_pair) == {("a L3", "a L0"), ("a L0", "b L0")}
     assert by_pair["a L3", "a L0"].difference == pytest.approx(0.6)
     assert by_pair["a L3", "a L0"].n_scenarios == 2
+
+
+def test_sent_trial_keeps_its_id_when_another_agent_is_approved_later() -> None:
+    """An id by position would send the second agent's trial again, and lose the first agent's as already there."""
+    summary = RunSummary(
+        id=RunId("r"), suite="s", state=RunState.FINISHED, started="2026-01-01T00:00:00Z", finished=None, batch_id=None,
+        candidates=("b", "a"), judges=(), trials={}, assessments={}, input_tokens=0, output_tokens=0, cost_usd=None,
+        unpriced_calls=0,
+    )  # fmt: skip
+    (a,), (b,) = ([replace(trial, id="t1") for trial in trials(agent, "L0", ("x", 1.0))] for agent in ("a", "b"))
+    ids = [[row["runId"] for row in finished_runs(summary, sent)] for sent in ([b], [a, b])]
+    assert ids[0] == ids[1][1:]
+    assert len(set(ids[1])) == 2

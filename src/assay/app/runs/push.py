@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from assay.app.runs.bench import outcomes
 from assay.app.webhooks import posted
 from assay.app.wire import document
+from assay.domain.digest import digest
 from assay.domain.errors import SettingsError
 from assay.domain.selection import Selection
 from assay.providers.origin import is_local
@@ -75,9 +76,8 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
         return None
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     token = workspace.settings.values["server_token"]
-    headers = {"Content-Type": "application/json", "User-Agent": "assay"} | (
-        {"Authorization": f"Bearer {token}"} if token else {}
-    )
+    headers = {"Content-Type": "application/json", "User-Agent": "assay"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
     graded = finished_runs(summary, trials)
     sent, problem = 0, ""
     for row in graded:
@@ -94,13 +94,12 @@ def push(workspace: Workspace, run: RunId) -> PushDocument | None:
 
 def finished_runs(summary: RunSummary, trials: Sequence[AgentTrialDocument]) -> list[dict[str, Any]]:
     """Return each graded trial as `POST /api/runs` receives it."""
-    agents = sorted({trial.agent for trial in trials})
-    return [_finished_run(summary, trial, agents.index(trial.agent) + 1) for trial in trials if trial.score is not None]
+    return [_finished_run(summary, trial) for trial in trials if trial.score is not None]
 
 
-def _finished_run(summary: RunSummary, trial: AgentTrialDocument, agent: int) -> dict[str, Any]:
+def _finished_run(summary: RunSummary, trial: AgentTrialDocument) -> dict[str, Any]:
     return {
-        "runId": f"{summary.id}-{trial.id}-{agent}",
+        "runId": f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
         "batchId": summary.batch_id or summary.id,
         "suite": summary.suite,
         "scenario": trial.scenario,
