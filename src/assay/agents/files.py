@@ -119,10 +119,10 @@ class Snapshot:
         return {path: self.texts.get(path) for path in paths}
 
 
-def difference(base: Snapshot, now: Snapshot) -> str:
-    """Return a unified diff of two snapshots. For files that are not text, it states only that they differ."""
+def difference(base: Snapshot, now: Snapshot, first: Collection[str] = ()) -> str:
+    """Return a unified diff of two snapshots, `first` files first. For files that are not text, it states only that they differ."""
     parts = []
-    for path in sorted(base.sizes.keys() | now.sizes.keys()):
+    for path in sorted(base.sizes.keys() | now.sizes.keys(), key=lambda path: (path not in first, path)):
         before, after = base.texts.get(path), now.texts.get(path)
         if before == after and base.sizes.get(path) == now.sizes.get(path):
             continue

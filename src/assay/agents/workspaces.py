@@ -360,7 +360,7 @@ def _report(
     scenario: Scenario, work: Work, base: Snapshot, now: Snapshot, outcomes: tuple[CheckOutcome, ...], seconds: float
 ) -> WorkspaceReport:
     """Return the report, with each part cut to its limit."""
-    diff = difference(base, now)
+    diff = difference(base, now, scenario.protected_files)  # those first, because a cut must not hide that they were changed
     cut = {"diff": len(diff) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
     steps, cut["steps"] = _within(work.steps)
     return WorkspaceReport(

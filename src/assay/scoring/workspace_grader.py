@@ -42,6 +42,7 @@ LEFTOVER_COST: Final = 0.33
 _SKIPPED: Final = re.compile(
     r"^\+.*(?:\.skip\(|\bxit\(|\bxdescribe\(|@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bskipTest\(|pytest\.skip\()"
 )
+_REPLACED: Final = re.compile(r"Binary or large files a/(.*) and (?:b/.*|/dev/null) differ ")
 _WIDENED: Final = re.compile(r'^\+.*(?:"skipLibCheck":\s*true|# type: ignore|# noqa\b|eslint-disable)')
 
 
@@ -126,20 +127,20 @@ def scenario_rubric(scenario: Scenario) -> Rubric:
 
 def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[str]) -> str:
     """Return why an evaluator cannot be used, as the end of a sentence; empty if it can."""
-    if name in FUNCTIONS or name == JUDGE:
+    if name in FUNCTIONS or name == JUDGE or name in kinds:
         options = {option: value for option, value in options.items() if value not in ([], {}, "", None)}
         try:
             if name == JUDGE:
                 judge_rubric(options)
                 judge_parameters(options)
+            elif name not in FUNCTIONS:
+                re.compile(options.get("issues", ""))  # type: ignore[type-var] # a number raises TypeError
             else:
                 FUNCTIONS[name](options, Scenario(folder="", fixture="", files={}), WorkspaceReport())
         except KeyError as error:
             return f"needs `{error.args[0]}`."
-        except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        except (TypeError, ValueError, AttributeError, ZeroDivisionError, re.error) as error:
             return f"has options in a form that it cannot read ({type(error).__name__}: {error}); see the documentation."
-        return ""
-    if name in kinds:
         return ""
     return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}, {JUDGE}."
 
@@ -153,7 +154,8 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
     shown = "; ".join(f"{each.command}: {each.ended}" for each in outcomes)
     pattern = spec.options.get("issues")
     if isinstance(pattern, str) and passed < len(outcomes):
-        counts = [int(match) for each in outcomes for match in re.findall(pattern, each.output) if match.isdigit()]
+        texts = [str(match[min(1, match.re.groups)]) for each in outcomes for match in re.finditer(pattern, each.output)]
+        counts = [int(text[:9]) for text in texts if text.isdecimal()]
         worst = spec.options.get("worst", 10)
         if counts and isinstance(worst, int | float) and worst > 0:
             return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}. {shown}")
@@ -267,6 +269,8 @@ def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: Wor
             if path in protected:
                 findings.append(f"{path} was {'deleted' if line == '+++ /dev/null' else 'changed'}")
             path = line[4:].removeprefix("b/")
+        elif (replaced := _REPLACED.match(line)) and replaced[1] in protected:
+            findings.append(f"{replaced[1]} was replaced")
         elif _SKIPPED.match(line):
             findings.append(f"{path} skips a test: {line[1:].strip()[:80]}")
         elif _WIDENED.match(line):
