@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.domain.calls import Usage
-from assay.providers.gate import usage_in
+from assay.providers.gate import _links, usage_in
 from tests.journey.conftest import Command
 from tests.journey.test_bench import SCENARIO, bench, scenario
 from tests.journey.test_task_tests import _no_sandbox_works
@@ -69,7 +69,7 @@ def test_calls_carry_the_key_that_the_sandbox_lacks(ask: Any, server: ModelServe
     assert sent.headers["Authorization"] == f"Bearer {KEY}"
     assert "Cookie" not in sent.headers
     assert "x-api-key" not in sent.headers
-    assert ", 1 turns" in shown
+    assert ", 1 turn and 1 step" in shown
 
 
 @pytest.mark.slow
@@ -92,13 +92,16 @@ REFUSED = (
     "call('/chat/completions', ['no object'])",
     "call('/chat/completions', ASKED | {'tools': [{'type': 'web_search'}]})",
     "call('/chat/completions', ASKED | {'mcp_servers': []})",
+    "call('/chat/completions', ASKED | {'messages': [{'content': [{'image_url': {'url': 'https://a.example/?q=1'}}]}]})",
+    "call('/chat/completions', ASKED | {'model': 'openai/gpt-5:online'})",
+    "call('/models/..', method='GET')",
     "call('/chat/completions', ASKED | {'filler': 'x' * (33 << 20)})",
 )
 
 
 def test_other_requests_do_not_pass(ask: Any, server: ModelServer) -> None:
     _, shown = ask(f"print([status for status, _ in ({', '.join(REFUSED)})])")
-    assert "[401, 403, 403, 403, 403, 403, 403, 403, 413]" in shown
+    assert "[401, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 413]" in shown
     assert not server.calls
 
 
@@ -134,6 +137,12 @@ def test_missing_key_and_unknown_provider_are_told_before_the_run(
 ) -> None:
     assert "OPENAI_API_KEY" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [openai] true").err
     assert "is unknown" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [nobody] true").err
+
+
+def test_pictures_in_the_message_and_arguments_of_tools_are_no_links() -> None:
+    call = {"type": "tool_use", "input": {"url": "https://a.example"}}
+    assert not _links([{"content": [{"image_url": {"url": "data:image/png;base64,AA=="}}, call]}])
+    assert _links([{"content": [{"type": "document", "source": {"type": "url", "url": "https://a.example"}}]}])
 
 
 def test_usage_is_read_from_streams_of_all_forms() -> None:

@@ -44,6 +44,7 @@ class ClaudeCode:
             options = shlex.split(words)
         except ValueError as error:
             raise SettingsError("agent 'claude-code'", f"has options that cannot be read: {error}.") from error
+        options = [part for each in options for part in (each.split("=", 1) if each.startswith("--settings=") else [each])]
         for place, option in enumerate(options[:-1]):
             if option == "--settings" and not options[place + 1].lstrip().startswith("{"):
                 settings = (folder / options[place + 1]).resolve()

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     help="`echo` (default), `solution`, `claude-code`, provider/name, a vendor, `cmd: COMMAND…`; named: `my=cmd: …`.",
 )
 @click.option("--model", metavar="NAME", help="Model of an agent that is a vendor, such as `anthropic`, or `claude-code`.")
-@click.option("--iterations", type=int, metavar="N", help="Trials of each agent on each scenario and tier; default 1.")
+@click.option(
+    "--iterations", type=click.IntRange(min=1), metavar="N", help="Trials of each agent on each scenario and tier; default 1."
+)
 @click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
 @click.option("--skip-warmup", is_flag=True, help="Start from the fixture as it is, without the baseline commands.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")

@@ -184,8 +184,9 @@ class WorkspaceReport:
     def to_markdown(self, *, only_work: bool = False) -> str:
         """Return the report for readers: results, changes, validation output and, unless `only_work`, the agent's own words."""
         lines = [f"* {each.kind}: {each.ended}" for each in self.outcomes]
-        turns = "" if self.turns is None else f", {self.turns} turns"
-        lines += [] if only_work else [f"* agent: {self.end} after {self.seconds:.1f} s{turns} and {len(self.steps)} steps"]
+        turns = "" if self.turns is None else f", {self.turns} turn{'s' * (self.turns != 1)}"
+        steps = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
+        lines += [] if only_work else [f"* agent: {self.end} after {self.seconds:.1f} s{turns} and {steps}"]
         lines += [f"* too long and cut: {', '.join(self.cut)}"] if self.cut else []
         parts = ["## Results", "\n".join(lines)] if lines else []
         parts += ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]

@@ -39,13 +39,15 @@ MOST_CALLS: Final = 4
 """Maximum calls at a time, each of which may take `LARGEST_REQUEST` bytes of memory."""
 
 _OPEN: Final = re.compile(
-    r"POST /v1/(?:messages(?:/count_tokens)?|chat/completions|responses|completions|embeddings)|GET /v1/models(?:/[\w.:-]+)?"
+    r"POST /v1/(?:messages(?:/count_tokens)?|chat/completions|responses|completions|embeddings)|GET /v1/models(?:/[\w:-][\w.:-]*)?"
 )
 _FREE: Final = ("/count_tokens",)
 _PASSED: Final = ("accept", "anthropic-beta", "anthropic-version", "openai-beta")
 _RETURNED: Final = ("content-type", "retry-after", "request-id", "x-request-id")
 _RUN_BY_PROVIDERS: Final = ("web_", "mcp", "code_", "file_search", "image_generation")
 _REACHES_OUT: Final = frozenset({"mcp_servers", "web_search_options", "plugins"})
+_ADDRESSES: Final = frozenset({"url", "image_url", "file_url"})
+_SEARCHING: Final = re.compile(r":online$|-search\b")
 _VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
     "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
@@ -119,7 +121,11 @@ class Gate:
             return "The request is not a JSON object."
         tools = document.get("tools")
         types = [str(tool.get("type", "")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-        if not self._network and (_REACHES_OUT & document.keys() or any(each.startswith(_RUN_BY_PROVIDERS) for each in types)):
+        if self._network:
+            return None
+        runs = _REACHES_OUT & document.keys() or any(each.startswith(_RUN_BY_PROVIDERS) for each in types)
+        searches = _SEARCHING.search(str(document.get("model", "")))
+        if runs or searches or any(_links(document.get(key)) for key in ("messages", "input", "system")):
             return "This trial has no network, so the provider may not search, fetch or run anything for it."
         return None
 
@@ -155,6 +161,21 @@ class Gate:
         self._unsettled -= usage.input_tokens is not None and usage.output_tokens is not None
         self._spent = self._spent.plus(usage.input_tokens, usage.output_tokens, cost)
         self.end = self._limits.reached(self.spent)
+
+
+def _links(content: object) -> bool:
+    """True if a part of the messages names an address from which the provider would fetch an image or a document."""
+    waiting = [content]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict) and part.get("type") not in ("tool_use", "function_call"):
+            addresses = (part[key] for key in _ADDRESSES & part.keys())
+            if any(isinstance(address, str) and not address.startswith("data:") for address in addresses):
+                return True
+            waiting += part.values()
+    return False
 
 
 class _Closed(asyncio.Protocol):

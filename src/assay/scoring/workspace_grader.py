@@ -157,7 +157,7 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
         texts = [str(match[min(1, match.re.groups)]) for each in outcomes for match in re.finditer(pattern, each.output)]
         counts = [int(text[:9]) for text in texts if text.isdecimal()]
         worst = spec.options.get("worst", 10)
-        if counts and isinstance(worst, int | float) and worst > 0:
+        if counts and counts[-1] and isinstance(worst, int | float) and worst > 0:
             return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}. {shown}")
     return Finding(passed / len(outcomes), shown)
 

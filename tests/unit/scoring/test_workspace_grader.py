@@ -181,6 +181,7 @@ def test_issues_are_counted_by_any_pattern_and_output() -> None:
         (r"(\d+) (error|warning)s", "3 errors", 0.7),
         (r"\d+", "4", 0.6),
         (r"(\d+) errors", f"{'9' * 5000} errors", 0.0),
+        (r"(\d+) errors", "0 errors", 0.0),  # it failed, so its output is not believed
     ):
         assert scored("lint", WorkspaceReport(outcomes=(outcome("lint", 1, output),)), {"issues": pattern})[0] == score
     for unusable in ("(", 7):

@@ -108,7 +108,7 @@ def _finished_run(summary: RunSummary, trial: AgentTrialDocument) -> dict[str, A
         "status": "completed",
         "trial": trial.trial,
         "startedAt": summary.started,
-        "totalScore": sum(trial.weights.get(name, 1.0) * (score or 0.0) for name, score in trial.evaluators.items()),
+        "totalScore": round(sum(trial.weights.get(name, 1.0) * (score or 0.0) for name, score in trial.evaluators.items()), 9),
         "weightedScore": trial.score,
         "isSuccessful": trial.success,
         "evaluations": [

@@ -93,7 +93,7 @@ def _agent_target(name: str, where: str) -> str:
     try:
         return AGENTS.target(name)
     except UnknownName as error:
-        raise SettingsError(where, f"is not installed. {error.problem}", remedy=error.remedy) from error
+        raise SettingsError(where, "is not installed.", remedy=error.remedy) from error
 
 
 def _check_files(program: Program, folder: Path, where: str) -> None:
