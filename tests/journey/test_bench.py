@@ -12,6 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from assay.agents.files import Snapshot, copy_fixture, difference, restore
+from assay.agents.workspaces import _holders
 from assay.app.comparison.trial_answers import answer_text
 from assay.app.workspace import Workspace
 from assay.web.server import create_app
@@ -414,3 +415,13 @@ def test_unusable_server_stops_bench_before_it_runs(
     assert refused.code == 2
     assert message in refused.err
     assert json.loads(assay("runs", "--json").out)["runs"] == []
+
+
+def test_old_names_are_not_hidden_by_making_a_file_too_large(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder in (before, after):
+        folder.mkdir()
+        (folder / "a.py").write_text("import optparse\n", "utf-8")
+    (after / "a.py").write_text("import optparse\n" + "#" * 300_000, "utf-8")
+    (after / "b.py").write_text("", "utf-8")
+    assert _holders("optparse", Snapshot(before), Snapshot(after)) == ["a.py"]

@@ -371,13 +371,19 @@ def _report(
         paths=tuple(map(_clean, sorted(now.sizes)[:MOST_PATHS])),
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
-        matches={text: [path for path, content in now.texts.items() if text in content] for text in scenario.search}
+        matches={text: _holders(text, base, now) for text in scenario.search}
         | {name: list(_matching(now, *where)) for name, where in heuristic_patterns(scenario).items()},
         outcomes=outcomes,
         steps=steps,
         cut=tuple(name for name, is_cut in cut.items() if is_cut),
         seconds=round(seconds, 3),
     )
+
+
+def _holders(text: str, base: Snapshot, now: Snapshot) -> list[str]:
+    """Return the files that contain a text; a file that became unreadable or too large counts with its earlier content."""
+    contents = {path: now.texts.get(path, base.texts.get(path, "")) for path in now.sizes}
+    return [path for path, content in contents.items() if text in content]
 
 
 def _matching(now: Snapshot, paths: str, pattern: str) -> Iterator[str]:
