@@ -1,14 +1,14 @@
 """Finished runs of an agent harness, one JSON object each: agent, scenario, each evaluator's score, and telemetry.
 
 Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations` as a list with `evaluatorName`; or `run_id`,
-`batch_id`, `overall_score`, `evaluations` as a mapping by name. An object may hold `run` and `telemetry` side by side, as the
-responses of the harnesses' servers do.
+`batch_id`, `overall_score`, `evaluations` as a mapping by name. As in responses of the harnesses' servers, `run` and
+`telemetry` may be separate objects within one object.
 
 A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. The
-evaluators are the weighted criteria of one grader, so the run's score is Σ(score · weight) / Σ weight. An evaluator is a model if
-the file says so or its name contains "judge"; all grades of the run then await review. A total without evaluators has no known
-judge, so it awaits review too. A total beside evaluators is not imported, because Assay computes it. Everything else is kept as
-the run's provenance.
+evaluators are the weighted criteria of one grader, so the run's score is Σ(score · weight) / Σ weight. An evaluator counts as a
+model if the file marks it as one or its name contains "judge"; all grades of the run then await review. A total without
+evaluators has no known judge, so it awaits review too. If there are evaluators, the total is not imported, because Assay
+computes it. All other fields are kept as the run's provenance.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evaluation:
-    """One evaluator's grade with its weight; `reply` is the details text if a model graded, otherwise None."""
+    """One evaluator's grade and weight; `reply` is the text of `details` if a model graded, otherwise None."""
 
     name: str
     by: records.GradedBy
@@ -81,7 +81,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield a run for every row."""
+    """Yield one run per row."""
     for row, where in read_rows(source):
         if isinstance(row, str):
             yield records.Skipped(where=where, why=row)
@@ -98,7 +98,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | None = None) -> AgentRun:
-    """Return one run from its object; raises `BadField` for the first invalid field."""
+    """Convert one JSON object to a run; raises `BadField` for the first invalid field."""
     fields = _flat(row)
     suite = (options and options.dataset) or _named(fields, "suite")
     scenario, agent = _named(fields, "scenario"), _named(fields, "agent")
@@ -158,7 +158,7 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
 
 
 def _provenance(fields: js.JsonObject, evaluators: Sequence[tuple[str, js.JsonObject, str]], *, judged: bool) -> JsonValue:
-    """Return all fields that did not become rows, without those that would reveal a model's grade before its review."""
+    """Return the fields that did not become rows, except fields that would reveal a model's grade before its review."""
     taken = {"evaluations", "successMetric", "success_metric", *_NAMES["total"], *_NAMES["answer"]}
     taken |= {"isSuccessful", "is_successful"} if judged or not evaluators else set()
     in_rows = {"score", "details", "reason", "passed", "weight", *_NAMES["most"], *_NAMES["evaluator"]}
@@ -172,7 +172,7 @@ def _provenance(fields: js.JsonObject, evaluators: Sequence[tuple[str, js.JsonOb
 
 
 def _flat(row: js.JsonObject) -> js.JsonObject:
-    """Merge the fields of the object's `run` into the level of `evaluations` and `telemetry`."""
+    """Return a row with the fields of its `run` object moved up to the top level."""
     inner = row.get("run")
     rest = {key: value for key, value in row.items() if key != "run"}
     return {**inner, **rest} if isinstance(inner, dict) else dict(row)
@@ -184,7 +184,7 @@ def _is_agent_run(fields: js.JsonObject) -> bool:
 
 
 def _first(fields: js.JsonObject, name: str) -> str | None:
-    """Return the first of a field's spellings that has a value."""
+    """Return the first spelling of a field's name that has a value in this object."""
     return next((key for key in _NAMES[name] if fields.get(key) is not None), None)
 
 
@@ -230,7 +230,7 @@ def _time(fields: js.JsonObject, name: str) -> str | None:
 
 
 def _evaluators(value: JsonValue) -> list[tuple[str, js.JsonObject, str]]:
-    """Return each evaluator's name with its fields and their path."""
+    """Return (name, fields, path of the fields) for each evaluator."""
     if value is None:
         return []
     evaluators: list[tuple[str, js.JsonObject, str]] = []
@@ -335,7 +335,7 @@ def _response(
 
 
 def _amount(facts: js.JsonObject, name: str) -> float | None:
-    """Return a number of at least 0 from the telemetry; None if it has none."""
+    """Return a number of at least 0 from the telemetry; None if the telemetry lacks it."""
     key = _first(facts, name)
     if key is None:
         return None

@@ -1,12 +1,12 @@
 """AlpacaEval: `model_outputs.json` (a model's outputs) and `annotations.json` (a judge's preferences).
 
-Written from tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` of 2023 to 2025. An output holds `instruction`,
-sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the `annotator` and the
-`preference`: 1 or 2 for the preferred output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from the weighted evaluators,
-which derive a probability from the judge's token likelihoods. Nothing has an id: a digest of the instruction names a task, so that
-outputs and annotations of different files match.
+Written from tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` of 2023 to 2025. An output holds
+`instruction`, sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the
+`annotator` and the `preference`: 1 or 2 for the preferred output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from
+the weighted evaluators, which derive a probability from the judge's token likelihoods. The files contain no ids, so a digest of
+the instruction identifies a task; this matches outputs and annotations across files.
 
-Annotations are preferences (`preferences`); those of a named annotator await review, those of numbered people count.
+Annotations are preferences (`preferences`). A named annotator's await review; those of numbered people count.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ANNOTATION: Final[Shape] = {**_OUTPUT, **dict.fromkeys(_NAMES["annotation"])}
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise rows with an instruction and one output or two, each with its generator."""
+    """Recognise rows with an instruction and one or two outputs, each with its generator."""
     if b'"instruction"' not in sample.head:
         return None
     rows = first_rows(sample, 20)
@@ -50,7 +50,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a model's outputs, or the pairs that a judge compared."""
+    """Yield one run with a model's outputs or the pairs that a judge compared."""
     names: dict[str, None] = {}
     compared = False
     for row, _ in objects_of(source):
@@ -144,7 +144,7 @@ def _points(raw: float | None) -> float | None:
 
 
 def _reply(row: JsonObject) -> str:
-    """Return the judge's reply, if the file has it, with the preference, because the reply is often a single letter."""
+    """Return the judge's reply (if the file has it) and the preference, because many replies are a single letter."""
     completion = row.get("raw_completion")
     answer = as_object(completion)
     words = as_text(completion) or as_text(answer.get("text")) or as_text(as_object(answer.get("message")).get("content"))

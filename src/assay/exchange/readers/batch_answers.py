@@ -1,11 +1,11 @@
-"""Read the answer from the body of a batch response: its text, finish reason and tokens, and who is at fault if it has no text.
+"""Read the body of a batch response: the answer's text, finish reason and tokens, or the party at fault for a missing text.
 
 Known bodies: OpenAI's chat completions, completions and responses; Mistral's, vLLM's and Groq's copies of them; Anthropic's
-messages; Gemini's `GenerateContentResponse`; Bedrock's Converse and the bodies of the model families that it serves (Titan,
-Llama, Mistral, Cohere); embeddings, scores and reranking, whose numbers are the answer.
+messages; Gemini's `GenerateContentResponse`; Bedrock's Converse and the model families on Bedrock (Titan, Llama, Mistral,
+Cohere); embeddings, scores and reranking, in which the numbers are the answer.
 
-Finish reasons are Assay's: `stop`, `length`, `tool`, and the provider's own word for any other. An answer that the model or a
-filter refused is a refusal even if half of it was written, as for a model that Assay calls itself.
+Finish reasons are Assay's `stop`, `length` and `tool`; others keep the provider's name. An answer that the model refused or a
+filter stopped is a refusal even if it has text, as when Assay itself calls a model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BatchAnswer(NamedTuple):
 
 
 def answer_of(body: JsonObject) -> BatchAnswer:
-    """Return the answer in a body that is not an error."""
+    """Return the answer in a response body that is not an error."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return _chosen(choices[0])
@@ -77,13 +77,13 @@ def answer_of(body: JsonObject) -> BatchAnswer:
 
 
 def model_in(body: JsonObject) -> str | None:
-    """Return the model name in a body, or None."""
+    """Return the model name in a response body, or None."""
     model = body.get("model")
     return model if isinstance(model, str) and model else as_text(body.get("modelVersion"))
 
 
 def measures_of(body: JsonObject) -> tuple[int | None, int | None, float | None]:
-    """Return (prompt tokens, answer tokens, seconds that the model took), each None if unknown.
+    """Return (prompt tokens, answer tokens, model time in seconds), each None if unknown.
 
     Cached tokens count as prompt tokens and reasoning tokens as answer tokens, as in providers' bills.
     """
@@ -120,7 +120,7 @@ def _seconds(body: JsonObject, usage: JsonObject) -> float | None:
 
 
 def _answer(text: str | None, reason: str | None, calls: Sequence[object] = (), refusal: str | None = None) -> BatchAnswer:
-    """Return an answer by its text and reason; in a body without text, a tool call is the answer."""
+    """Build an answer from its text and finish reason; if there is no text, the tool call is the answer."""
     finish = None if reason is None else _FINISH.get(reason, reason)
     if refusal or reason in _REFUSED:
         detail = refusal or f"the answer ended with {reason}{': ' if text else '.'}{text or ''}"
@@ -172,7 +172,7 @@ def _output(body: JsonObject, items: list[JsonObject]) -> BatchAnswer:
 
 
 def _candidate(body: JsonObject) -> BatchAnswer:
-    """Return Gemini's first candidate; there is none if the prompt was blocked."""
+    """Return the first candidate in Gemini's reply; empty if the prompt was blocked."""
     first = as_object(next(iter(as_list(body.get("candidates"))), None))
     blocked = as_text(as_object(body.get("promptFeedback")).get("blockReason"))
     if not first and blocked is not None:

@@ -1,8 +1,8 @@
-"""Input files of batch endpoints: requests with their ids; their messages become the prompts of tasks.
+"""Input files of batch endpoints: each request becomes a task, with the request's messages as the prompt.
 
 Known requests: `custom_id` with a `body` (OpenAI and its copies), with `params` (Anthropic) or with a `request` (Vertex AI);
-Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`; Vertex AI's `request` without an id, whose task is
-named by a digest of its prompt.
+Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`; Vertex AI's `request` without an id, for which a
+digest of the prompt names the task.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROMPTS: Final = ("messages", "contents", "prompt", "input", "text_1", "query",
 
 
 def looks_like_input(row: JsonObject) -> bool:
-    """True if a JSON object is a request in a batch."""
+    """True if a JSON object is a batch request."""
     if "response" in row or looks_like_output(row):
         return False
     if "custom_id" in row:
@@ -59,12 +59,12 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    """Count the first requests by the model that they call."""
+    """Return the number of requests per model in the beginning of a file."""
     return Counter(model for row in sample.rows if (model := as_text(body_of(row).get("model"))) is not None)
 
 
 def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
-    """Return the sampling parameters that all of the first requests share."""
+    """Return the sampling parameters that all requests in the beginning of a file share."""
     shared: dict[str, JsonValue] = {}
     for number, row in enumerate(sample.rows):
         body = body_of(row)
@@ -79,12 +79,12 @@ def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield the tasks; the import decides which suite they belong to."""
+    """Yield the file's tasks; the import assigns them to a suite."""
     yield from tasks(source)
 
 
 def tasks(source: InputFile) -> Iterator[FoundTask | Skipped]:
-    """Yield a task for each request, with its messages as prompt."""
+    """Yield a task for each request; the request's messages are the prompt."""
     name = source.name
     with source.open() as stream:
         for number, line in enumerate(lines_of(stream), 1):
@@ -112,7 +112,7 @@ def tasks(source: InputFile) -> Iterator[FoundTask | Skipped]:
 
 
 def task_of(row: JsonObject, prompt: Sequence[Message] | None) -> str | None:
-    """Return a line's task: the request's id or, without an id, its prompt's digest."""
+    """Return the id of a line's task: the request's id or, if it has none, the digest of its prompt."""
     own = id_of(row)
     if own is None and prompt and "request" in row and not any(key in row for key in ("custom_id", "key")):
         return prompt_digest([f"{turn.role}\x1e{turn.content}" for turn in prompt])

@@ -1,9 +1,9 @@
 """Read the id, the body and the failure of one line of a provider's batch output.
 
-Known lines: OpenAI's, Mistral's and vLLM's `response.status_code` and `response.body`; vLLM of 2024, whose `response` is the body
-itself; error lines whose `response` is null; Anthropic's `result`; Gemini's `key` with a `response` or an `error`, or the same
-under `result`; Vertex AI's `request`, `response` and `status`, whose rows have the id that the user added or none; Bedrock's
-`recordId` with `modelOutput` or `error`. `batch_answers` reads the bodies.
+Known lines: OpenAI's, Mistral's and vLLM's `response.status_code` and `response.body`; vLLM of 2024, whose `response` is the
+body itself; error lines whose `response` is null; Anthropic's `result`; Gemini's `key` with a `response` or an `error`, or the
+same under `result`; Vertex AI's `request`, `response` and `status`, with an id only if the user added one; Bedrock's `recordId`
+with `modelOutput` or `error`. `batch_answers` reads the bodies.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def looks_like_output(row: JsonObject) -> bool:
 
 
 def first_lines(sample: FileSample) -> Sequence[JsonObject]:
-    """Return the first lines of batch output, or all lines that a document contains."""
+    """Return the first lines of a batch output file; if the file is one JSON document, all lines in it."""
     return sample.rows or inlined_lines(sample)
 
 
 def inlined_lines(sample: FileSample) -> list[JsonObject]:
     """Return the answers inside a Gemini batch object as lines, like those of a results file.
 
-    Answers come in the order of their requests: an answer without a key gets its number.
+    Answers are in the order of the requests, so an answer without a key gets its number as the id.
     """
     if b'"inlinedResponses"' not in sample.head:
         return []
@@ -94,7 +94,7 @@ def inlined_lines(sample: FileSample) -> list[JsonObject]:
 
 
 def id_of(row: JsonObject) -> str | None:
-    """Return the id that connects a request with its answer, or None."""
+    """Return the id that a request and its answer share, or None."""
     for name in _IDS:
         if name in row:
             return as_id(row[name])
@@ -105,7 +105,7 @@ def id_of(row: JsonObject) -> str | None:
 
 
 def request_of(row: JsonObject) -> JsonObject | None:
-    """Return the request that a line repeats next to its answer, as Vertex AI and Bedrock do; BigQuery exports it as text."""
+    """Return the request that Vertex AI and Bedrock repeat on the line of an answer; BigQuery exports it as text."""
     request = row.get("request", row.get("modelInput"))
     if isinstance(request, str) and "processed_time" in row:
         return _parsed(request)
@@ -113,7 +113,7 @@ def request_of(row: JsonObject) -> JsonObject | None:
 
 
 def prompt_digest(texts: list[str]) -> str:
-    """Return the prompt's digest, the id of a request without one, so that equal prompts are the same task."""
+    """Return the digest of a prompt, which serves as the id of a request without an id: equal prompts are the same task."""
     return hashlib.sha256("\x1f".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
@@ -169,7 +169,7 @@ def failure_of(row: JsonObject, body: JsonObject | None) -> Failure | None:
 
 
 def failed(kind: str | None, status: int | None, detail: str) -> Failure:
-    """Return a failure with the party at fault, judged by the status and by mentions of a full context or a filter."""
+    """Return a failure; its status, and a full context or a filter in its message, determine the party at fault."""
     if status is None and kind is not None:
         status = _STATUS_OF.get(kind)
     # A refused request is not the model's fault; a broken or busy server is the provider's fault.
@@ -202,7 +202,7 @@ def _from_error(error: object) -> Failure:
 
 
 def _message(value: object) -> str:
-    """Return the message in an error object; gateways wrap errors in errors, up to four levels."""
+    """Return the message in an error object; searches up to four levels, because gateways nest errors."""
     for _ in range(4):
         if isinstance(value, str):
             return value

@@ -1,4 +1,4 @@
-"""Read batch objects of an API: when a batch was created, how it ended, and how many requests failed."""
+"""Batch objects of an API: the times of a batch, its final status, and its request counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a note, because a batch object contains no results and only adds facts to other files' results."""
+    """Yield a note: a batch object contains no results and only adds facts to results in other files."""
     batches = _batches(source.sample)
     if not batches:
         yield Skipped(where=source.name, why="does not describe a batch.")
@@ -33,7 +33,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return times, status and counts of the batch; empty if the files describe more than one batch."""
+    """Return the batch's times, status and counts; empty if the files describe more than one batch."""
     # If a batch was polled several times, the last state counts.
     batches = {batch.id: batch for source in sources for batch in _batches(source.sample)}
     if len(batches) != 1:

@@ -1,7 +1,7 @@
 """Output and error files of batch endpoints: OpenAI, Anthropic, Mistral, Gemini, Vertex AI, Bedrock, vLLM, Groq and copies.
 
-A failed line becomes a response with its failure; no line is dropped. Rows of different files are matched by their ids; their order
-does not matter. Vertex AI and Bedrock repeat the request beside the answer, so their output needs no input file.
+A failed line becomes a response with its failure; no line is dropped. Requests and answers are matched by id; their order does
+not matter. Vertex AI and Bedrock repeat the request beside the answer, so their output needs no input file.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def model_of(sample: FileSample) -> str | None:
-    """Return the model that answered most of the first lines; None if no line names one."""
+    """Return the model that gave most answers in the beginning of a file; None if no line names a model."""
     return next((name for name, _ in models_of(sample).most_common(1)), None)
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    """Count the first lines by the model that answered them."""
+    """Return the number of answers per model in the beginning of a file."""
     return Counter(
         model for row in batch_lines.first_lines(sample) if (model := model_in(batch_lines.body_of(row) or {})) is not None
     )
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield the run, the tasks of its input file if there is one, and a response for each line."""
+    """Yield the run, the tasks of the input file if there is one, and a response for each line."""
     inputs, logs = options.beside.get("input", ()), options.beside.get("log", ())
     facts = batch_server_log.facts(logs)
     inlined = (source,) if batch_lines.inlined_lines(source.sample) else ()

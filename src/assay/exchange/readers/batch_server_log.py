@@ -39,13 +39,13 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a note, because a log contains no results and only adds facts to other files' results."""
+    """Yield a note: a log contains no results and only adds facts to results in other files."""
     what = "is a log, and no results that it could belong to were found; name both, the log with --log."
     yield Noted(where=source.name, what=what)
 
 
 def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
-    """Return facts about a run by their names in its provenance, from all of its logs that can be read."""
+    """Return facts about a run from all of its readable logs, keyed by their names in the run's provenance."""
     known: dict[str, JsonValue] = {}
     for source in sources:
         try:
@@ -56,7 +56,7 @@ def facts(sources: Sequence[InputFile]) -> dict[str, JsonValue]:
 
 
 def facts_of_text(text: str) -> dict[str, JsonValue]:
-    """Return requests, requests_done, duration_s, requests_per_s, model, server_version and command, if the log has them.
+    """Return requests, requests_done, duration_s, requests_per_s, model, server_version and command; omits unknown ones.
 
     If there are several progress lines, the last complete one counts.
     """
@@ -88,7 +88,7 @@ def facts_of_text(text: str) -> dict[str, JsonValue]:
 
 
 def _text(source: InputFile) -> str:
-    """Return the beginning of a log, which names the model, and its end, which has the request rate."""
+    """Return the beginning of a log (which names the model) and its end (which shows the request rate)."""
     with source.open() as stream:
         head = stream.read(_TAIL)
         tail = b""

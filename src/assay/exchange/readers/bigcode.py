@@ -1,8 +1,8 @@
 """Generations of the BigCode evaluation harness: `generations_TASK.json`, `references_TASK.json`, `evaluation_results.json`.
 
-Written from `bigcode_eval/evaluator.py` and `main.py` (2024). Generations have a list for each task, in the data set's order, with
-the texts of its samples; references are the tests. The harness keeps no verdict on single samples, only the overall pass@k, so the
-run has answers without grades, and the results are kept with it.
+Written from `bigcode_eval/evaluator.py` and `main.py` (2024). The generations are one list per task, in the data set's order,
+with the texts of the task's samples; the references are the tests. The harness stores only the overall pass@k and no verdict on
+single samples, so the imported answers have no grades; the pass@k is kept with the run.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _PREFIXES: Final = ("generations", "references")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise lists of texts for each task, lists of tests, and results with the harness's own settings."""
+    """Recognise generations (a list of texts per task), references (tests), and results with the harness's settings."""
     return None if _kind(sample) is None else 0.9
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the references of the same task, and the results, in the folder of generations."""
+    """Return the results and the task's references, if they are in the same folder as the generations."""
     if _kind(source.sample) != "generations":
         return ()
     mine = [other for other in others if folder_path(other) == folder_path(source)]
@@ -42,7 +42,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run, with a task for every list of generations and a trial for every text in it."""
+    """Yield one run, with a task for every list of generations and a trial for every text in the list."""
     if _kind(source.sample) != "generations":
         yield Skipped(where=source.name, why="belongs to generations of the BigCode harness, which are not among the files.")
         return

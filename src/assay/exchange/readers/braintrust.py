@@ -1,12 +1,12 @@
 """Experiments of Braintrust: events of the API and its exports, and results that the SDK returns.
 
 Written from the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts` (`EvalResultWithSummary`) of 2026.
-Events are lines, a list, or `{"events": […]}`. If a file has all spans of an experiment, only the root span of each case is a
-response. The SDK's results are `{"summary": …, "results": […]}`.
+Events are lines, a list, or `{"events": […]}`. If a file contains all spans of an experiment, only the root span of each case
+becomes a response. The SDK's results are `{"summary": …, "results": […]}`.
 
-Each distinct input is a task, and a repeated input is a further trial. Scores are between 0 and 1. Only scorers of `autoevals` that
-are known to be rules count without review: a model call under a scorer's span shows that the scorer used a model, but a client
-without instrumentation leaves no such span.
+Each distinct input is a task, and a repeated input is a further trial. Scores are between 0 and 1. Only `autoevals` scorers
+that are known to be rule-based count without review: a model call under a scorer's span shows that the scorer used a model, but
+a client without instrumentation leaves no such span.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _FILE: Final[Shape] = {**dict.fromkeys(_LISTS, _EVENT), "summary": None, "cursor
 
 @dataclass(slots=True)
 class _Trace:
-    """Spans of one case besides its root: scorers with their reasons, and tokens of calls made outside scorers."""
+    """Data from one case's spans below the root: scorers with their reasons, and tokens of calls made outside scorers."""
 
     parents: dict[str, str] = field(default_factory=dict)
     scorers: dict[str, js.JsonObject] = field(default_factory=dict)
     calls: list[tuple[str, js.JsonObject]] = field(default_factory=list)
 
     def scorer_above(self, span: str) -> str | None:
-        """Return the scorer's span that a span belongs to; None if it belongs to the case itself."""
+        """Return the scorer's span that contains this span; None if no scorer's span does."""
         seen: set[str] = set()
         while span not in seen:  # the parents come from a file, and may form a cycle
             if span in self.scorers:
@@ -119,7 +119,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
 
 
 def _are_lines(sample: FileSample) -> bool:
-    """True if every line is an event; a document on one line is one row too."""
+    """True if a file consists of JSON Lines, and not of a single document on one line."""
     return bool(sample.rows) and not sample.rows[0].keys() & {*_LISTS, "summary"}
 
 
@@ -128,7 +128,7 @@ def _first_list(file: js.JsonObject) -> list[js.JsonObject]:
 
 
 def _are_events(rows: Iterable[js.JsonObject]) -> bool:
-    """True if rows are events of Braintrust: spans of an experiment, some with scores."""
+    """True if the rows are Braintrust events: spans of an experiment, some with scores."""
     listed = list(rows)
     return (
         bool(listed)
@@ -138,14 +138,14 @@ def _are_events(rows: Iterable[js.JsonObject]) -> bool:
 
 
 def _is_root(row: js.JsonObject) -> bool:
-    """True if a row is a case itself, and not a step or a scorer inside one."""
+    """True if a row is the root span of a case, not a step or scorer inside it."""
     if isinstance(row.get("is_root"), bool):
         return row["is_root"] is True
     return not js.as_list(row.get("span_parents")) and row.get("span_id") == row.get("root_span_id")
 
 
 def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
-    """Return the spans inside each case, and the experiments to which the rows belong."""
+    """Return the spans inside each case, and the ids of the rows' experiments."""
     traces: defaultdict[str, _Trace] = defaultdict(_Trace)
     experiments: set[str] = set()
     for row in rows:
@@ -214,7 +214,7 @@ class _CaseReader:
             yield from self._grades.assessments(values, task=task, candidate=candidate, trial=trial, where=where)
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield a note about scores that await review although no model is known to have given them."""
+        """Yield a note about scores that await review although the file names no model for them."""
         yield from self._grades.notes(where)
 
 
@@ -239,7 +239,7 @@ def _task(task: str, row: js.JsonObject) -> FoundTask:
 
 
 def _metrics(metrics: js.JsonObject, trace: _Trace) -> dict[str, JsonValue]:
-    """Return the metrics of a case, including the tokens of its model calls if the root does not sum them up."""
+    """Return the metrics of a case; if the root span has no tokens, adds those of the case's own model calls."""
     if "prompt_tokens" in metrics:
         return dict(metrics)
     own = [call for span, call in trace.calls if trace.scorer_above(span) is None]
@@ -271,6 +271,6 @@ def _values(scores: js.JsonObject, trace: _Trace) -> Iterator[MetricValue]:
 
 
 def _names(scorer: js.JsonObject) -> set[str]:
-    """Return the names of the scores that a scorer's span gave, or its own name if it lists none."""
+    """Return the names of the scores in a scorer's span, or the span's name if it lists none."""
     name = js.as_text(js.as_object(scorer.get("span_attributes")).get("name"))
     return set(js.as_object(scorer.get("scores"))) or ({name} if name else set())

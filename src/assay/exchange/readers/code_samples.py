@@ -1,12 +1,12 @@
 """Samples and verdicts of code benchmarks: HumanEval, EvalPlus, BigCodeBench and Reflexion.
 
-Written from `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and
-`bigcodebench/evaluate.py`: samples are lines with a `task_id` and a `completion` or `solution`; HumanEval adds `passed` and
-`result` to each, Reflexion `is_solved`; EvalPlus and BigCodeBench write one document whose `eval` lists the samples of each task
-with `base_status` and `plus_status`, or `status`. Problems (`HumanEval.jsonl.gz`) beside them give the prompts.
+Written from `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and `bigcodebench/evaluate.py`:
+samples are lines with a `task_id` and a `completion` or `solution`; HumanEval adds `passed` and `result` to each, Reflexion
+`is_solved`; EvalPlus and BigCodeBench write one document whose `eval` lists the samples of each task with `base_status` and
+`plus_status`, or `status`. A file of problems (`HumanEval.jsonl.gz`) provides the prompts.
 
-The nth sample of a task is trial n. Verdicts are by rule, because the tests were run. EvalPlus's two test suites are the criteria
-`base` and `plus`; as in its own pass@1, `plus` only counts as passed together with `base`.
+The nth sample of a task is trial n. Verdicts are rule-based, because they come from tests. EvalPlus's two test suites are the
+criteria `base` and `plus`; as in EvalPlus's pass@1, `plus` counts as passed only if `base` passed too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SET_UP: Final = re.compile(
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise samples, verdicts and problems."""
+    """Recognise files of samples, of verdicts and of problems."""
     match _kind(sample):
         case "results":
             return explained_share(sample.document, _RESULTS)
@@ -65,7 +65,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the problems, and the samples that a file of verdicts repeats."""
+    """Return files of problems and, for a file of verdicts, the file of the same samples."""
     kind = _kind(source.sample)
     if kind in (None, "problems"):
         return ()
@@ -81,7 +81,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response for every sample, and a verdict if the tests were run."""
+    """Yield one run, with a response for every sample and a verdict for every tested one."""
     kind = _kind(source.sample)
     if kind == "problems":
         yield Skipped(where=source.name, why="holds problems without samples; import it together with the samples.")
@@ -136,7 +136,7 @@ def _base_name(source: InputFile) -> str:
 
 
 def _rows_of_results(document: JsonObject, name: str) -> Iterator[tuple[JsonObject | str, str]]:
-    """Yield the samples of a document of results, including the layout of EvalPlus 0.1, which has no solutions."""
+    """Yield the samples in a results document; EvalPlus 0.1 wrote them in another layout, without solutions."""
     for task, value in as_object(document.get("eval")).items():
         old = as_object(value)
         if old:
@@ -225,7 +225,7 @@ class _SampleReader:
         )
 
     def _values(self, row: JsonObject) -> Iterator[MetricValue | None]:
-        """Yield the verdicts on a sample; none if its tests were not run."""
+        """Yield the verdicts on a sample; empty if its tests were not run."""
         for key in ("passed", "is_solved"):
             if isinstance(row.get(key), bool):
                 yield _verdict("", row[key], reason=as_text(row.get("result")) or "")

@@ -1,12 +1,12 @@
 """Test runs of DeepEval: `test_run_*.json`, `.deepeval/.latest_run_full.json` and `.latest_test_run.json`.
 
-Written from `deepeval/test_run/test_run.py` and `api.py` of 4.3 and 2.x, whose files hold the camel-case names of `TestRun`:
+Written from `deepeval/test_run/test_run.py` and `api.py` of 4.3 and 2.x, which write the fields of `TestRun` in camel case:
 `testCases` with `input`, `actualOutput`, `expectedOutput` and `metricsData`, and `conversationalTestCases` with `turns`.
 
 A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics that name an evaluating model
-(`evaluationModel`) await review. Of the metrics without a model, only those that DeepEval computes itself count; a user's own
-metric may call a model, so it awaits review. Older versions score some metrics (`Bias`, `Toxicity`) by the share of bad content, so
-that lower is better; this is recognised by `success` at scores below the threshold.
+(`evaluationModel`) await review. Of all other metrics, only those that DeepEval itself computes count; a user's own metric may
+call a model, so it awaits review. In older versions the score of some metrics (`Bias`, `Toxicity`) is the share of bad content,
+so lower is better; such metrics have `success` at scores below the threshold.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response and the metrics of every test case."""
+    """Yield one run, with a response and metrics for every test case."""
     run = _run_in(read_document(source))
     if run is None:
         yield Skipped(where=source.name, why="is not a test run of DeepEval: it lacks `testCases`.")
@@ -85,7 +85,7 @@ def _run_in(document: object) -> js.JsonObject | None:
 
 
 def _directions(cases: Iterator[js.JsonObject]) -> Mapping[str, tuple[float, float] | None]:
-    """Return the worst and the best score of each metric; None if its verdicts contradict each other."""
+    """Return each metric's worst and best score; None if the metric's verdicts contradict each other."""
     above: Counter[str] = Counter()
     below: Counter[str] = Counter()
     for case in cases:

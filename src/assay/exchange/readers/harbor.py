@@ -1,13 +1,13 @@
 """Job folders of Harbor (Terminal-Bench 2).
 
-Written from Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories (ATIF 1.2 to 1.7) of 2025
-and 2026. A job is a folder with `config.json`, `result.json` and a folder for every trial; a trial's `result.json` holds
-`task_name`, `agent_info`, `agent_result` (tokens, cost), `verifier_result.rewards` and `exception_info`;
-`agent/trajectory.json` beside it holds the agent's steps.
+Written from Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories (ATIF 1.2 to 1.7) of
+2025 and 2026. A job is a folder with `config.json`, `result.json` and one folder per trial. A trial's `result.json` contains
+`task_name`, `agent_info`, `agent_result` (tokens, cost), `verifier_result.rewards` and `exception_info`; its
+`agent/trajectory.json` contains the agent's steps.
 
-A candidate is an agent with its model; trials of one task are numbered by their start times. The verifier is a judge by rule; if
-there are several rewards, each is a criterion. The response is the agent's last message, because the agent's actual work was the
-state of a container that no longer exists. A trial that broke before its verifier ran is a failure.
+A candidate is an agent with its model. A task's trials are numbered by start time. The verifier is a rule-based judge; if it
+gives several rewards, each is a criterion. The response is the agent's last message, because the container in which the agent
+worked no longer exists. A trial that crashed before the verifier ran is a failure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JOB: Final[Shape] = {"trial_results": _TRIAL, **dict.fromkeys(_NAMES["job"])}
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise results and configurations of trials and jobs, and trajectories."""
+    """Recognise result and configuration files of trials and jobs, and trajectories."""
     kind = _kind(sample)
     shape = {"trial": _TRIAL, "job": _JOB}.get(kind or "")
     if shape is not None:
@@ -44,7 +44,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return all other files of the same job: its trials, configurations and trajectories."""
+    """Return the other files of the source's job: results of trials, configurations and trajectories."""
     kind = _kind(source.sample)
     if kind is None:
         return ()
@@ -54,13 +54,13 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the job's folder: every trial leaves logs and artifacts there."""
+    """Return the job's folder, in which every trial leaves logs and artifacts."""
     kind = _kind(source.sample)
     return (_job_folder(source, kind),) if kind is not None and companions else ()
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run for a job: every trial with its rewards."""
+    """Yield one run for the job, with a response and the rewards of every trial."""
     files = (source, *options.beside.get("companions", ()))
     job_file = next((file for file in files if _kind(file.sample) == "job"), None)
     job = {} if job_file is None else read_object(job_file)
@@ -258,7 +258,7 @@ def _trial_records(
 
 
 def _total(rewards: js.JsonObject, candidate: str, scale: OffScale, *, alone: bool) -> tuple[records.FoundGrade, ...]:
-    """Return the trial's own grade; if it has several rewards, the one called `reward`."""
+    """Return the overall grade in a trial with several rewards: the one called `reward`. Empty if there is none."""
     if alone or "reward" not in rewards:
         return ()
     raw = js.as_points(rewards["reward"])
@@ -266,7 +266,7 @@ def _total(rewards: js.JsonObject, candidate: str, scale: OffScale, *, alone: bo
 
 
 def _fault(kind: str) -> Fault:
-    """Return who is at fault: the candidate if its agent timed out or died, but not if the verifier or environment broke."""
+    """Return the party at fault: the candidate if its agent timed out or died, but not if verifier or environment failed."""
     name = kind.lower().replace("_", "")
     if "verifier" in name or "reward" in name:
         return Fault.JUDGE

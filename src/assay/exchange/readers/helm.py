@@ -1,11 +1,11 @@
 """Runs of HELM (`crfm-helm`): a folder for each run, with `scenario_state.json`, `per_instance_stats.json` and `run_spec.json`.
 
-Written from `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` of 0.5. The
-candidate is the model that the adapter names. Each instance, with its perturbation if any, is a task, and each choice of examples
-(`train_trial_index`) is a trial.
+Written from `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` of 0.5.
+The candidate is the model that the adapter names. Each instance (or each perturbation of it) is a task, and each set of
+few-shot examples (`train_trial_index`) is a trial.
 
-`per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's own comparisons with references are
-rules. Any other metric may depend on an annotator that calls a model, so it awaits review; counts are left out.
+`per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's comparisons with references are
+rule-based. Any other metric may depend on an annotator that calls a model, so it awaits review; counts and times are left out.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _COUNTS: Final = _NAMES["counts"]
 
 
 class _Cell(NamedTuple):
-    """Key of one response: an instance, its perturbation and the choice of examples."""
+    """Key of one response: an instance, its perturbation and the set of few-shot examples."""
 
     task: str
     trial: int
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise the states, the statistics and the set-up of a run."""
+    """Recognise a run's states, statistics and specification."""
     shape = {"state": _STATE, "stats": _STATS, "spec": _SPEC}.get(_kind(sample) or "")
     return None if shape is None else explained_share(sample.document, shape)
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the statistics and the set-up beside a run's states; without states, the set-up beside its statistics."""
+    """Return the statistics and specification in the same folder as a run's states or, without states, as its statistics."""
     kind = _kind(source.sample)
     mine = [other for other in others if folder_path(other) == folder_path(source)]
     kinds = {other: _kind(other.sample) for other in mine}
@@ -66,12 +66,12 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the run's folder: HELM also leaves its scenario, aggregates and the data of its web page there."""
+    """Return the run's folder, in which HELM also leaves the scenario, aggregates and data for its web page."""
     return (folder_path(source),) if companions else ()
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run, with a response and its metrics for each instance and each set of few-shot examples."""
+    """Yield one run, with a response and metrics for each instance and set of few-shot examples."""
     documents: dict[str | None, JsonValue] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:
@@ -120,7 +120,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _part(name: str, key: str) -> str | None:
-    """Return a part of a run's name such as `model=openai_gpt-4`, after its colon or comma."""
+    """Return a key's value in a run's name, such as `openai_gpt-4` for `model`; None if the name lacks the key."""
     parts = name.replace(":", ",", 1).split(",")
     return next((part.removeprefix(f"{key}=") for part in parts if part.startswith(f"{key}=")), None)
 
@@ -141,7 +141,7 @@ def _cell(row: js.JsonObject, instance: str | None) -> _Cell | None:
 
 
 def _stats(document: JsonValue) -> dict[_Cell, dict[str, float]]:
-    """Return the mean of every statistic of each response; HELM writes several rows for one."""
+    """Return each response's statistics by name, as means; HELM writes several rows for one response."""
     by_cell: defaultdict[_Cell, dict[str, float]] = defaultdict(dict)
     for row in js.objects_in(document):
         cell = _cell(row, js.as_text(row.get("instance_id")))
@@ -229,7 +229,7 @@ def _response(cell: _Cell, request_state: js.JsonObject, stats: dict[str, float]
 
 
 def _annotated(state: js.JsonObject) -> bool:
-    """True if annotators, which usually are models, worked on the run's answers."""
+    """True if annotators, which are usually models, processed the run's answers."""
     return bool(state.get("annotator_specs")) or any(
         request_state.get("annotations") for request_state in js.objects_in(state.get("request_states"))[:50]
     )

@@ -1,8 +1,8 @@
 """Model calls that the scorers of an Inspect sample made, read from the sample's events.
 
-Events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`; since 2025), in steps before that (`step` with an
-`action` of `begin` or `end`). A scorer's events are in a span or step of the type `scorer` with its name, or in spans inside
-it. A call is an event `model` with the reply and its usage.
+Since 2025, events are in spans (`span_begin` with `id`, `parent_id`, `type`, `name`); before, in steps (`step` with `action`
+`begin` or `end`). A scorer's events are in a span or step of type `scorer` with the scorer's name, or in nested spans. A model
+call is an event `model` with the reply and the usage.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from assay.exchange.parsing import json_values as js
 
 
 class ScorerCall(NamedTuple):
-    """A scorer's model call with its reply and usage; None for values that the event lacks."""
+    """A scorer's model call with reply and usage; values that the event lacks are None."""
 
     reply: str | None
     input_tokens: int | None
@@ -33,7 +33,7 @@ class CallUsage(TypedDict):
 
 
 class ScorerCalls:
-    """The model calls of a sample's scorers, by scorer.
+    """Model calls that a sample's scorers made, by scorer.
 
     `may_be_unseen`: True if scorers may have called a model without an event in the log: the sample used models other than the
     candidate's, and it has no events or has scorer calls without a scorer.
@@ -48,11 +48,11 @@ class ScorerCalls:
         self.may_be_unseen = stray or bool(used and not seen)
 
     def of(self, scorer: str) -> Sequence[ScorerCall]:
-        """Return the calls that a scorer made."""
+        """Return the calls by one scorer."""
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[js.JsonObject]) -> bool:
-        """Collect the calls inside spans; return True if the scorers made a call outside every single scorer's span."""
+        """Collect the calls inside spans; return True if a call was made while scoring but outside every scorer's span."""
         parents: dict[str, str | None] = {}
         scorers: dict[str, str] = {}
         scoring: set[str] = set()
@@ -96,7 +96,7 @@ class ScorerCalls:
 
 
 def usage_of(calls: Sequence[ScorerCall]) -> CallUsage:
-    """Return the sums over calls; an amount that no call states is None."""
+    """Return the total usage of some calls; an amount that no call states is None."""
 
     def total(values: Sequence[float | None]) -> float | None:
         known = [value for value in values if value is not None]

@@ -1,15 +1,15 @@
-"""Logs of Inspect (`inspect_ai`): `.eval` archives and JSON, of finished, cancelled and broken runs.
+"""Logs of Inspect (`inspect_ai`): `.eval` archives and JSON, of finished, cancelled and crashed runs.
 
 Written from inspect_ai's `log/_log.py`, `log/_recorders/eval.py`, `scorer/_metric.py` and `scorer/_model.py` from 0.3.41
 (October 2024) to 0.3.154 (December 2025), and its test logs since May 2024; log format versions 1 and 2. A `.eval` file is a
-zip archive of `header.json` (absent while the run goes on, when there is `_journal/start.json` instead), `samples/ID_epoch_N.json`
-and `summaries.json`; archives of the first months have `start.json` and `results.json` instead.
+zip archive of `header.json` (during the run: `_journal/start.json`), `samples/ID_epoch_N.json` and `summaries.json`; the oldest
+archives have `start.json` and `results.json` instead.
 
-An epoch is a trial. A scorer is a judge; the values C, P, I and N are 1, 0.5, 0 and 0, as in Inspect's own metrics. A scorer called
-a model if its name or options say so, if it keeps messages in `metadata.grading`, or if there are model events inside its span: its
-grades await review, with the model's words as the reply. So do the grades of a scorer that is not Inspect's own if the sample has
-no events but used further models. A sample that Inspect scored although a limit stopped it is a response; one that it could not
-score is a failure.
+An epoch is a trial. A scorer is a judge; the values C, P, I and N are 1, 0.5, 0 and 0, as in Inspect's own metrics. A scorer
+counts as a model if its name or options indicate one, if it stores messages in `metadata.grading`, or if its span contains
+model events; its grades then await review, with the model's text as the reply. A user-defined scorer's grades await review too
+if the sample has no events but used further models. A sample that was stopped by a limit is a response if Inspect scored it,
+otherwise a failure.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FOREIGN_LIMITS: Final = ("operator", "cost")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise an archive by its members, or a document by its `status` and an `eval` with a task and a model."""
+    """Recognise an archive by its members, and a document by `status` and an `eval` with a task and a model."""
     names = sample.archive_members
     if names:
         fits = any(name in names for name in _HEADERS) and any(
@@ -71,7 +71,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run: a task for every sample, a response for every epoch, an assessment for every scorer."""
+    """Yield one run, with a task for every sample, a response for every epoch and an assessment for every scorer."""
     if source.sample.archive_members:
         yield from _archive(source, options)
         return
@@ -94,7 +94,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 def _is_stored(sample: js.JsonObject, origins: Origins) -> bool:
-    """True if Assay exported the sample from a run in the store, with all its grades."""
+    """True if Assay exported the sample, and all grades in it belong to a run that is still in the store."""
     run = js.as_text(js.as_object(sample.get("metadata")).get("run"))
     named = [
         js.as_text(js.as_object(js.as_object(score).get("metadata")).get("assessment"))
@@ -145,7 +145,7 @@ def _members(members: ZipMembers, names: Sequence[str], source: InputFile) -> It
 
 
 def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
-    """Read all scores once before the samples, either from the summaries or from the samples themselves."""
+    """Read all scores, from the summaries or the samples, before any sample is converted."""
     summaries = [name for name in ("summaries.json", "summary.json") if name in members]
     for name in summaries[:1] or [name for name in members.names if name.startswith("samples/")]:
         try:
@@ -157,7 +157,7 @@ def _learn_scales(members: ZipMembers, reading: _LogReader) -> None:
 
 
 def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> Iterator[records.Found]:
-    """Yield scores from the summaries, for a log without whole samples; summaries hold no answers."""
+    """Yield scores from the summaries of a log that lacks the samples; summaries contain no answers."""
     name = next((file for file in ("summaries.json", "summary.json") if file in members), None)
     if name is None:
         yield records.Noted(where=source.name, what="the log holds no samples; only its set-up is kept.")
@@ -175,7 +175,7 @@ def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> I
 
 
 class _LogReader:
-    """Reads one log; keeps its header, the tasks so far, and the number of scores without a scale."""
+    """Reads one log; remembers the log's header, the tasks so far, and the number of scores without a scale."""
 
     def __init__(self, log: js.JsonObject, source: InputFile, options: ReadOptions) -> None:
         self._log = log
@@ -228,7 +228,7 @@ class _LogReader:
             yield records.Noted(where=self._source.name, what=what)
 
     def read_samples(self, samples: Iterable[tuple[JsonValue | records.Skipped, str]]) -> Iterator[records.Found]:
-        """Yield the run and its samples, without samples that Assay exported from runs in the store."""
+        """Yield the run and its samples, except samples that Assay exported from runs in the store."""
         own = js.as_object(self._spec.get("metadata")).get("exported_by") == "assay"
         origins = Origins(self._source.name, self._options)
         begun = False
@@ -247,7 +247,7 @@ class _LogReader:
             yield from self.rest()
 
     def learn_scale(self, value: object) -> None:
-        """Note the scores of a sample that lie outside 0 to 1: a single one shows that none of the scorer's values can count."""
+        """Record a sample's scores outside 0 to 1: after a single such score, none of the scorer's values can count."""
         sample = js.as_object(value)
         for name, score in self._scores(sample).items():
             for part, part_value in _parts(name, js.as_object(score).get("value")):
@@ -262,7 +262,7 @@ class _LogReader:
         return scores
 
     def sample(self, value: object, where: str, *, summary: bool = False) -> Iterator[records.Found]:
-        """Yield task, response and assessments of one sample in one epoch."""
+        """Yield the task, response and assessments of one sample in one epoch."""
         sample = js.as_object(value)
         task = js.as_id(sample.get("id"))
         if task is None:
@@ -304,7 +304,7 @@ class _LogReader:
             yield self._assessment(name, js.as_object(score), task, trial, where, calls)
 
     def rest(self) -> Iterator[records.Found]:
-        """Yield the version, which edits of samples raise, and a note about the scores without a known scale."""
+        """Yield the log's version, which is newer after an edit, and a note about scores without a known scale."""
         if self._version:
             # The history of a log only grows, even if a clock was set back: of two logs with the same time, the one with more edits
             # is later.
@@ -361,7 +361,7 @@ class _LogReader:
         )
 
     def _usage(self, sample: js.JsonObject, output: js.JsonObject) -> tuple[js.JsonObject, float | None]:
-        """Return the candidate's tokens and seconds: from its only call, or from the model's totals over the sample."""
+        """Return the candidate's tokens and seconds, from its only call or from the model's totals for the sample."""
         calls = sum(message.get("role") == "assistant" for message in js.objects_in(sample.get("messages")))
         if calls <= 1 and output.get("usage"):
             return js.as_object(output["usage"]), js.as_duration(output.get("time"))
@@ -429,7 +429,7 @@ def _parts(scorer: str, value: object) -> list[tuple[str, object]]:
 
 
 def _raw(value: object) -> float | None:
-    """Return a score as a number; None for text that is not a value of Inspect."""
+    """Return a score as a number; None for text other than Inspect's values (C, P, I, N)."""
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, str):
@@ -444,7 +444,7 @@ def _raw(value: object) -> float | None:
 
 
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
-    """Return the models that a scorer's options name, including models of the scorers that it combines."""
+    """Return the models in a scorer's options, including the options of scorers that it combines."""
     fields = js.as_object(options)
     given = fields.get("model")
     # A model created with arguments is written as an object with its name, configuration and arguments.
@@ -456,13 +456,13 @@ def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
 
 
 def _identity(spec: js.JsonObject) -> str | None:
-    """Return the id that an evaluation has in all its logs: `eval-retry` keeps the task's id and changes the other ids."""
+    """Return the id that all logs of an evaluation share: the task's, the only id that `eval-retry` keeps."""
     task = js.as_text(spec.get("task_id")) or js.as_text(spec.get("eval_id"))
     return None if task is None else f"inspect task {task}"
 
 
 def _newest_time(*parts: object) -> str | None:
-    """Return the newest time of a run, of its updates, or of edits of its scores."""
+    """Return the newest time in a log: of the run, of a log update, or of an edited score."""
     times: list[str] = []
     for part in parts:
         for entry in part if isinstance(part, list) else [part]:
@@ -493,7 +493,7 @@ def _last_message(sample: js.JsonObject) -> str | None:
 
 
 def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the sample with the references to long texts replaced by the texts."""
+    """Return the sample with each reference to an attachment replaced by the attachment's text."""
     attachments = js.as_object(sample.get("attachments")) or js.as_object(js.as_object(sample.get("transcript")).get("content"))
     if not attachments:
         return sample

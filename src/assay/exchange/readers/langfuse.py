@@ -1,16 +1,16 @@
 """Scores and dataset runs of Langfuse: its batch exports (CSV, JSON, JSON Lines) and the answers of its public API.
 
 Written from `worker/src/features/database-read-stream` and `packages/shared/src/domain/scores.ts` of Langfuse 3, and the types
-of its Python library 5.0. Files of one folder belong together:
+of its Python library 5.0. Files in one folder are read together:
 
-* items of a dataset run, or of an experiment: which trace answered which dataset item in which run;
-* scores, of a trace or of an observation in it;
+* items of a dataset run or experiment: each links a run, a dataset item and the trace that answered it;
+* scores of a trace or of an observation in a trace;
 * traces, with input, output, latency, cost and tokens;
 * dataset items, with input and expected output.
 
-A dataset run becomes a run, its name the candidate, and a dataset item the task. Scores without items belong to traces: the task is
-then named after a digest of the trace's input, or after the trace. ANNOTATION scores are a person's; EVAL scores await review, as
-do API scores, whose origin is unknown. Booleans and numbers within 0 to 1 are scores; a category has no scale.
+A dataset run becomes a run whose candidate has the dataset run's name; a dataset item becomes a task. If there are only scores
+of traces, a task is named after a digest of the trace's input, or after the trace. ANNOTATION scores are a person's. EVAL
+scores await review; so do API scores, whose origin is unknown. Booleans and numbers from 0 to 1 are scores.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the files of the same folder that add to this one."""
+    """Return the folder's other files to read with this one; empty if another kind in the folder comes first in `_RANKS`."""
     kind, _ = _kind(source.sample)
     kinds = {
         other: other_kind
@@ -79,7 +79,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run for each dataset run, or one for the traces that were scored."""
+    """Yield a run for each dataset run, or one run for all scored traces."""
     kind, _ = _kind(source.sample)
     tables: dict[str, list[tuple[TableRow, str]]] = {name: [] for name in _RANKS}
     for file in (source, *options.beside.get("companions", ())):
@@ -115,7 +115,7 @@ def _kind(sample: FileSample) -> tuple[str | None, list[TableRow]]:
 
 
 def _rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
-    """Yield the rows of a file; for a dataset run from the API, the run's name is outside its items."""
+    """Yield the rows of a file; items of a dataset run from the API get the run's name, which is stored outside them."""
     run = as_object(source.sample.document) if not source.sample.rows else {}
     items = objects_in(run.get("datasetRunItems"))
     if not items:
@@ -176,7 +176,7 @@ class _Reading:
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        """Return when a run's items, or the scores of their traces, last changed."""
+        """Return the time of the last change to a run's items or to the scores of their traces."""
         scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
         rows = (*(item for item, _ in items), *scores)
         times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))
@@ -223,7 +223,7 @@ class _Reading:
         )
 
     def _values(self, item: TableRow, trace: Mapping[str, object], trace_id: str | None) -> Iterator[MetricValue]:
-        """Yield the scores of a trace: from a file of scores, from the item and the trace, otherwise from the trace's columns."""
+        """Yield a trace's scores: from a file of scores, from the item and the trace, or else from the trace's columns."""
         scores = [score for score, _ in self._scores.pop(trace_id, [])]
         known = {as_id(score.get("id")) for score in scores}
         for row in (item, trace):

@@ -1,11 +1,11 @@
 """Experiments of LangSmith: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines, and the rows of its results as JSON.
 
 Written from `langsmith/evaluation/_runner.py` and `schemas.py` of 0.15: a table with the columns `inputs.KEY`, `outputs.KEY`,
-`reference.KEY`, `feedback.KEY`, `error`, `execution_time`, `example_id` and `id`; or objects with `run`, `example` and
-`evaluation_results`, as `ExperimentResults` yields them, which add comments, tokens, cost and times.
+`reference.KEY`, `feedback.KEY`, `error`, `execution_time`, `example_id` and `id`; or, as `ExperimentResults` yields them,
+objects with `run`, `example` and `evaluation_results`, which also contain comments, tokens, cost and times.
 
-Neither says whether a rule, a model or a person gave a score, so all scores await review. A value that is not a number has no
-score. The candidate is the model that the first run's metadata names, otherwise the file.
+Neither format states whether a rule, a model or a person gave a score, so all scores await review. Values that are not numbers
+get no score. The candidate is named after the model in the first run's metadata, otherwise after the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODEL_KEYS: Final = ("ls_model_name", "model", "model_name")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a table with `example_id` and inputs or outputs by key, or rows of results."""
+    """Recognise a table with `example_id` and `inputs.KEY` or `outputs.KEY`, or rows of results."""
     if b"example_id" not in sample.head and b"evaluation_results" not in sample.head:
         return None
     rows = first_frame_rows(sample)
@@ -47,7 +47,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response and its feedback for every example."""
+    """Yield one run, with a response and feedback for every example."""
     first = next((row for row in first_frame_rows(source.sample)), {})
     whole = "evaluation_results" in first
     run = js.as_object(first.get("run"))
@@ -96,7 +96,7 @@ def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:
 
 
 def _under(row: Mapping[str, object], prefix: str) -> dict[str, JsonValue]:
-    """Return the columns that have a prefix, without the prefix; a table has an empty cell if only other rows have the key."""
+    """Return a row's values in columns with a prefix, by key; skips empty cells, which stand for keys of other rows."""
     cells = {key.removeprefix(prefix): decoded(cell) for key, cell in row.items() if key.startswith(prefix)}
     return {key: js.storable(value) for key, value in cells.items() if value is not None}
 

@@ -1,11 +1,11 @@
 """Details of LightEval: `details/MODEL/DATE/details_TASK_DATE.parquet`, and `results_DATE.json` for the model's name.
 
-Written from `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py` of
-0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file is one task of
-LightEval, a row one document with its metrics. Several samples of one document share their metrics, so they are one trial.
+Written from `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py`
+of 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file contains one task
+of LightEval; each row is a document with its metrics. All samples of a document share the metrics, so they are one trial.
 
-Metrics of LightEval's own `metrics.py` are rules, except its judges, whose words are kept as `judgement_…` beside the score. Any
-other metric comes from a user's own task and may call a model, so it awaits review.
+Metrics in LightEval's `metrics.py` are rule-based, except judges, whose text is in `judgement_…` next to the score. Any other
+metric comes from a user's task and may call a model, so it awaits review.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _STAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(\.\d+)?")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise the columns of the details, and a file of results."""
+    """Recognise files of details by their columns, and files of results."""
     match _kind(sample):
         case "details":
             return 1.0
@@ -64,7 +64,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of the same evaluation, which share the date in their name."""
+    """Return the evaluation's results, recognised by the same date in the file name as the details."""
     if _kind(source.sample) not in ("details", "flat"):
         return ()
     stamp = _stamp(source)
@@ -72,7 +72,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a task and a response for every document, and its metrics."""
+    """Yield one run, with a task, a response and metrics for every document."""
     if _kind(source.sample) == "results":
         yield Skipped(where=source.name, why="holds means without details, which cannot be compared. Import the details too.")
         return
@@ -125,7 +125,7 @@ def _kind(sample: FileSample) -> str | None:
 
 
 def _columns(sample: FileSample) -> frozenset[str]:
-    """Return the columns of a Parquet file; empty for a compressed file, whose end cannot be read first."""
+    """Return the columns of a Parquet file; empty if it is compressed, because the columns are listed at the end."""
     if sample.source.packing != "plain":
         return frozenset()
     with sample.source.open() as stream:
@@ -150,7 +150,7 @@ def _task_name(source: InputFile) -> str:
 
 
 def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]:
-    """Yield each row in today's layout with its location; an unreadable row is replaced by an error message."""
+    """Yield each row in the current layout with its location; an unreadable row is replaced by an error message."""
     for row, where in read_table(source):
         if isinstance(row, str) or {"doc", "model_response", "metric"} <= row.keys():
             yield row, where
@@ -161,7 +161,7 @@ def _details(source: InputFile) -> Iterator[tuple[dict[str, object] | str, str]]
 
 
 def _as_detail(row: dict[str, object]) -> dict[str, object]:
-    """Convert a row with the flat columns used before 0.10 to today's layout."""
+    """Convert a row with the flat columns used before 0.10 to the current layout."""
     predictions = row["predictions"]
     return {
         "doc": {
@@ -186,7 +186,7 @@ class _DetailReader:
         self._grades = MetricGrades(unscaled)
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
-        """Yield task, response and assessments of one document."""
+        """Yield the task, response and assessments of one document."""
         doc, answer, metrics = (
             js.as_object(row.get("doc")),
             js.as_object(row.get("model_response")),
@@ -220,7 +220,7 @@ class _DetailReader:
         )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes about data that is not shown, and about metrics that await review."""
+        """Yield notes about data that was left out, and about metrics that await review."""
         if self._several:
             what = f"{self._several:,} documents have several samples with common metrics; the first sample is shown."
             yield Noted(where=where, what=what)

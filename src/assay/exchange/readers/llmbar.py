@@ -1,12 +1,12 @@
 """LLMBar: pairs of outputs with one human label, and the verdicts of automatic judges in both orders.
 
-Written from princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2);
-a judge's `result.json` repeats these and adds `results`, a list of objects whose keys name the settings (`swap = False`), each
-with the `completion` (text and stop reason) and the `winner` that was read from it (`"1"`, `"2"` or `"None"`), always counted in
-the data's order, regardless of the order that was shown.
+Written from princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2); a
+judge's `result.json` repeats these and adds `results`, a list of objects keyed by setting (`swap = False`), each with the
+`completion` (text and stop reason) and the parsed `winner` (`"1"`, `"2"` or `"None"`). `winner` always refers to the data's
+order, even if the judge saw the outputs swapped.
 
-The candidates are `output_1` and `output_2`; a task is a row. The label is a person's. Each order in which a judge saw the outputs
-counts as a separate judge, so that statistics can show their agreement. Only the folders name the judge.
+The candidates are `output_1` and `output_2`; each row is a task. The label is a person's. A judge counts as two judges, one per
+order of the outputs, so that statistics can show the agreement between both orders. Only folder names identify the judge.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _POINTS: Final = {"1": 1.0, "2": 0.0}
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise pairs of outputs with a label but without model names, or a judge's figures."""
+    """Recognise pairs of outputs with a label but without model names, or a file with a judge's summary figures."""
     if _is_figures(sample):
         return 1.0
     if b'"output_1"' not in sample.head or b'"label"' not in sample.head:
@@ -42,7 +42,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the judges' results for these pairs from subfolders, and the figures next to them."""
+    """Return judges' results for these pairs and files of summary figures, in the pairs' folder and its subfolders."""
     rows = as_list(source.sample.document)
     if not rows or "results" in as_object(rows[0]):
         return ()
@@ -54,7 +54,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield the pairs with their labels, and the verdicts of this file and of its companions."""
+    """Yield the pairs with their labels, and the verdicts in this file and its companions."""
     if _is_figures(source.sample):
         yield Skipped(where=source.name, why="holds only a judge's figures; its verdicts are in the `result.json` beside it.")
         return
@@ -85,7 +85,7 @@ def _is_figures(sample: FileSample) -> bool:
 
 
 def _judges(sample: FileSample, pairs: Sequence[object]) -> bool:
-    """True if a file holds verdicts on exactly these pairs."""
+    """True if a file contains verdicts on exactly these pairs."""
     if b'"output_1"' not in sample.head:
         return False
     rows = as_list(sample.document)

@@ -1,15 +1,15 @@
-"""Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with the `results_*.json` beside them.
+"""Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with `results_*.json` from the same folder.
 
-Written from `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9
-(2025). New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, one line per document and filter, `arguments`
-as `{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4.0 to 0.4.2): one JSON list under a `.jsonl`
-name, `arguments` as lists, no `filter`, metrics among the other keys.
+Written from `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9 (2025).
+New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, one line per document and filter, `arguments` as
+`{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4.0 to 0.4.2): one JSON list in a `.jsonl` file,
+`arguments` as lists, no `filter`, metrics among the other keys.
 
-A document is a task in a suite with the name of the harness's task; every filter is a judge by rule, and every metric a criterion.
-The results name the direction of each metric (`higher_is_better`); if lower is better (an error rate), the score is reversed and
-the raw value is kept. No file states the scale of metrics such as perplexity or BLEU (out of 100): if any value in the file is
-outside 0 to 1, the metric is kept raw with weight 0. For multiple choice, the response is the continuation that the model found
-most likely.
+A document is a task in a suite named after the harness's task; every filter is a rule-based judge, and every metric a
+criterion. The results state each metric's direction (`higher_is_better`); if lower is better (an error rate), the score is
+reversed and the raw value is kept. No file states the scale of metrics such as perplexity or BLEU (out of 100): if any of a
+metric's values is outside 0 to 1, the metric keeps its raw values and gets weight 0. For multiple choice, the response is the
+most likely continuation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MODEL: Final = re.compile(r"(?:^|,)\s*(?:pretrained|model|path|engine)=([^,]+)"
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise rows with a document, its arguments and answers, or results with configs and versions."""
+    """Recognise rows with a document, arguments and answers, or results with configs and versions."""
     head = sample.head
     if b'"filtered_resps"' in head:
         rows = first_rows(sample, 20)
@@ -60,7 +60,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of the samples: in the same folder, and of the same date if the names hold one."""
+    """Return the results file of the samples: in the same folder and, if the file names contain dates, of the same date."""
     if _is_results(source.sample.document):
         return ()
     results = [other for other in others if other.folder == source.folder and _is_results(other.sample.document)]
@@ -68,7 +68,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield the run of one task: documents, answers and metrics."""
+    """Yield one run for the file's task, with documents, answers and metrics."""
     if _is_results(source.sample.document):
         why = "holds only means, no samples; run lm-evaluation-harness with `--log_samples` and import both files."
         yield records.Skipped(where=source.name, why=why)
@@ -111,7 +111,7 @@ def _is_results(results: object) -> bool:
 
 
 def _of_date(source: InputFile, results: Sequence[InputFile]) -> list[InputFile]:
-    """Return the results files with the samples' date, otherwise those without a date; if the samples have no date, return all."""
+    """Return the results files of the samples' date, or else the undated ones; if the samples are undated, return all."""
     date = _DATE.search(source.stem)
     if date is None:
         return list(results)
@@ -153,8 +153,8 @@ def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) 
 def _finished(source: InputFile, results: js.JsonObject) -> str | None:
     """Return the end of the run: the date in the file name, in the time zone implied by the results' start and duration.
 
-    The name contains local time, and `date` the start in seconds since 1970. Zones are multiples of 15 minutes, so only one
-    zone fits a shorter run. If several zones fit, none is used.
+    The file name contains local time, and `date` the start in seconds since 1970. Zones are multiples of 15 minutes, so for a
+    run of under 15 minutes only one zone fits. If several zones fit, none is used.
     """
     date, start = _DATE.search(source.stem), js.as_number(results.get("date"))
     try:
@@ -169,7 +169,7 @@ def _finished(source: InputFile, results: js.JsonObject) -> str | None:
 
 
 class _Metric(NamedTuple):
-    """Counts for one metric over a file: values, values outside 0 to 1, and rows without a value; and its direction."""
+    """A metric's direction, and its counts over a file: values, values outside 0 to 1, and rows without a value."""
 
     values: int = 0
     outside: int = 0
@@ -178,7 +178,7 @@ class _Metric(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """Weight 1, or 0 for a metric without a known scale: a single value outside 0 to 1 shows that no value can count."""
+        """Weight 1, or 0 if the scale is unknown: after a single value outside 0 to 1, none of the values can count."""
         return 0.0 if self.outside else 1.0
 
     @property
@@ -191,7 +191,7 @@ class _Metric(NamedTuple):
 
 
 def _directions(results: js.JsonObject, task: str) -> dict[str, bool]:
-    """Return, for each metric, True if higher is better by the results or the task's configuration."""
+    """Return, for each metric, True if the results or the task's configuration state that higher is better."""
     listed = js.objects_in(js.as_object(js.as_object(results.get("configs")).get(task)).get("metric_list"))
     directions = {
         name: higher
@@ -203,7 +203,7 @@ def _directions(results: js.JsonObject, task: str) -> dict[str, bool]:
 
 
 def _metrics(source: InputFile, directions: Mapping[str, bool]) -> dict[str, _Metric]:
-    """Return every metric of the file, in a first pass, because a value outside 0 to 1 may come in the last row."""
+    """Return every metric of the file. Needs a separate pass, because even the last row may have a value outside 0 to 1."""
     metrics: dict[str, _Metric] = {}
     graded = 0
     for row, _ in objects_of(source):
@@ -247,7 +247,7 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
 
 
 def _scores(row: js.JsonObject) -> dict[str, float]:
-    """Return the metrics of a row that are numbers; lists are the parts of metrics that the harness computes later."""
+    """Return a row's numeric metrics; skips lists, from which the harness computes metrics later."""
     named = [name for name in js.as_list(row.get("metrics")) if isinstance(name, str)]
     keys = named or [key for key in row if key not in _OWN]
     return {key: value for key in keys if (value := js.as_points(row.get(key))) is not None}

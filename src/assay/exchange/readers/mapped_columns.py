@@ -1,4 +1,4 @@
-"""Read any table or JSON by a user's mapping (`--map`) of columns to task, candidate, and answer or scores."""
+"""Read any table or JSON with a user's mapping (`--map`) of columns to task, candidate, answer and scores."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MOST_WAITING: Final = 100_000
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Return None: the user chooses this importer with `--map`, and no file content can show that a mapping applies."""
+    """Return None: only `--map` selects this importer, because file content cannot show that a mapping applies."""
     return None
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run with the mapped rows, or only messages if the mapping fits no row."""
+    """Yield a run with the mapped rows, or only messages if no row fits the mapping."""
     mapping = options.mapping
     problem = problem_of(mapping)
     if mapping is None or problem is not None:
@@ -109,7 +109,7 @@ def _about(absent: Iterable[str], columns: Iterable[str], where: str) -> Iterato
 
 
 class _Cell(NamedTuple):
-    """Key of the score that several rows sum up to."""
+    """Key of a score that is the sum of several rows."""
 
     metric: int
     task: str
@@ -121,7 +121,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Sum of several rows' scores so far; `total` is None if a score was unreadable."""
+    """Running sum of several rows' scores; `total` is None if a score was unreadable."""
 
     where: str
     worst: float
@@ -131,7 +131,7 @@ class _Sum:
 
 
 class _MappedRows:
-    """Reads tasks, candidates, answers and scores from rows, by a valid mapping."""
+    """Reads tasks, candidates, answers and scores from rows, as a valid mapping defines them."""
 
     def __init__(self, mapping: JsonObject, candidate: str | None) -> None:
         self._mapping = mapping
@@ -205,7 +205,7 @@ class _MappedRows:
                     yield str(name), _opened(cell)
 
     def read_cell(self, cell: object, row: TableRow, task: str, candidate: str, where: str) -> Iterator[Found]:
-        """Yield the answers of one candidate for one task, and gather their grades."""
+        """Yield one candidate's answers to one task, and collect their grades."""
         fields = row if cell is row else {**row, **cell} if isinstance(cell, dict) else {**row, "@value": cell}
         if not self._draws:
             return self._read_trial(fields, 1, task, candidate, where)
@@ -281,7 +281,7 @@ class _MappedRows:
         )
 
     def _amount(self, key: str, cell: object) -> float | None:
-        """Return the tokens, dollars or seconds in a cell; anything but a number of at least 0 is None, and counted for a note."""
+        """Return the tokens, dollars or seconds in a cell; None, counted for a note, unless it is a number of at least 0."""
         number = as_duration(cell_number(cell))
         if number is None and cell_text(cell):
             self._odd[key] += 1
@@ -290,7 +290,7 @@ class _MappedRows:
     def _grade(
         self, at: int, metric: Metric, cell: object, fields: TableRow, task: str, candidate: str, k: int, where: str
     ) -> Skipped | None:
-        """Gather the grade in a cell, or add it to its sum; return the reason if it cannot be read."""
+        """Collect the grade in a cell, or add it to a running sum; return the reason if the grade cannot be read."""
         judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
             why = (
@@ -378,7 +378,7 @@ class _MappedRows:
 
 
 def _opened(cell: object) -> object:
-    """Return the object that a cell holds as JSON text, otherwise the cell itself."""
+    """Parse a cell that contains a JSON object as text; any other cell is returned unchanged."""
     opened = grammar.json_in(cell) if isinstance(cell, str) else None
     return opened if isinstance(opened, dict) else cell
 

@@ -5,10 +5,10 @@ Written from `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and `model
 `NAME/rationale`, which `mlflow.search_traces()` leaves out; `eval_results_table.json` has the columns of the data, `outputs`,
 and `METRIC/score` with `METRIC/justification`.
 
-Assessments say who gave them: those of code count, a person's belong to that person, and all others await review. Assessments from
-another evaluation of the same trace, and those that a later one overrides, are left out. `yes` and `no` are 1 and 0, as in MLflow's
-own means. In the older table, a metric with a justification was graded by a model, and MLflow's own prompts grade from 1 to 5;
-for `toxicity`, lower is better. A task is named after a digest of its request without the model.
+Assessments state their source: those from code count, a person's are attributed to that person, and all others await review.
+Assessments from another evaluation of the same trace, and overridden ones, are left out. `yes` and `no` are 1 and 0, as in
+MLflow's own means. In the older table, a metric with a justification was graded by a model, on MLflow's scale of 1 to 5; for
+`toxicity`, lower is better. A task is named after a digest of its request without the model.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response and its assessments for every row."""
+    """Yield one run, with a response and assessments for every row."""
     traces = any(_is_of_traces(key) for row in first_frame_rows(source.sample) for key in row)
     models: Counter[str] = Counter()
     runs: Counter[str] = Counter()
@@ -107,7 +107,7 @@ def _is_of_traces(column: str) -> bool:
 
 
 class _Trace:
-    """A row with the parts of its trace: from the columns, or from the trace as JSON, which CSV files contain in full."""
+    """A row and its trace's fields, which come from columns or from the trace as JSON (complete in CSV files)."""
 
     def __init__(self, row: Mapping[str, object]) -> None:
         self.row = row
@@ -185,7 +185,7 @@ def _expected(trace: _Trace) -> tuple[str, ...]:
 
 
 def _assessed(trace: _Trace, run: str | None) -> Iterator[MetricValue]:
-    """Yield the feedback on a trace, from its assessments or, if there are none, from the columns of the table."""
+    """Yield the feedback on a trace, from the trace's assessments or, if it has none, from the table's columns."""
     known: set[str] = set()
     for assessment in trace.assessments:
         name = js.to_text(assessment.get("assessment_name"))

@@ -1,13 +1,13 @@
 """MT-bench of FastChat: model answers with their turns, single judgments and pairwise judgments.
 
 Written from lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024). An answer holds
-`question_id`, `model_id` and `choices` with `turns`; a single judgment `model`, `judge` (model and prompt), `judgment`, `turn` and
-`score` (1 to 10, or -1 if none could be read); a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`,
-`model_2`, `tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` beside them hold the questions and reference
-answers.
+`question_id`, `model_id` and `choices` with `turns`; a single judgment `model`, `judge` (model and prompt), `judgment`, `turn`
+and `score` (1 to 10, or -1 if none could be read); a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`,
+`model_2`, `tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` in the same folder contain questions and
+reference answers.
 
-A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named by its model and prompt; each order of a pair counts as
-a separate judge. Every judgment awaits review; pairs are preferences (`preferences`).
+A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named after its model and prompt; each order of a pair counts
+as a separate judge. Every judgment awaits review; pairwise judgments are preferences (`preferences`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ROW: Final[Shape] = dict.fromkeys(foreign_names(__name__)["row"])
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise lines of questions, answers or judgments, which all have a `question_id`, or the judges' prompts."""
+    """Recognise questions, answers and judgments (lines with a `question_id`), and files of judge prompts."""
     if b'"question_id"' not in sample.head and b'"prompt_template"' not in sample.head:
         return None
     rows = first_rows(sample, 50)
@@ -50,7 +50,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return all other files of the bench; they belong to the first judgments, or without judgments to the first answers."""
+    """Return the bench's other files, which are read with its first file of judgments or, without judgments, of answers."""
     kind = _kind_of(source.sample)
     if kind is None or kind in _BESIDE:
         return ()
@@ -64,7 +64,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run: only answers, or judgments with the answers that they judge."""
+    """Yield one run, with judgments and the answers that they judge, or with answers only."""
     kind = _kind_of(source.sample)
     if kind in _BESIDE:
         why = f"holds {'questions' if kind == 'question' else 'prompts'} only; it is read together with answers or judgments."
@@ -137,7 +137,7 @@ def _is_reference(source: InputFile) -> bool:
 
 
 def _same_bench(source: InputFile, other: InputFile) -> bool:
-    """True if a file is in the same folder, in its parent, or in a neighbouring folder of FastChat's layout."""
+    """True if the other file is in the same folder, its parent, or a neighbouring folder in FastChat's layout."""
     folder, other_folder = folder_path(source), folder_path(other)
     beside = parent_folder(folder) == parent_folder(other_folder) and all(
         folder_name(path) in _FOLDERS for path in (folder, other_folder)
@@ -147,7 +147,7 @@ def _same_bench(source: InputFile, other: InputFile) -> bool:
 
 
 def _by_id(sources: Sequence[InputFile]) -> dict[str, js.JsonObject]:
-    """Return rows by their `question_id`; if several have the same id, the first is kept."""
+    """Return rows by `question_id`; if several rows have the same id, the first one counts."""
     rows: dict[str, js.JsonObject] = {}
     for source in sources:
         for row, _ in objects_of(source):
@@ -163,7 +163,7 @@ def _turns(answer: js.JsonObject) -> list[str]:
 
 
 class _Bench(NamedTuple):
-    """The questions and reference answers by id, the new name of a model, and the ids of the tasks yielded so far."""
+    """Questions and reference answers by id, the new name of a model, and the ids of tasks yielded so far."""
 
     questions: dict[str, js.JsonObject]
     references: dict[str, js.JsonObject]
@@ -174,7 +174,7 @@ class _Bench(NamedTuple):
         return self.rename.get(model, model)
 
     def new_task(self, question: str, turn: int) -> Iterator[records.FoundTask]:
-        """Yield the task of one turn once: the user's questions up to it. Earlier answers differ by model and are left out."""
+        """Yield a turn's task once, with the user's questions up to that turn but without answers, which differ by model."""
         name = f"{question}-{turn}"
         if name in self.tasks:
             return

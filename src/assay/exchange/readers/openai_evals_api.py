@@ -1,14 +1,14 @@
 """Output items of OpenAI's hosted Evals, as its API returns them; the service ends on 30 November 2026.
 
-Written from the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run object and of the graders, in
-the openai-python and openai-node libraries of 2025 and 2026; Azure's answers of the same shape. It reads JSON Lines or a JSON
-list of `eval.run.output_item` objects, pages of them (`{"object": "list", "data": […]}`), and objects that hold them
-under `output_items`. Objects `eval` and `eval.run` among them, around them or in files beside them name the suite, the candidate
-and the graders.
+Written from the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run object and of the graders,
+in the openai-python and openai-node libraries of 2025 and 2026; Azure's answers of the same shape. It reads JSON Lines or a
+JSON list of `eval.run.output_item` objects, pages of them (`{"object": "list", "data": […]}`), and objects with such items
+under `output_items`. Objects `eval` and `eval.run`, in the same file or in separate ones, name suite, candidate and graders.
 
-A run stays a run, and an item becomes a task with its number in the data source. Grades of the types `label_model`, `score_model`
-and others that call a model await review, with the model's answer as the reply; `string_check`, `text_similarity` and `python`
-count. A grader without a type is treated as a model, so that no unseen grade counts by mistake.
+Each run becomes a run, and each item a task named after the item's number in the data source. Grades of the types
+`label_model`, `score_model` and others that call a model await review, with the model's answer as the reply; `string_check`,
+`text_similarity` and `python` count. Graders without a type are treated as models, so that no unreviewed grade counts by
+mistake.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWN_NAMES: Final = ("case_id", "custom_id", "id")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise output items, evals and runs of evals by their `object`."""
+    """Recognise output items, evals and eval runs by their `object` field."""
     if b'"eval.run' not in sample.head and b'"testing_criteria"' not in sample.head:
         return None
     if any(_is_eval_object(row) for row in sample.rows[:50]):
@@ -44,7 +44,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return evals and runs in separate files, in the folder of a file of items or one above it."""
+    """Return the files with evals and runs in the folder of a file of items, or in any folder above it."""
     if not _has_items(source.sample):
         return ()
     return [
@@ -78,7 +78,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 class _EvalFacts:
-    """Names, models and graders from evals and runs; models come from items if no run names one."""
+    """Names, models and graders from evals and runs; if no run names a model, from items."""
 
     def __init__(self) -> None:
         self.evals: dict[str, js.JsonObject] = {}
@@ -89,7 +89,7 @@ class _EvalFacts:
         self.scale = OffScale()
 
     def learn(self, row: js.JsonObject | str) -> None:
-        """Record an eval, a run, or that a page is not the last one."""
+        """Record an eval or a run, or that more pages follow."""
         if isinstance(row, str):
             return
         name = js.as_id(row.get("id"))
@@ -148,7 +148,7 @@ def _has_items(sample: FileSample) -> bool:
 
 
 def _objects(source: InputFile) -> Iterator[tuple[js.JsonObject | str, str]]:
-    """Yield objects with their locations, from lines (each an object or a page) or a document."""
+    """Yield objects with their locations, from JSON Lines (each an object or a page) or from one document."""
     if source.sample.rows:
         for row, where in read_rows(source):
             if isinstance(row, str):
@@ -214,7 +214,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
 
 
 def _references(graders: dict[str, js.JsonObject]) -> tuple[str, ...]:
-    """Return the keys of an item with which graders compare: `{{item.label}}` in a `reference`."""
+    """Return the item keys that a grader's `reference` names, such as `label` in `{{item.label}}`."""
     matches = [_REFERENCE.fullmatch(js.to_text(grader.get("reference")).strip()) for grader in graders.values()]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 
@@ -234,7 +234,7 @@ def _item_of(row: js.JsonObject) -> js.JsonObject:
 
 
 class _Graders(NamedTuple):
-    """The graders of a run by name and id, the item keys with which they compare, and the scales of their scores."""
+    """A run's graders by name and id, the item keys that they compare answers with, and the scales of their scores."""
 
     by_name: dict[str, js.JsonObject]
     references: tuple[str, ...]
@@ -286,7 +286,7 @@ def _texts_of(sample: js.JsonObject) -> list[str]:
 
 
 def _given(row: js.JsonObject, item: js.JsonObject) -> str | None:
-    """Return an answer that was part of the data instead of coming from a model."""
+    """Return an answer from the data source, for a run that called no model."""
     for holder in (js.as_object(row.get("datasource_item")), item):
         text = holder.get("sample.output_text", js.as_object(holder.get("sample")).get("output_text"))
         if isinstance(text, str):

@@ -1,12 +1,12 @@
 """Logs of the open-source `openai/evals` (`oaieval`): JSON Lines of a spec, events and a final report.
 
-Written from `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes, modelgraded/classify) from the first release
-(2023) to the last commits (2025). The first line holds `spec`, then come events of `type` `sampling`, `match`, `metrics`,
-`error` and others with their `sample_id` and `data`, at the end a `final_report`; threads write them interleaved.
+Written from `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes, modelgraded/classify) from the first
+release (2023) to the last commits (2025). The first line contains `spec`, the last one `final_report`. In between are events of
+`type` `sampling`, `match`, `metrics`, `error` and others, each with `sample_id` and `data`; threads write them interleaved.
 
-The first of `completion_fns` is the candidate. `match` is a judge by rule. `metrics` with a `choice` are a model's grade, read from
-the last sample before them, and await review; a choice without a score in the log gets no score. Other `metrics` are criteria by
-rule. An `error` of a task without a sample is a failure.
+The first of `completion_fns` is the candidate. `match` is a rule-based judge. `metrics` with a `choice` are a model's grade,
+read from the completion before them, and await review; a choice without a score in the log gets no score. Other `metrics` are
+rule-based criteria. An `error` of a task without a sample is a failure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _SampleFacts:
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a first line with a spec, or lines of events."""
+    """Recognise a first line with `spec`, or lines of events."""
     if b'"sample_id"' not in sample.head and b'"spec"' not in sample.head:
         return None
     rows = sample.rows[:50]
@@ -56,7 +56,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run. If a model grades, the answer is the first sample, because the grader's sample follows; otherwise the last."""
+    """Yield one run. The answer is the last completion, or the first one if a model grades, because the grader's follow."""
     spec: js.JsonObject = {}
     known: dict[str, _SampleFacts] = {}
     scale = OffScale()
@@ -91,7 +91,7 @@ def _is_event(row: js.JsonObject) -> bool:
 
 
 def _learn(row: js.JsonObject, where: str, known: dict[str, _SampleFacts], *, first: bool) -> None:
-    """Add an event to the facts about its sample; with `first` the first sample is the answer, otherwise the last one."""
+    """Add an event to the facts about its sample. With `first`, the first completion is the answer, otherwise the last one."""
     task = js.as_id(row["sample_id"])
     if task is None:
         return
@@ -206,7 +206,7 @@ def _picked(data: js.JsonObject) -> str:
 def _metrics(
     data: js.JsonObject, task: str, candidate: str, judge: str, reply: str | None, where: str, scale: OffScale
 ) -> records.FoundAssessment | None:
-    """Return metrics as grades: choices that a model made, otherwise every number; None if there is neither."""
+    """Convert metrics to grades: a model's choice or, without a choice, every number; None if there is neither."""
     chosen_by_model = {key: value for key, value in data.items() if isinstance(value, str) and key != "sampled"}
     if _CHOICES in data or (chosen_by_model and "score" in data):
         choice = js.to_text(data.get(_CHOICES, next(iter(chosen_by_model.values()), "")))

@@ -1,12 +1,12 @@
 """Predictions and results of OpenCompass: `predictions/MODEL/DATASET.json` and `results/MODEL/DATASET.json`.
 
 Written from `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`, `icl_evaluator/` and
-`evaluator/` of 0.5 (2025). Predictions are an object with a row for each index; results contain totals and, with
-`--dump-eval-details`, `details`: an object of rows, or a list whose values are lists with one entry for each of `n` repeats.
-The folder names the model, the file the data set.
+`evaluator/` of 0.5 (2025). Predictions are an object with one row per index. Results contain totals and, with
+`--dump-eval-details`, `details`: an object of rows, or a list of rows in which each value is a list with one entry per repeat.
+The model is named by the folder, the data set by the file.
 
-A row's `correct` is by rule, unless the row contains a judge model's reply. Without details, a result is only a mean, which
-cannot be compared; it is kept with the run.
+A row's `correct` is rule-based, unless the row contains a judge model's reply. Results without details are only means, which
+cannot be compared; they are kept with the run.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ _ROLES: Final = {"HUMAN": "user", "SYSTEM": "system", "BOT": "assistant"}
 
 
 class _Place(NamedTuple):
-    """The task and trial of a row; the repeats of a data set follow one another."""
+    """Task and trial of a row; the predictions of the first repeat come first, then those of the second."""
 
     task: str
     trial: int
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise predictions by row number, and results with details of each row."""
+    """Recognise predictions keyed by row number, and results with details per row."""
     shape = {"predictions": _PREDICTION, "results": _RESULTS}.get(_kind(sample) or "")
     return None if shape is None else explained_share(sample.document, shape)
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the results of predictions: the file of the same model and data set in the folder `results`."""
+    """Return the results of a file of predictions: the file for the same model and data set in the folder `results`."""
     if _kind(source.sample) != "predictions":
         return ()
     return [other for other in others if _kind(other.sample) == "results" and _place(other) == _place(source)]
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the evaluation's folder: OpenCompass also leaves its set-up, logs and summaries there."""
+    """Return the evaluation's folder, in which OpenCompass also leaves its configuration, logs and summaries."""
     folder = parent_folder(folder_path(source))
     return (parent_folder(folder),) if folder_name(folder) in ("predictions", "results") else ()
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response for every prediction, and a verdict if the results have details."""
+    """Yield one run, with a response for every prediction, and verdicts if the results have details."""
     documents: dict[str | None, js.JsonObject] = {}
     for file in (source, *options.beside.get("companions", ())):
         try:
@@ -165,7 +165,7 @@ def _repeats(row: js.JsonObject) -> int:
 
 
 def _of_repeat(row: js.JsonObject, at: int) -> js.JsonObject:
-    """Return one repeat of a row, whose values are lists with one entry for each repeat."""
+    """Return one repeat of a row in which every value is a list with one entry per repeat."""
     repeats = _repeats(row)
     listed = "example_abbr" in row or any(isinstance(row.get(key), list) for key in _VERDICTS)
     if not listed or at >= repeats:

@@ -1,11 +1,11 @@
-"""PandaLM's test set: pairs of answers, the labels of three people, and the verdicts of automatic judges beside them.
+"""PandaLM's test set: pairs of answers with labels by three people, and files with verdicts by automatic judges.
 
 Written from WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
 `idx`, `instruction`, `input`, two responses, their candidates in `cmp_key` (`A_B`), and `annotator1` and so on with 1, 2 or 0
 for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it has neither texts
 nor candidates, so it is read together with the test set that has the same `idx`.
 
-A task is a row. People's labels need no review; judges' verdicts await it. Everything is a preference (`preferences`).
+Each row is a task. People's labels need no review; judges' verdicts await review. All are preferences (`preferences`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Experiments of Arize Phoenix: the JSON and CSV downloads of an experiment's runs.
 
-Written from `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, which the page's download
-offers): a row for each example and repetition with `input`, `reference_output`, `output`, `error`, times, tokens and
+Written from `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, the downloads on Phoenix's
+page): a row for each example and repetition with `input`, `reference_output`, `output`, `error`, times, tokens and
 `annotations`; in CSV the columns `annotation_NAME_score`, `…_label`, `…_explanation` and `…_annotator_kind`.
 
-Annotations of the kind CODE count, HUMAN annotations are a person's, and all others (LLM) await review. An annotation with a label
-but without a score gets no score, because only Phoenix knows its scale. The download names no model, so the candidate is named
-after the file, which Phoenix names after the experiment. It contains no cost.
+Annotations of the kind CODE count, HUMAN annotations are a person's, and all others (LLM) await review. An annotation with a
+label but without a score stays unscored, because the file does not state the label's value. The download contains no costs and
+no model name, so the candidate is named after the file, which Phoenix names after the experiment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response for each example and repetition, and its annotations."""
+    """Yield one run, with a response and annotations for each example and repetition."""
     candidate = options.candidate or source.stem
     yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
     yield from graded_records(lambda: _rows(source, candidate), source.name)
@@ -96,7 +96,7 @@ def _row(row: Mapping[str, object], example: str, where: str, candidate: str) ->
 
 
 def _annotations(row: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the annotations of a row by name; a CSV row has empty cells for those that it lacks."""
+    """Yield a row's annotations by name; empty cells of a CSV row are skipped."""
     for annotation in objects_in(decoded(row.get("annotations"))):
         yield as_text(annotation.get("name")) or "annotation", annotation
     by_name: dict[str, dict[str, object]] = {}

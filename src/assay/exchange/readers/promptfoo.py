@@ -1,15 +1,15 @@
 """Results of promptfoo: `promptfoo eval -o results.json` (or `.jsonl`, `.yaml`), `promptfoo export`, and OpenAI's Evals page.
 
-Written from promptfoo's `src/types/index.ts` and `src/commands/import.ts` of 2026, and the shapes before them: format 3
-(`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files with only a table. OpenAI's page
-offers past results as a file for `promptfoo import`, which is format 3.
+Written from promptfoo's `src/types/index.ts` and `src/commands/import.ts` of 2026, and earlier layouts: format 3
+(`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files with only a table. OpenAI's
+page offers past results as a format 3 file for `promptfoo import`.
 
 A candidate is a provider, with its prompt if several prompts were tried. A task is a set of variables with its assertions,
-named by its description or a digest, so that the same test in another file is the same task. A repeated test gives further trials.
-Assertions that a model decides (`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades await review, as is an
-`assert-set` that contains such an assertion, and any assertion that used tokens for its grading; `human` assertions are a person's;
-all others count together as the judge `promptfoo`, by their weights. A test that failed its assertions is a response with a low
-score; a test that broke is a failure.
+named after its description or a digest, so that an equal test in another file is the same task. Repetitions of a test become
+trials. Assertions that a model decides (`llm-rubric`, `g-eval`, `factuality`, …) are judges whose grades await review. The same
+applies to an `assert-set` with such an assertion, and to any assertion that used tokens for grading. `human` assertions are a
+person's. All others form one judge, `promptfoo`, with the weighted mean as its grade. A test that failed its assertions is a
+response with a low score; a test that crashed is a failure.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run: every provider and prompt is a candidate, every test a task."""
+    """Yield one run: every pair of provider and prompt is a candidate, every test a task."""
     if source.sample.rows and any(_is_result(row) for row in source.sample.rows[:20]):
         log: js.JsonObject = {}
         summary: js.JsonObject = {}
@@ -121,7 +121,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 def _summary(document: object) -> js.JsonObject | None:
-    """Return the part of the document that holds results or a table, at any known nesting; None if it has neither."""
+    """Return the object with results or a table, at any known nesting in the document; None if there is neither."""
     log = js.as_object(document)
     for part in (js.as_object(log.get("results")), log):
         results, table = part.get("results"), js.as_object(part.get("table"))
@@ -144,7 +144,7 @@ def _is_result(row: object) -> bool:
 
 
 def _results(summary: js.JsonObject) -> list[JsonValue]:
-    """Return rows as in format 3, built from the table if the file contains nothing else."""
+    """Return rows as in format 3; if the file contains only a table, the rows are built from the table."""
     results = js.as_list(summary.get("results"))
     if results:
         return results
@@ -183,7 +183,7 @@ def _provider(row: js.JsonObject) -> str | None:
 
 
 class _Columns:
-    """Names candidates by a row's provider, and by its column if the provider has several."""
+    """Names candidates after a row's provider and, if the provider has several columns, after the column too."""
 
     def __init__(self, rows: Iterable[js.JsonObject], options: ReadOptions) -> None:
         prompts: dict[str, dict[str, str]] = {}
@@ -221,7 +221,7 @@ class _Columns:
 
 
 def candidate_names(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a name for each column (provider, prompt's label); it has the label if the provider has several columns."""
+    """Return a name for each column (provider, prompt's label): the provider, with the label if it has several columns."""
     names: list[str] = []
     for at, (provider, label) in enumerate(columns):
         number = sum(other == provider for other, _ in columns[: at + 1])
@@ -332,7 +332,7 @@ def _as_javascript(output: object) -> str:
 
 
 def _components(row: js.JsonObject) -> list[js.JsonObject]:
-    """Return the results of a test's assertions, or the whole result if the file does not list its parts."""
+    """Return the results of a test's assertions, or the whole result if the file does not list the assertions."""
     grading = js.as_object(row.get("gradingResult"))
     components = [
         component for component in js.objects_in(grading.get("componentResults")) if "score" in component or "pass" in component
@@ -382,7 +382,7 @@ def _assessments(
 
 
 def _graded(row: js.JsonObject, grading: js.JsonObject) -> bool:
-    """True if the test has assertions: without any, it passes with a score of 1, which means nothing."""
+    """True if the test has assertions; a test without assertions always passes, so its score of 1 means nothing."""
     if "score" not in grading and "pass" not in grading:
         return False
     test = js.as_object(row.get("testCase"))
@@ -390,7 +390,7 @@ def _graded(row: js.JsonObject, grading: js.JsonObject) -> bool:
 
 
 def _whole(row: js.JsonObject, grading: js.JsonObject) -> js.JsonObject:
-    """Return a result without parts as a single set of the test's assertions."""
+    """Return a result that lists no assertions as one set of all of the test's assertions."""
     assertions = js.objects_in(js.as_object(row.get("testCase")).get("assert"))
     flat = [*assertions, *(nested for assertion in assertions for nested in js.objects_in(assertion.get("assert")))]
     parts: list[JsonValue] = [{"assertion": dict(assertion)} for assertion in flat]
@@ -398,7 +398,7 @@ def _whole(row: js.JsonObject, grading: js.JsonObject) -> js.JsonObject:
 
 
 def _judge(component: js.JsonObject, *, beside: Sequence[js.JsonObject]) -> tuple[str, records.GradedBy]:
-    """Return the judge of an assertion and its kind: a model if a model may have influenced the score."""
+    """Return (judge, kind of grader) of an assertion; the kind is a model if a model may have influenced the score."""
     kind = _kind(component)
     if kind == "human":
         return "human", records.GradedBy.PERSON
@@ -412,7 +412,7 @@ def _judge(component: js.JsonObject, *, beside: Sequence[js.JsonObject]) -> tupl
 
 
 def _models(component: js.JsonObject, depth: int = 0) -> list[str]:
-    """Return the names of the model-graded assertions in a component, itself included; empty if rules alone decided."""
+    """Return the names of model-graded assertions in a component, including the component; empty if only rules decided."""
     kind = _kind(component)
     names: list[str] = []
     if kind in _BY_MODEL or kind not in _BY_RULE:
@@ -432,14 +432,14 @@ def _kind(component: js.JsonObject) -> str:
 
 
 def _tokens(components: Sequence[js.JsonObject], key: str) -> int | None:
-    """Return the tokens that grading used; None if no assertion states them. A set's own count includes its parts."""
+    """Return the tokens that grading used; None if no assertion states them. An assertion set's count includes its members."""
     counts = [js.as_count(js.as_object(component.get("tokensUsed")).get(key)) for component in components]
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
 def _words_of(components: Sequence[js.JsonObject], depth: int = 0) -> list[str]:
-    """Return the reasons of assertions and, within sets, of their parts."""
+    """Return the reasons of assertions, including those inside assertion sets."""
     words: list[str] = []
     for component in components:
         words.append(js.to_text(component.get("reason")))

@@ -4,8 +4,8 @@ Written from promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per 
 `[provider] label` with the answer, then `Status`, `Score`, `Named Scores`, `Metric: NAME`, `Grader Reason`, `Comment`. Before
 2025 a prompt had one column, whose cells read `[PASS] (0.50) answer` (`src/util/output.ts`).
 
-The table does not say which assertions were made, or whether a model decided them, so every grade awaits review. It has no ids,
-tokens, cost or times either; import the JSON output to get these.
+The table does not state which assertions were made or whether a model decided them, so every grade awaits review. It also lacks
+ids, tokens, costs and times; import the JSON output to get these.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CELL: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prompt:
-    """One prompt's columns, as column numbers; `reason` and `status` are None in tables with one column for each prompt."""
+    """Numbers of one prompt's columns; `reason` and `status` are None in tables with only one column per prompt."""
 
     name: str
     model: str | None
@@ -67,7 +67,7 @@ class _Header:
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise the columns of a prompt, or cells that begin with a verdict."""
+    """Recognise a prompt's columns, or cells that begin with a verdict."""
     return None if _header(sample) is None else 0.95
 
 
@@ -155,7 +155,7 @@ def _verdict_prompts(names: Sequence[str], first: Sequence[str]) -> tuple[_Promp
 
 
 def _named(columns: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Return the candidate's name and the model of each prompt, named as in promptfoo's JSON."""
+    """Return (candidate's name, model) for each prompt, with the same names as for promptfoo's JSON."""
     models: list[str | None] = []
     keys: list[tuple[str, str]] = []
     for column in columns:
@@ -208,7 +208,7 @@ def _value(output: _Output) -> MetricValue:
 def _records(
     output: _Output | None, task: str, candidate: str, trial: int, where: str, grades: MetricGrades
 ) -> Iterator[Found]:
-    """Yield the answer of one prompt and its grade."""
+    """Yield the answer to one prompt and the answer's grade."""
     if output is None:
         yield Skipped(where=where, why=f"has no verdict of {candidate!r}.")
     elif output.status == "ERROR":

@@ -1,11 +1,11 @@
-"""Reports of pydantic-evals: an `EvaluationReport` as JSON, and the data set beside it.
+"""Reports of pydantic-evals: an `EvaluationReport` as JSON, with its data set in a separate file.
 
 Written from `pydantic_evals/reporting/__init__.py` and `evaluators/` of 1.x (2026) and a genuine report. A report is one
-candidate, named after the experiment. A case is a task, and a repeated case (`source_case_name`) gives trials. An evaluator
-is a judge, and each of its scores and assertions a criterion; labels are words without a scale, so they are left out.
+candidate, named after the experiment. A case is a task, and repetitions of a case (`source_case_name`) are trials. An evaluator
+is a judge, and each of its scores and assertions is a criterion; labels have no scale, so they are left out.
 
-Evaluators of pydantic-evals itself are rules, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which no
-report shows, so its grades await review.
+The evaluators of pydantic-evals are rule-based, except `LLMJudge` and `GEval`. A user's own evaluator may call a model, which
+no report shows, so its grades await review.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DATA_SET: Final = re.compile(rb"^(# yaml-language-server: .*\n|\$schema: .*\n|n
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a report by its cases with scores and assertions, and a data set."""
+    """Recognise reports (by cases with scores and assertions) and data sets."""
     match _kind(sample):
         case "report":
             return explained_share(sample.document, _REPORT)
@@ -51,7 +51,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the data sets in a report's folder and its subfolders, because the report repeats their cases."""
+    """Return the data sets in a report's folder and subfolders, because the report already contains their cases."""
     if _kind(source.sample) != "report":
         return ()
     folder = folder_path(source)
@@ -59,7 +59,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a task for every case, a response for every time it ran, an assessment for every evaluator."""
+    """Yield one run: a task per case, a response per run of the case, and an assessment per evaluator."""
     if _kind(source.sample) == "data set":
         yield Skipped(where=source.name, why="is a data set of pydantic-evals without results; import it with a report.")
         return
@@ -105,7 +105,7 @@ class _CaseReader:
         self._grades = MetricGrades(unscaled)
 
     def case(self, case: js.JsonObject, where: str, *, failed: bool) -> Iterator[Found]:
-        """Yield task, response and assessments of one case in one run."""
+        """Yield the task, response and assessments of one run of a case."""
         task = js.as_text(case.get("source_case_name")) or js.as_text(case.get("name"))
         if task is None:
             yield Skipped(where=where, why="has no `name`, so it belongs to no task.")
@@ -168,7 +168,7 @@ def _task(task: str, case: js.JsonObject) -> FoundTask:
 
 
 def _value(name: str, value: object, result: js.JsonObject, reason: str) -> MetricValue:
-    """Return a result as a metric; G-Eval states the range of its score."""
+    """Return a result as a metric; for G-Eval, with the score range that the result states."""
     source = result.get("source")
     evaluator = js.as_text(js.as_object(source).get("name")) or js.as_text(source) or name
     arguments = js.as_object(js.as_object(source).get("arguments"))

@@ -4,9 +4,9 @@ Written from `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` of 0.1 to
 `retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`, `answer`, `ground_truth`) and one column for each
 metric, some with a mode in their name: `rouge_score(mode=fmeasure)`.
 
-The file names no model, so the candidate is named after the file. A task is named by a digest of its question. Metrics that compare
-texts or ids by rule count; all others call a model, or may do so, and await review. `noise_sensitivity` counts wrong claims, so
-lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, cost or times.
+The file names no model, so the candidate is named after the file. A task is named after a digest of its question. Metrics that
+compare texts or ids without a model count; all others may call a model and await review. `noise_sensitivity` counts wrong
+claims, so lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, costs or times.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield one run: a response and its metrics for every sample."""
+    """Yield one run, with a response and metrics for every sample."""
     candidate = options.candidate or source.stem
     yield from run_without_model(NAME, source, options.candidate, options.dataset, options.model_info)
     metrics = _metrics(row for row, _ in frame_rows(source) if not isinstance(row, str))

@@ -1,6 +1,6 @@
 """RLHF data: tasks with ideal responses and people's evaluation forms, or pairs of a chosen and a rejected text.
 
-The tasks come as messages with their signals, in a list under `rlhf`, or as one flat object each, with `model_responses`.
+Tasks are messages with `signal` objects in a list under `rlhf`, or flat objects with `model_responses`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield a run with the evaluated tasks or with the preferences."""
+    """Yield one run, with evaluated tasks or with preferences."""
     document = source.sample.document
     suite = options.dataset or source.stem
     if isinstance(document, dict) and isinstance(document.get("rlhf"), list):
@@ -109,7 +109,7 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
 
 
 def _nested(row: JsonObject) -> dict[str, JsonValue]:
-    """Return a flat task with `model_responses` in the form of messages; booleans are answers to questions."""
+    """Convert a flat task with `model_responses` to the form with messages; booleans become answers to questions."""
     about = dict(as_object(row.get("metadata")))
     system = about.pop("system_prompt", None)
     evaluations: list[JsonValue] = []
@@ -182,7 +182,7 @@ def _pair(row: JsonObject, number: int, where: str) -> Iterator[records.Found]:
 
 
 def _shared(chosen: str, rejected: str) -> str:
-    """Return the dialogue that both texts share at the beginning, up to the last turn."""
+    """Return the dialogue with which both texts begin, up to the end of the last turn that they share."""
     at = next((i for i, (a, b) in enumerate(zip(chosen, rejected, strict=False)) if a != b), min(len(chosen), len(rejected)))
     # The mark of a turn in Anthropic's HH set.
     end = chosen.rfind("Assistant:", 0, at + 1)

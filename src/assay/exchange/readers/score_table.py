@@ -1,8 +1,8 @@
 """Read tables of scores: columns task, candidate, trial, score; optional weight, family, criterion, judge, state, joint.
 
-A table that Assay exported names the assessment and run of each row. Rows whose assessment is already in the store become one
-`Held` record and are left out. The run remembers the assessments of the other rows (`from_runs`), so that a later export of the
-same run adds only new rows.
+In a table that Assay exported, each row names its assessment and run. Rows with an assessment that is already in the store are
+left out and summed up in one `Held` record. The imported run stores the other rows' assessment ids (`from_runs`), so that a
+later export of the same run adds only new rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield a run with the table's tasks and its assessments."""
+    """Yield one run, with the table's tasks and assessments."""
     run: records.FoundRun | None = records.FoundRun(suite=options.dataset or source.stem, format=NAME)
     origins = Origins(source.name, options)
     decided: Counter[str] = Counter()
@@ -143,7 +143,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 def _rows(source: InputFile, options: ReadOptions) -> Iterator[records.FoundScores | tuple[TableRow | str, str]]:
-    """Yield the rows of a table; rows with nothing but a score come in batches.
+    """Yield the rows of a table; rows that contain only a score are yielded in batches.
 
     Rows that need a closer look, because a cell is empty, wrong or unusual, are yielded one by one.
     """
@@ -170,7 +170,7 @@ def _rows(source: InputFile, options: ReadOptions) -> Iterator[records.FoundScor
 
 
 class _BareScores:
-    """Gathers rows that have nothing but a score; remembers cells that it has read before."""
+    """Collects rows that contain only a score; caches parsed cells."""
 
     def __init__(self, columns: list[str]) -> None:
         self._width = len(columns)
@@ -213,7 +213,7 @@ class _BareScores:
         return True
 
     def take(self, cells: list[str]) -> bool:
-        """Add a row; False if it needs a closer look."""
+        """Add a row that is a plain score; return False, without adding it, for any other row."""
         if len(cells) != self._width:
             return False
         # Tables repeat the same few cells a million times: a lookup is ten times as fast as reading the cell again.
@@ -233,7 +233,7 @@ class _BareScores:
         return True
 
     def batches(self) -> Iterator[records.FoundScores]:
-        """Yield the rows gathered so far by grader and state."""
+        """Yield the collected rows, grouped by grader and state."""
         for (judge, state), rows in self._batches.items():
             by = records.GradedBy.MODEL if judge else records.GradedBy.RULE
             yield records.FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))
@@ -244,7 +244,7 @@ class _BareScores:
         self.rows = 0
 
     def _learn(self, cells: list[str], others: tuple[str, ...]) -> bool:
-        """Remember the cells of a row; return False if one is empty, wrong or not UTF-8."""
+        """Parse and cache a row's cells; return False if a cell is empty, wrong or not UTF-8."""
         if not is_utf8(cells):
             return False
         for at in (self._task, self._candidate):
@@ -261,12 +261,12 @@ class _BareScores:
 
 
 def _cell(value: object) -> object:
-    """Remove the quote that keeps spreadsheets from reading a cell's text as a formula."""
+    """Remove the leading quote that prevents spreadsheets from interpreting a cell as a formula."""
     return unguarded(value) if isinstance(value, str) else value
 
 
 def _checked(row: TableRow, task: str, candidate: str) -> tuple[str | None, float | None, int]:
-    """Return the problem of a row (None if it has none), its score and its trial."""
+    """Return (problem or None, score, trial) of a row."""
     if not task or not candidate:
         return f"names no {'candidate' if task else 'task'}.", None, 1
     cell = row.get("score")
@@ -292,7 +292,7 @@ def _decided_elsewhere(decided: Counter[str]) -> str:
 
 
 class Origins:
-    """The runs and assessments from which the rows of an Assay export come."""
+    """Runs and assessments that the rows of an Assay export came from."""
 
     def __init__(self, name: str, options: ReadOptions) -> None:
         self._name = name
@@ -308,7 +308,7 @@ class Origins:
         return self.is_held(cell_text(row["run"]), cell_text(row["assessment"]))
 
     def is_held(self, run: str, assessment: str) -> bool:
-        """True if a grade (`a17`) belongs to a run in the store; the report counts it."""
+        """True if an assessment (`a17`) belongs to a run in the store; `report` counts such assessments."""
         number = _NUMBER.fullmatch(assessment)
         if self._holds is None or not run or number is None:
             return False
@@ -323,7 +323,7 @@ class Origins:
         return True
 
     def report(self) -> Iterator[records.Found]:
-        """Yield records about the rows that were left out, and about the origins of the imported rows."""
+        """Yield records of the rows that were left out and of the imported rows' origins."""
         for run, rows in self._held.items():
             yield records.Held(where=self._name, run=run, rows=rows)
         for run, rows in self._unknown.items():
@@ -334,7 +334,7 @@ class Origins:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as a short text of ranges, such as `1-36 40`."""
+    """Write numbers as a short text with ranges, such as `1-36 40`."""
     ordered = sorted(numbers)
     gaps = [(before, after) for before, after in pairwise(ordered) if after > before + 1]
     starts = [ordered[0], *(after for _, after in gaps)]
@@ -343,7 +343,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def numbers_of(text: str) -> set[int]:
-    """Return the numbers from a text that `ranges` wrote."""
+    """Parse a text that `ranges` wrote."""
     numbers: set[int] = set()
     for part in text.split():
         first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""Read set files: lists of Things (tasks with each candidate's code), whose snippets become responses to be judged."""
+"""Read set files: lists of Things (tasks with each candidate's code). Snippets become ungraded responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
-    """Yield a run in which every snippet is the response of trial 1."""
+    """Yield a run in which every snippet is a response in trial 1."""
     yield FoundRun(suite=options.dataset or source.stem, format=NAME)
     for row, where in read_rows(source):
         if isinstance(row, str):

@@ -2,13 +2,13 @@
 
 Written from SWE-bench's `harness/reporting.py`, `harness/grading.py` and `run_evaluation.py` of 2024 to 2026 (report
 `schema_version` 2), and the `results.json` of its experiments repository. A prediction holds `instance_id`,
-`model_name_or_path` and `model_patch`, as JSON Lines, a list, or an object by instance. A run's report lists ids (`resolved_ids`,
-`unresolved_ids`, `empty_patch_ids`, `error_ids`, `incomplete_ids`; older: `resolved`, `generated`, `no_generation`); the report
-of one instance is an object of one id with `resolved` and `tests_status`.
+`model_name_or_path` and `model_patch`, as JSON Lines, a list, or an object by instance. A run's report lists ids
+(`resolved_ids`, `unresolved_ids`, `empty_patch_ids`, `error_ids`, `incomplete_ids`; older: `resolved`, `generated`,
+`no_generation`); an instance's report is an object with its id as the only key, and `resolved` and `tests_status` below.
 
-An instance is a task, a patch is a response, and the harness is a judge by rule: 1 for resolved, otherwise 0, even for an empty
-patch, as SWE-bench counts. An instance whose evaluation broke has no grade. A report has no model name: it is in the name of its
-file, or in the predictions beside it.
+An instance is a task, a patch is a response, and the harness is a rule-based judge: 1 for resolved, otherwise 0, even for an
+empty patch, as in SWE-bench. If the evaluation of an instance crashed, the instance has no grade. Reports contain no model
+name; it comes from the file name or the predictions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REPORT: Final[Shape] = dict.fromkeys((*_COUNTS, *_NAMES["report"]))
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise patches with an instance, lists of resolved ids, or one instance's report."""
+    """Recognise patches with instance ids, run reports (lists of resolved ids), and reports on one instance."""
     match _kind(sample):
         case "predictions":
             rows = first_rows(sample, 20) or objects_in(list(as_object(sample.document).values()))
@@ -51,10 +51,10 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the files of the same model.
+    """Return the predictions and instance reports that belong to a report.
 
-    A run's report takes the predictions for its instances and the instances' reports. Without a run's report, the first
-    instance report takes the run's other instance reports and the predictions.
+    A run's report has as companions the reports on its instances and the predictions for them. If there is no run report, the
+    first instance report has these companions.
     """
     kind = _kind(source.sample)
     if kind == "predictions" or kind is None:
@@ -81,7 +81,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the folders of instances with a report, which also contain their logs and patches."""
+    """Return the folders with instance reports, which also contain the instances' logs and patches."""
     return tuple(folder_path(file) for file in (source, *companions) if _kind(file.sample) == "instance")
 
 
@@ -147,7 +147,7 @@ def _ids(source: InputFile, kind: str) -> set[str]:
 def _covers(report: InputFile, instance: InputFile) -> bool:
     """True if a run's report `MODEL.RUN_ID.json` covers an instance's report `…/RUN_ID/MODEL/INSTANCE/report.json`.
 
-    In the experiments repository these are `results/results.json` and `logs/INSTANCE/report.json` of one folder.
+    In the experiments repository, `results/results.json` covers `logs/INSTANCE/report.json` in the same folder.
     """
     folder = parent_folder(folder_path(instance))
     if folder_name(folder) == "logs" and folder_name(folder_path(report)) == "results":
@@ -158,7 +158,7 @@ def _covers(report: InputFile, instance: InputFile) -> bool:
 
 
 def _model_of_instance(source: InputFile) -> str:
-    """Return the model, named after the folder above the instance's, or above `logs` in the experiments repository."""
+    """Return the model's name: the folder above the instance's folder or, in the experiments repository, above `logs`."""
     folder = parent_folder(folder_path(source))
     if folder_name(folder) == "logs":
         folder = parent_folder(folder)
@@ -171,7 +171,7 @@ def _models(source: InputFile) -> list[str]:
 
 
 def _model_of_report(source: InputFile) -> str:
-    """Return the model in `MODEL.RUN_ID.json`, where two underscores stand for a slash."""
+    """Return the model's name from `MODEL.RUN_ID.json`, in which two underscores stand for a slash."""
     stem = source.stem
     return (stem.rpartition(".")[0] or stem).replace("__", "/")
 
@@ -269,7 +269,7 @@ def _tests(report: JsonObject) -> str:
 
 
 def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[str], seen: set[str]) -> Iterator[records.Found]:
-    """Yield grades of the instances that occur only in the lists of the run's report."""
+    """Yield grades of instances that only the lists in the run's report mention."""
     where = source.name
     resolved = set(_list(report, "resolved_ids") or _list(report, "resolved"))
     empty = set(_list(report, "empty_patch_ids") or _list(report, "no_generation"))

@@ -1,12 +1,12 @@
-"""Jobs of Terminal-Bench 1: the `results.json` of a job, of each trial, and the set-up in `run_metadata.json` and `tb.lock`.
+"""Jobs of Terminal-Bench 1: `results.json` of the job and each trial, and the setup in `run_metadata.json` and `tb.lock`.
 
 Written from `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a folder with
 `results.json` (`results`, a row per trial, and the lists `resolved_ids` and `unresolved_ids`, in which a task appears once per
 trial) and `TASK/TRIAL/results.json`, which repeat the rows. Terminal-Bench 2 is Harbor (`harbor.py`).
 
-A candidate is an agent with its model, as the set-up names them. If no model is named, the job's folder is used instead, because
-agents with different models would otherwise be one candidate. A trial without a verdict (its tests ran out of time, or their output
-could not be read) counts as not resolved, as it does in Terminal-Bench's own accuracy.
+A candidate is an agent with its model, as named in the setup. If no model is named, the job's folder is used instead, because
+agents with different models would otherwise be one candidate. A trial without a verdict (because the tests timed out or their
+output was unreadable) counts as not resolved, as in Terminal-Bench's accuracy.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Trial(NamedTuple):
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise results of a job or a trial, and the set-up of a job."""
+    """Recognise results of jobs and trials, and setup files of jobs."""
     kind = _kind(sample)
     shape = {"trial": _TRIAL, "job": _JOB}.get(kind or "")
     if shape is not None:
@@ -51,7 +51,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[InputFile]:
-    """Return the set-up and the trials of a job; without a job's results, the first trial takes the others as companions."""
+    """Return the setup and trial results of a job; if the job's results are missing, of the first trial's job."""
     kind = _kind(source.sample)
     if kind not in ("job", "trial"):
         return ()
@@ -69,13 +69,13 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def artifact_folders(source: InputFile, companions: Sequence[InputFile]) -> Collection[str]:
-    """Return the job's folder: every trial leaves recordings and logs there."""
+    """Return the job's folder, in which every trial leaves recordings and logs."""
     kind = _kind(source.sample)
     return (_job_folder(source, kind),) if kind is not None and companions else ()
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run for a job: a response and a verdict for each trial."""
+    """Yield one run for the job, with a response and a verdict for each trial."""
     by_kind: dict[str | None, list[InputFile]] = {}
     for file in (source, *options.beside.get("companions", ())):
         by_kind.setdefault(_kind(file.sample), []).append(file)
@@ -165,7 +165,7 @@ def _candidate(set_up: js.JsonObject, lock: js.JsonObject, folder: str) -> tuple
 
 
 def _job_name(source: InputFile, job: str, trials: Sequence[_Trial]) -> str:
-    """Return the job's folder, with the file's name if it has its own, because several jobs may share a folder."""
+    """Return the job's folder name, with the file's name unless it is `results`, because several jobs may share a folder."""
     own_name = "" if source.stem == "results" else source.stem
     return "/".join(filter(None, (folder_name(job), own_name))) or _run_id(trials) or source.stem
 
@@ -234,7 +234,7 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
 
 
 def _trial_number(row: js.JsonObject, taken: Collection[int]) -> int:
-    """Return the attempt from the trial's name, or the first free number."""
+    """Return the attempt number in the trial's name, or else the first free number."""
     match = _ATTEMPT.search(js.as_text(row.get("trial_name")) or "")
     number = 0 if match is None else int(match[1][:6])
     if number < 1 or number in taken:
