@@ -1,8 +1,8 @@
-"""Group the files of an import: outputs with the requests they answer, the log of the run, and its error file.
+"""Group the files of an import: an output with its requests, the run's log and the error file.
 
-Requests and answers are matched by `custom_id`: an input belongs to an output if it contains all of the output's ids. If several
-inputs do (copies of each other, or two datasets that both count from 1), their content decides, then their folder. Line counts and
-file names alone never join two files.
+Requests and answers are matched by `custom_id`: an input belongs to an output if it contains all of the output's ids. If
+several inputs contain them (copies, or two datasets that both count from 1), the input's content decides, then its folder.
+Equal line counts or file names are not enough to join two files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FileGroup:
 
 @dataclass(slots=True, eq=False)
 class _Requests:
-    """The ids of one input file, eight bytes each, and a digest of its requests."""
+    """Ids of one input file, eight bytes each, and a digest of the file's requests."""
 
     source: InputFile
     ids: NDArray[np.uint64]
@@ -115,7 +115,7 @@ def dataset_digest(source: InputFile) -> str:
 def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, tuple[InputFile, ...]]:
     """Return each file's companions, the other files that are read together with it.
 
-    A companion has no companions. Several files may share a companion, for example a description of all of them.
+    Companions have no companions. Several files may share one, for example a file that describes all of them.
     """
     companions: dict[InputFile, tuple[InputFile, ...]] = {}
     gone: set[InputFile] = set()
@@ -131,7 +131,7 @@ def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, 
 
 
 def _readable(sources: Iterable[InputFile]) -> list[_Requests]:
-    """Return the inputs that can be unpacked; the import reports the rest when it reads them."""
+    """Return the inputs that can be unpacked; the import reports the other ones when it reads them."""
     inputs = []
     for source in sources:
         with suppress(UnreadableFile):
@@ -181,7 +181,7 @@ def _input_of(source: InputFile, inputs: Sequence[_Requests]) -> _Requests | Non
 
 
 def _logs_of(source: InputFile, logs: Sequence[InputFile]) -> list[InputFile]:
-    """Return the log of the same model or, failing that, the log in the output's folder with the most similar name."""
+    """Return the log of the output's model or, if there is none, the log in the output's folder with the most similar name."""
     model = _base(batch_output.model_of(source.sample))
     by_model = [log for log in logs if _related(model, _base(_model_in(log)))]
     if len(by_model) == 1:
@@ -193,7 +193,7 @@ def _logs_of(source: InputFile, logs: Sequence[InputFile]) -> list[InputFile]:
 
 
 def _about_of(source: InputFile, about: Sequence[InputFile]) -> list[InputFile]:
-    """Return the batch object in the output's folder whose name has the same prefix."""
+    """Return the batch object in the output's folder with the same name prefix as the output."""
     near = _beside(source, about)
     return [max(near, key=lambda file: _common(file.stem, source.stem))] if near else []
 
@@ -280,7 +280,7 @@ def _only_errors(source: InputFile) -> bool:
 def _ids(source: InputFile) -> NDArray[np.uint64]:
     """Return hashes of every id in an output, sorted.
 
-    Lines are searched instead of parsed: most of a line is the answer, and parsing every line would mean reading the file twice.
+    Lines are searched for ids instead of parsed, because parsing every line, most of which is the answer, would be slow.
     """
     import numpy as np
 
@@ -315,7 +315,7 @@ def _base(model: str | None) -> str | None:
 
 
 def _related(name: str | None, other: str | None) -> bool:
-    """True if two names refer to the same model: servers may answer with a version of an alias (`gpt-4o-mini-2024-07-18`)."""
+    """True if two names refer to the same model; a server may resolve an alias to a version (`gpt-4o-mini-2024-07-18`)."""
     return name is not None and other is not None and (name.startswith(other) or other.startswith(name))
 
 

@@ -2,27 +2,27 @@
 
 An importer is a module (or any object) with
 
-* `NAME`, the format's name for `--format` and in JSON; if one format of a harness has no ids, it is named after the format that
-  has them (`promptfoo_csv` after `promptfoo`), so that Assay recognises the same answers in both;
-* `recognise(sample)`, the share of the file that it would explain, between 0 and 1; None if the file has another format. The reader
-  that explains most of a file reads it; Assay refuses a file that two readers explain about equally well. Measure the share with
-  `parsing.explained.explained_share`: a share that is only claimed would hide a better reader.
+* `NAME`, the format's name for `--format` and in JSON; if a harness has a format without ids, its name begins with that of the
+  format with ids (`promptfoo_csv`, `promptfoo`), so that Assay recognises equal answers in both formats;
+* `recognise(sample)`, the share of the file that the importer would explain, between 0 and 1; None if the file has another
+  format. Assay chooses the importer that explains most of a file, and refuses a file that two importers explain about equally
+  well. Measure the share with `parsing.explained.explained_share`; an invented share could displace a better importer.
 * `read(source, options)`, a generator of records as `assay.domain.import_records` describes them.
 
 It may also have
 
 * `ROLE`: `results` (the default), or `input`, `log`, `about` for files that add to results in other files. An importer of
-  results finds the files that belong to them in `options.beside`, by their role.
-* `companions(source, others)`: the other recognised files that belong to this one and are not imported by themselves, for formats
-  whose files are spread over a folder. `read` finds them in `options.beside["companions"]`.
-* `artifact_folders(source, companions)`: folders in which the same evaluation leaves logs and artifacts, so that unrecognised files
-  in them are summed up in one note.
+  results receives these files in `options.beside`, by role.
+* `companions(source, others)`: other recognised files that are read together with this one and not imported separately, for
+  formats that are spread over several files. `read` receives them in `options.beside["companions"]`.
+* `artifact_folders(source, companions)`: folders with the evaluation's logs and artifacts; unrecognised files in them are
+  reported in a single note.
 
 Assay passes arguments by position and ignores any other attribute, so that later versions can ask for more without
 breaking an importer that lacks it.
 
-A new importer of Assay's own is one module in `readers/` and one line in the table below; copy `readers/terminal_bench.py`. A
-package offers its importer under the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests both kinds.
+To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add a line to the table below.
+Other packages register importers in the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests both kinds.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from assay.plugins import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """The user's options, and the files that supplement the file that is read.
+    """Options of the user, and supplementary files to read together with a file.
 
     Attributes:
-        candidate: candidate's name, which replaces a name in the file.
+        candidate: name of the candidate; replaces a name in the file.
         dataset: name of the suite for the rows.
         criteria: name or text of the criteria by which answers are judged.
         model_info: facts about the model (size, vram_gb, hf_id).
         mapping: parsed content of the `--map` file.
         beside: supplementary files by role.
-        holds: function of a run's id and an assessment's number: True if the store contains the assessment, None if it lacks
+        holds: function of (run id, assessment number) that returns True if the store contains the assessment, None if it lacks
             the run.
     """
 
@@ -63,7 +63,7 @@ class ReadOptions:
 
 
 class Importer(Protocol):
-    """Reads one file format."""
+    """Interface of an importer, which reads one file format."""
 
     NAME: str
 

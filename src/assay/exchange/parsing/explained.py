@@ -1,8 +1,8 @@
-"""Measure how much of a file a reader would explain: the share of its characters under keys that the format has.
+"""Measure how much of a file a reader would explain: the share of characters under keys of the reader's format.
 
-A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. If two readers both find
-their keys in a file, the share shows how much of the rest each explains: SWE-bench finds `resolved_ids` in results of
-Terminal-Bench 1, but that is 2% of the file.
+A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. If two readers find
+their keys in a file, the share shows which one fits: the reader of SWE-bench finds `resolved_ids` in results of Terminal-Bench
+1, but explains only 2% of the file.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def frame_rows(source: InputFile) -> Iterator[tuple[TableRow | str, str]]:
 
 
 def first_frame_rows(sample: FileSample, most: int = 20) -> list[TableRow]:
-    """Return the first rows, to recognise the format; empty for a document that is not a table."""
+    """Return the first rows, from which readers recognise the format; empty for a document that is not a table."""
     if sample.rows:
         return [dict(row) for row in sample.rows[:most]]
     if sample.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
@@ -69,7 +69,7 @@ def decoded(cell: object) -> object:
 
 
 def _rows_of(document: object) -> Iterator[TableRow]:
-    """Yield the rows of a JSON document in any orientation of pandas, or in an API page (`data`)."""
+    """Yield the rows of a JSON document in any pandas orientation, or of an API page (`data`)."""
     if isinstance(document, list):
         yield from (row for row in document if isinstance(row, dict))
     if not isinstance(document, dict):

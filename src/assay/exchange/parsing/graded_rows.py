@@ -28,7 +28,7 @@ _ANSWER_KEYS: Final = ("output", "answer", "response", "content", "text", "resul
 def run_without_model(
     form: str, source: InputFile, candidate: str | None, dataset: str | None, model_info: Mapping[str, JsonValue]
 ) -> Iterator[Found]:
-    """Yield the run of a file without a model name, with a note if its candidate is named after the file."""
+    """Yield the run of a file without a model name, and a note if the candidate is named after the file."""
     provenance: dict[str, JsonValue] = {"candidate_from": "file name" if candidate is None else "option"}
     own = FoundCandidate(name=candidate or source.stem, metadata=model_info)
     yield FoundRun(suite=dataset or form, format=form, candidates=(own,), provenance=provenance)
@@ -37,7 +37,7 @@ def run_without_model(
 
 
 def named_after_file(where: str, candidate: str, lacks: str = "the file names no model") -> Noted:
-    """Return a note that a candidate is named after the file."""
+    """Return a note which states that a candidate is named after the file."""
     what = f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
     return Noted(where=where, what=what)
 
@@ -46,8 +46,8 @@ def named_after_file(where: str, candidate: str, lacks: str = "the file names no
 class GradedRow:
     """One answer with its metrics.
 
-    `task`: the harness's id of the example; None to name the task by its prompt's digest. `trial`: repetition number from 1;
-    None to count repetitions. `content`: the answer; None if it failed or the file lacks it.
+    `task`: the harness's id of the example; None to name the task after its prompt's digest. `trial`: repetition number from 1;
+    None to number repetitions in file order. `content`: the answer; None if it failed or the file lacks it.
     """
 
     where: str
@@ -71,7 +71,7 @@ class GradedRow:
 
 
 def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str) -> Iterator[Found]:
-    """Yield the rows' tasks, responses and assessments, then notes about their metrics, with `where` as their location.
+    """Yield the rows' tasks, responses and assessments, then notes about metrics, with `where` as the notes' location.
 
     `rows` is called twice, because even the last row can show that a metric's scale is different: if one value is outside the
     scale, none of the metric's values is a score.
@@ -118,7 +118,7 @@ def graded_records(rows: Callable[[], Iterable[GradedRow | Skipped]], where: str
 
 
 def prompt_digest(prompt: tuple[Message, ...]) -> str:
-    """Return a digest of a prompt, so that equal questions to different models or in different files are the same task."""
+    """Return a digest of a prompt. It identifies the task, so equal questions in different files are the same task."""
     text = "\x1f".join(f"{message.role}\x1e{message.content}" for message in prompt)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -137,7 +137,7 @@ def prompt_of(value: object) -> tuple[Message, ...]:
 
 
 def answer_text(value: object) -> str | None:
-    """Convert an answer of any form to text; None if there is none."""
+    """Convert an answer of any form to text; None without an answer."""
     if value is None or isinstance(value, str):
         return value
     fields = as_object(value)

@@ -1,8 +1,8 @@
 """Files to import: plain files, compressed files and archive members, opened under limits.
 
-Nothing is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is limited, regardless of the
-file's header. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files
-on all levels together.
+No file is unpacked to disk, so a member's name cannot lead out of a folder. The unpacked size is limited, whatever size the
+header states. Archives inside archives are opened in memory, to a depth of `DEEPEST_ARCHIVE`, with at most `MOST_MEMBERS` files
+over all levels.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class InputFile:
 
     Attributes:
         path: the file on disk.
-        name: its name in messages: the path as given, followed by `#member` for an archive member.
+        name: name of the file in messages: the path as given, followed by `#member` for an archive member.
         member: name within the archive, preceded by the names of inner archives (`inner.zip#a.json`); empty for a file on disk.
         packing: `plain`, `gzip`, `zip` (a member) or `tar` (a member).
         container: the inner archive or compressed file that contains this file; None if `path` is its only archive.
@@ -105,7 +105,7 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """Return the name without folders and known endings, for display; the name never decides the format."""
+        """Return the name without folders and known suffixes, for display; the name never determines the format."""
         last = PurePosixPath(self._entry.replace("\\", "/")).name if self.member else self.path.name
         for ending in _ENDINGS:
             last = last.removesuffix(ending)
@@ -132,7 +132,7 @@ class InputFile:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the unpacked bytes; raises `UnreadableFile`, possibly in the middle of reading."""
+        """Open the unpacked bytes; raises `UnreadableFile`, sometimes only while they are read."""
         try:
             with self._opened() as stream:
                 yield stream
@@ -215,7 +215,7 @@ class InputFile:
         return sample
 
     def sibling(self, name: str) -> InputFile | None:
-        """Return a file of the same folder or archive by its relative name (no `..`); None if absent."""
+        """Return a file in the same folder or archive by its relative name (without `..`); None if it does not exist."""
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts or "\0" in name:
             return None
@@ -260,7 +260,7 @@ class _Bounded(io.RawIOBase):
 
 
 class FileSample:
-    """The beginning of a file, parsed once when it is first needed."""
+    """The beginning of a file; it is parsed once, when first needed."""
 
     def __init__(self, source: InputFile) -> None:
         self.source = source

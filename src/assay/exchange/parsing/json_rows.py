@@ -1,4 +1,4 @@
-"""Read a file's rows with their locations, from JSON Lines or a JSON list, even one in a `.jsonl` file."""
+"""Read a file's rows with their locations, from JSON Lines or a JSON list, even if a `.jsonl` file contains a list."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LISTS: Final = ("data", "items", "rows", "results")
 
 
 def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
-    """Return the first rows that are objects, for recognition."""
+    """Return the first JSON objects in a file, from which readers recognise its format."""
     rows: list[JsonObject] = list(sample.rows[:most])
     return rows or objects_in(as_list(sample.document)[:most])
 
 
 def folder_path(source: InputFile) -> str:
-    """Return a file's folder in a form for comparisons: empty for the working folder, without a trailing slash.
+    """Return a file's folder, normalised for comparisons: empty for the working folder, without a trailing slash.
 
-    An archive counts as a folder with the archive's name.
+    An archive counts as a folder named like the archive.
     """
     folder = source.folder.replace("#", "/") if source.member else source.folder
     return folder.removesuffix("/.").rstrip("/") if folder != "." else ""
@@ -39,7 +39,7 @@ def folder_name(folder: str) -> str:
 
 
 def lies_beneath(folder: str, other: str) -> bool:
-    """True if `folder` is equal to `other` or inside it."""
+    """True if `folder` is `other` or a folder inside `other`."""
     return not other or folder == other or folder.startswith(f"{other}/")
 
 
@@ -90,7 +90,7 @@ def read_document(source: InputFile) -> JsonValue:
 
 
 def _row(line: bytes) -> JsonObject | str:
-    """Parse one line. Python's json writes NaN, which is not JSON, so a line that fails is parsed again with NaN allowed."""
+    """Parse one line; if that fails, parse it again with NaN allowed, which Python's json writes although it is not JSON."""
     row = row_of(line)
     if isinstance(row, str) and (b"NaN" in line or b"Infinity" in line):
         try:

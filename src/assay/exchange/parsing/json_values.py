@@ -39,7 +39,7 @@ _ROLES: Final = {"system": "system", "developer": "system", "user": "user", "ass
 # Many lines of a batch were answered in the same second.
 @lru_cache(maxsize=4096)
 def from_unix(seconds: float | None) -> str | None:
-    """Convert seconds since 1970 to text; None outside the years 2000 to 2100, because some servers send uptimes."""
+    """Convert seconds since 1970 to text; None outside 2000 to 2100, because some servers send their uptime instead."""
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not _EARLIEST_S <= seconds < _LATEST_S:
         return None
     return _in_utc(datetime.fromtimestamp(seconds, UTC))
@@ -131,7 +131,7 @@ def as_count(value: object) -> int | None:
 
 
 def as_duration(value: object) -> float | None:
-    """Return a number of seconds or dollars from 0 to 1e12, which keeps sums finite, otherwise None."""
+    """Return a number of seconds or dollars from 0 to 1e12 (a limit that keeps sums finite), otherwise None."""
     number = as_number(value)
     return number if number is not None and 0 <= number <= 1e12 else None
 

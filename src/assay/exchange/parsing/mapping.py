@@ -63,11 +63,11 @@ class Metric:
 
     @property
     def default_judge(self) -> str:
-        """Return the grader's name for rows without one; grades by models and by rules get different names."""
+        """Return the grader's name for rows that name no grader; it differs for models and rules."""
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
-        """Return a cell's number, or its label's number, on the metric's scale; None without either."""
+        """Return a cell's number on the metric's scale, or the number of its label; None if it is neither."""
         word = cell_text(cell).casefold()
         if word in self.labels:
             return self.labels[word]
@@ -120,7 +120,7 @@ def problem_of(mapping: object) -> str | None:
 
 
 def _metrics_given(mapping: JsonObject) -> list[tuple[str, JsonObject]]:
-    """Return the metrics as written, each with the mapping's settings as defaults."""
+    """Return the metrics in the mapping, each with the mapping's general settings as defaults."""
     shared = {key: mapping[key] for key in _OF_A_METRIC if key in mapping}
     if not mapping.get("scores"):
         return [("", shared)]
@@ -151,7 +151,7 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
 
 
 def _place_problem(key: str, value: JsonValue) -> str | None:
-    """Return a message if a value cannot be a location: it is a mapping other than `{sum: [columns]}`."""
+    """Return a message if a value is not a location, because it is a mapping other than `{sum: [columns]}`."""
     if isinstance(value, Mapping) and (list(value) != ["sum"] or not isinstance(value["sum"], list)):
         return f"`{key}` is {dict(value)!r}; a place is a column, a list of columns, or {{sum: [COLUMNS]}}."
     return None
@@ -190,7 +190,7 @@ def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
 
 
 def _words(key: object) -> tuple[str, ...]:
-    """Return the cell texts that match a label. YAML reads the labels `Yes` and `No` as booleans."""
+    """Return the cell texts that match a label; several for `Yes` and `No`, which YAML reads as booleans."""
     if isinstance(key, bool):
         return ("yes", "true") if key else ("no", "false")
     return (cell_text(key).casefold(),)
@@ -239,7 +239,7 @@ def _value_inside(row: TableRow, path: str) -> object:
 
 @lru_cache(maxsize=16)  # several places of a mapping lead into the same cell
 def json_in(text: str) -> object:
-    """Return the list or object that a cell holds as JSON; None if it holds none."""
+    """Return the list or object in a cell with JSON text; None for any other cell."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -251,7 +251,7 @@ def json_in(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """Keeps rows that meet every condition of `where` and none of `unless`."""
+    """Filter for rows: keeps those that meet every condition in `where` and no condition in `unless`."""
 
     where: tuple[tuple[Place, frozenset[str]], ...]
     unless: tuple[tuple[Place, frozenset[str]], ...]
@@ -280,7 +280,7 @@ def _word(value: object) -> str:
 
 
 def places_in(mapping: JsonObject) -> dict[str, Place]:
-    """Return the locations that at least one row should have, by their names in messages; constants are omitted."""
+    """Return the locations that at least one row should have, keyed by their names in messages; constants are omitted."""
     named: dict[str, JsonValue] = {f"`{key}`": mapping.get(key) for key in PLACES}
     for name, given in _metrics_given(mapping):
         at = f"`scores` of {name}: " if name else ""

@@ -33,7 +33,7 @@ class MetricValue:
 
 
 def outside_their_scale(values: Iterable[MetricValue]) -> set[str]:
-    """Return the criteria that have a value outside their scale, so that none of their values is a score."""
+    """Return the criteria with a value outside their scale; none of such a criterion's values can be a score."""
     return {
         value.criterion
         for value in values

@@ -1,7 +1,7 @@
-"""Detect metrics without a stated scale: if one value is outside 0 to 1, none of the metric's values can count.
+"""Detect metrics with an unknown scale: if one value is outside 0 to 1, none of the metric's values can count.
 
-Pass all values to `learn` first, then call `score` for each. Otherwise values that happen to lie between 0 and 1 would count
-while the rest are dropped, which falsifies the mean.
+Pass all values to `learn` first, then call `score` for each. Otherwise only values that happen to lie between 0 and 1 would
+count, which would distort the mean.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OffScale:
 
 
 class WrongScale(InputError):
-    """Raised if most scores of a file lie outside the assumed scale, so that all scores must have a different scale."""
+    """Raised if most scores in a file are outside the assumed scale, because the assumption must then be wrong."""
 
 
 class ScaleCheck:

@@ -75,7 +75,7 @@ class AssessmentGatherer:
         gathered.grades.append(grade)
 
     def ready(self) -> Iterator[FoundAssessment]:
-        """Yield all collected assessments once there are many, to limit memory use."""
+        """Yield the collected assessments if there are many of them, to limit memory use."""
         if len(self._waiting) >= MOST_WAITING:
             yield from self.rest()
 

@@ -1,7 +1,7 @@
 """Read the members of a zip archive one at a time, under limits, for formats that spread one document over many members.
 
-Nothing is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to more than is safe is refused,
-regardless of its header. Python itself reads Zstandard (method 93) from 3.14 on; before that, the package `zstandard` does.
+No file is unpacked to disk, so a name cannot lead out of a folder. A member that unpacks to an unsafe size is refused, whatever
+size the header states. Python reads Zstandard (method 93) from 3.14 on; earlier versions need the package `zstandard`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _UNREADABLE: Final = (OSError, EOFError, RuntimeError, ValueError, zlib.error, z
 
 
 class UnreadableMember(UnreadableFile):
-    """Raised if a member cannot be unpacked, or unpacks to more than is safe."""
+    """Raised if a member cannot be unpacked, or unpacks to an unsafe size."""
 
 
 class ZipMembers:
-    """The members of a zip archive by name; if a name occurs twice, the later member counts, as the writer intended."""
+    """The members of a zip archive by name; if a name occurs twice, the later member counts."""
 
     def __init__(self, source: InputFile, *, most: int) -> None:
         """Open the archive, which may be a member of another archive.

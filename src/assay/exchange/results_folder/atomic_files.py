@@ -1,8 +1,8 @@
 """Write files atomically: a file is written under a temporary name, forced to disk, and only then renamed.
 
-A killed process leaves at most a hidden `.NAME.….part` beside the target, which no reader mistakes for the file. An existing file
-is never touched unless the caller insists. This is also safe against races: the file gets its name by a link, which the system
-refuses if the name exists.
+A killed process leaves at most a hidden `.NAME.….part` next to the target, which no reader mistakes for the file. An existing
+file is replaced only with `force`. Races are safe too: a file gets its name by a hard link, which the system refuses if the
+name exists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from assay.domain.errors import InputError, Refused
 
 
 class AtomicFile:
-    """A file being written, for use in a `with` statement. It gets its name at the end, and an exception removes it.
+    """A file being written, for use in a `with` statement: it gets its name at the end; an exception removes it.
 
     `path`: the final path. `force`: replace an existing file. `lasting`: make the name survive a power failure, which takes
     time and is unnecessary for files that can be recreated.

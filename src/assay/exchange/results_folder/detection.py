@@ -1,7 +1,7 @@
-"""Recognise files that Assay wrote, by content: files of a results folder, and exported records.
+"""Recognise files that Assay wrote from their content: files of a results folder, and exported records.
 
-These files belong to runs of a store. Importing them as foreign results would count the results twice and create new files for
-the next import.
+These files belong to runs of a store. Importing them as foreign results would count the results twice, and would write new
+files that the next import finds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _is_answer(row: JsonObject) -> bool:
 
 
 def _is_described(source: InputFile) -> bool:
-    """True if a file is empty because its candidate has no answers yet, and the same folder contains its description."""
+    """True if a file is empty because its candidate has no answers yet; its description is in the same folder."""
     name = source.member or source.path.name
     stem = next((name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending)), None)
     beside = None if stem is None else source.sibling(f"{PurePosixPath(stem).name}.meta.json")

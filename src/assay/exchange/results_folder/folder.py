@@ -8,9 +8,9 @@
       _assay/20241028-143300-batch_5k-1f2e.jsonl    a whole run, from which the store can be rebuilt
       _assay/deleted/20241028-…/                    all files of a run that was deleted or replaced, and why; not rebuilt
 
-House rules. Files that other programs read are written atomically (`atomic_files`) and under the lock. Only records are appended
-to: lines below a record's last `mark` do not count, so that a cut-off record is not mistaken for a complete one. The registry keeps
-entries of other programs.
+House rules. Files that other programs read are written atomically (`atomic_files`) and under the lock. Only records are
+appended to; lines after a record's last `mark` do not count, so a truncated record is not mistaken for a complete one. Entries
+of other programs stay in the registry.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Document = dict[str, Any]
 
 
 class FolderBusy(Exception):
-    """Raised if another process keeps writing the folder."""
+    """Raised if another process has locked the folder for too long."""
 
 
 @contextmanager
 def locked(folder: Path, run: str | None = None, *, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Hold the lock of the registry, or of a run's files; raises `FolderBusy` after `patience_s`.
+    """Lock the registry, or a run's files; raises `FolderBusy` after waiting `patience_s` seconds.
 
     Each run has a separate lock, because writing a large run may take minutes.
     """

@@ -1,8 +1,8 @@
 """Make safe file and folder names for candidates, suites and runs, whose names may contain any character.
 
 A safe name has at most 100 characters: lower-case ASCII letters, digits, `.`, `_` and `-`, with a letter or digit at both ends.
-No system reserves it. `/` becomes `--`. After any other change, ten digits of a digest follow, so that two names never share a
-file.
+It is not reserved on any system. `/` becomes `--`. After any other change, ten digits of a digest are appended, so that two
+names never share a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OURS: Final = frozenset({"metadata.json"})
 
 
 def safe_name(text: str) -> str:
-    """Return a file or folder name, which is equal only for texts that are equal apart from case."""
+    """Return a safe file or folder name; two texts get the same name only if they are equal apart from case."""
     same = folded(text)
     plain = _ODD.sub("-", unicodedata.normalize("NFKD", same).encode("ascii", "ignore").decode().replace("/", "--"))
     plain = plain.strip("._-")

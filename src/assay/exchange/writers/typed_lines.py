@@ -1,8 +1,8 @@
 """Write JSON Lines whose columns each have a single type, as `datasets.load_dataset("json")` requires.
 
 All lines have the same keys in the same order, and missing values are null. `load_dataset` infers the column types from the
-first 10 MB. A column with only nulls there has no type, and a later text in it raises an error. In longer files, rows with
-values in such columns therefore come first.
+first 10 MB. A column with only nulls in this part has no type, and a later text in it raises an error. In longer files, rows
+with values in such columns therefore come first.
 """
 
 from __future__ import annotations
