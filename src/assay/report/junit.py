@@ -1,6 +1,6 @@
 """Writes results as JUnit XML, for pipelines that show tests: one testcase per candidate and task, and one per candidate.
 
-The caller chooses one of two rules, which the file names.
+The caller chooses one of two rules; the file states which.
 
 * threshold: a task passes if the candidate's mean over its counted trials is at least T. The candidate passes as a whole if its
   mean over tasks is at least T.

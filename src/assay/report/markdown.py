@@ -1,8 +1,8 @@
 """Converts Markdown written by a model to a tree of harmless elements.
 
-Pages build the tree node by node, so that no HTML is ever parsed. It contains only listed elements and Assay's own attributes.
-HTML in the source is shown as text and never dropped, because a reviewer must see what the judge wrote. Images are replaced by
-their description, because fetching one would tell its server about the reader.
+Pages build the tree node by node, so that no HTML is ever parsed. The tree contains only allowed elements and attributes that
+Assay sets. HTML in the source is shown as text, because a reviewer must see everything that the judge wrote. Images are
+replaced by their descriptions, because fetching an image would reveal the reader to a server.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def safe_tree(text: str) -> list[Node]:
 def reading_tree(text: str, *, first_line: int = 1) -> list[Node]:
     """Return a response as a tree like that of `safe_tree`, formatted for reading a long text.
 
-    Blocks have their first and last source lines in `data-at`, counted from `first_line`, so that quotations can be located.
-    Line breaks are kept, unless the text is wrapped by hand. Formulas are code elements with `data-tex`, and fenced code has
+    A block's `data-at` contains its first and last source lines, counted from `first_line`, so that quotations can be located.
+    Line breaks are kept, unless the text is hard-wrapped. Formulas are code elements with `data-tex`, and fenced code has
     `data-marks`.
     """
     return _TreeBuilder(first_line=first_line, breaks=not _is_wrapped(text)).add(_reader().parse(text))
 
 
 def _is_wrapped(text: str) -> bool:
-    """True if most lines break at about the same length, as in text that was wrapped by an editor."""
+    """True if most lines have about the same length, as in text that an editor hard-wrapped."""
     lines = text.splitlines()
     inner = [len(line) for line, after in pairwise(lines) if line.strip() and after[:1].isalpha()]
     return len(inner) > 1 and max(inner) <= 100 and 2 * sum(length > 55 for length in inner) > len(inner)
@@ -86,7 +86,7 @@ def _read_formula(state: StateInline, silent: bool) -> bool:
 
 
 class _TreeBuilder:
-    """Turns tokens into nested lists; without `first_line`, blocks get no source lines and code no marks."""
+    """Turns tokens into nested lists; without `first_line`, blocks get no source lines and code gets no marks."""
 
     def __init__(self, *, first_line: int | None = None, breaks: bool = False) -> None:
         self._first_line = first_line

@@ -1,4 +1,4 @@
-"""Syntax highlighting: the length and kind of each token, for colouring text that a page already has."""
+"""Syntax highlighting: the length and kind of each token, for colouring text that is already on a page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_code_language(language: str) -> bool:
 
 @lru_cache(512)
 def marks_of(code: str, language: str) -> str:
-    """Return the pieces of code as length and kind, `3w1_5f` for `def start`; empty for an unknown language or long text.
+    """Return each token's length and kind, such as `3w1_5f` for `def start`; empty for an unknown language or long text.
 
     Kinds are the letters used in the style sheet, and `_` means plain. Lengths count UTF-16 units, as scripts in browsers do.
     """

@@ -93,7 +93,7 @@ def latex(report: ReportContents) -> str:
 
 
 def in_order(report: ReportContents) -> tuple[Estimate, ...]:
-    """Return the estimates with the best first, and candidates without a score last."""
+    """Return the estimates, best first; candidates without a score come last."""
     return tuple(candidate.estimate for candidate in report.ranking.candidates)
 
 

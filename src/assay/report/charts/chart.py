@@ -1,7 +1,7 @@
-"""A chart's data and kind, independent of the way in which it is drawn.
+"""A chart's data and kind, independent of how the chart is drawn.
 
-Points are drawn on top of intervals with visible ends, so that readers see the range first. A decision is never shown by colour
-alone, but also written. Numbers are points out of 100, as in every sentence.
+Points are drawn on top of intervals with visible ends, so that readers see the range first. A decision is always written out,
+never shown by colour alone. Numbers are points out of 100, as in every sentence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DRAWING_ONLY: Final = frozenset({HREF, SPOKEN, OFFSET})
 class Chart:
     """Rows to draw and the kind of chart; `about` describes the chart in a sentence for people who cannot see it.
 
-    If only some rows are drawn, `every` returns all of them. A table of the chart always contains all rows.
+    If only some rows are drawn, `every` returns all rows. A table of the chart always contains all of them.
     """
 
     kind: str
@@ -38,5 +38,5 @@ def with_links(chart: Chart, address: Callable[[Row], str]) -> Chart:
 
 
 def points(value: float | None) -> float | None:
-    """Return a fraction as points out of 100."""
+    """Convert a fraction to points out of 100."""
     return None if value is None else 100 * value

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def forest_of_ranking(ranking: Ranking) -> Chart:
-    """Chart the scores of a ranking, and state which tasks they are about."""
+    """Chart the scores of a ranking, and state which tasks the scores are about."""
     return forest([candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking))
 
 
@@ -49,7 +49,7 @@ def forest(estimates: Sequence[Estimate], *, about_scope: str) -> Chart:
 
 
 def strengths(by_candidate: Sequence[Strength]) -> Chart:
-    """Chart each candidate's chance of being preferred to an average one, with its 95% range, from people's votes."""
+    """Chart each candidate's probability of being preferred to an average one, with 95% ranges, from people's votes."""
     rows = tuple(
         {
             "candidate": strength.candidate,

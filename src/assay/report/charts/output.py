@@ -42,7 +42,7 @@ def drawing(chart: Chart) -> Drawing:
 
 
 def can_draw() -> bool:
-    """True if PNG and Vega-Lite can be drawn, because Altair and vl-convert are installed; imports neither."""
+    """True if Altair and vl-convert are installed, which PNG and Vega-Lite need; imports neither package."""
     return all(find_spec(name) is not None for name in ("altair", "vl_convert"))
 
 
@@ -89,7 +89,7 @@ def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
 
 
 def _drawable(value: JsonValue) -> JsonValue:
-    """Return a specification with U+FFFD for each character that XML forbids, because these would make vl-convert abort."""
+    """Return a specification with U+FFFD in place of characters that XML forbids, which would make vl-convert abort."""
     match value:
         case str():
             return NOT_XML.sub("\ufffd", value)
@@ -101,7 +101,7 @@ def _drawable(value: JsonValue) -> JsonValue:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Break the text into as few lines of this width as possible, of similar length, so that no line has just one word."""
+    """Wrap the text to as few lines as possible, of similar length, so that no line has only one word."""
     n_lines = -(-len(text) // width)
     width = min(width, len(text) // n_lines + 8)
     lines = [""]

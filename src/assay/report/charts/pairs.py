@@ -49,7 +49,7 @@ def pairs(ranking: Ranking) -> Chart:
 
 
 def draw_pairs(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a cell for each pair in both directions; cells narrower than 60 pixels show no words."""
+    """Draw two cells for each pair, one per direction; cells narrower than 60 pixels contain no words."""
     order = list(chart.settings["order"])
     side = max(34, min(92, WIDTH // max(len(order), 1)))
     base = alt.Chart(alt.Data(values=list(chart.rows)))

@@ -1,8 +1,8 @@
 """Draws charts in a child process, because vl-convert aborts its whole process if it cannot draw its input.
 
-One child makes all drawings, one after another: starting it takes a second, and a drawing 0.1 s. It starts with the first
-drawing, ends with this process, and is replaced if it dies or exceeds `LIMIT_S` or `MOST_MEMORY`. When this file is run as a
-module, it is the child.
+One child makes all drawings, one after another, because starting a child takes 1 s and a drawing 0.1 s. It starts with the
+first drawing, ends with this process, and is replaced if it dies or exceeds `LIMIT_S` or `MOST_MEMORY`. The child runs this
+file as a module.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Renderer:
 
 @cache
 def shared_renderer() -> Renderer:
-    """Return the renderer of this process, which ends with it."""
+    """Return this process's renderer; its child ends with this process."""
     renderer = Renderer()
     atexit.register(renderer.close)
     return renderer
@@ -143,7 +143,7 @@ def _drawn(wanted: Mapping[str, JsonValue]) -> bytes:
 
 
 def _serve(memory: int) -> None:
-    """Draw until stdin ends."""
+    """Draw specifications from standard input until it ends."""
     with suppress(ImportError):  # not on Windows
         resource = importlib.import_module("resource")
         # RLIMIT_AS is not used, because the JavaScript engine reserves terabytes of address space, which take no memory.

@@ -22,7 +22,7 @@ MOST_POINTS: Final = 1500
 def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> Chart:
     """Chart the score of every counted trial, with one strip for each candidate, and mark the middle half of the scores.
 
-    `trials` returns the name of a trial by its code in the table; without it, the chart shows codes.
+    `trials` returns a trial's name for its code in the table; without `trials`, the chart shows codes.
     """
     rows: list[Row] = []
     counts: dict[str, int] = {}
@@ -49,7 +49,7 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
 
 
 def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a dot for each trial over a box for the middle half; if there are many dots, they are small and faint."""
+    """Draw a dot for each trial over a box for the middle half; many dots are drawn small and faint."""
     order = list(chart.settings["order"])
     base = alt.Chart(alt.Data(values=list(chart.rows)))
     y = alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))

@@ -17,7 +17,7 @@ _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sa
 
 
 def linked(alt: Any) -> dict[str, Any]:
-    """Return the encoding for a mark's text for screen readers."""
+    """Return the encoding of a mark's text for screen readers."""
     return {"description": alt.Description(f"{SPOKEN}:N")}
 
 
@@ -30,7 +30,7 @@ def rows_base(alt: Any, chart: Chart) -> Any:
 
 
 def with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Put the labels to the right of the drawing, each next to its row."""
+    """Put each row's label to the right of the drawing."""
     order = [row["candidate"] for row in chart.rows]
     y = alt.Y("candidate:N", sort=order, axis=None)
     words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(align="left", fontSize=12, color=colours["soft"], aria=False)
@@ -74,5 +74,5 @@ def configured(drawn: Any, colours: Mapping[str, str]) -> Any:
 
 
 def height_of(chart: Chart) -> int:
-    """Return the height in pixels, which is at least that of two rows."""
+    """Return the height for a number of rows in pixels, at least the height of two rows."""
     return ROW_HEIGHT * max(len(chart.rows), 2)

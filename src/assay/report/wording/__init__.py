@@ -1,6 +1,6 @@
 """Sentences about results, all in one package, so that the strength of every claim is decided in one place.
 
-Scores are fractions in data and points out of 100 in words. Standard deviations and ranges are called by these names, and an
+Scores are fractions in data and points out of 100 in words. Every range and standard deviation is labelled as such, and an
 undecided comparison is never called equal. The command line and the pages import from this package, so it re-exports names.
 """
 

@@ -58,7 +58,7 @@ def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
 
 
 def range_scope(estimates: Sequence[Estimate]) -> str:
-    """State what the ranges in a table of scores are about; empty if there are none, or if they differ."""
+    """State which tasks the ranges in a table of scores are about; empty without ranges, or if the ranges differ in this."""
     scopes = {(estimate.scope, estimate.n_tasks) for estimate in estimates if estimate.ci95 is not None}
     if not scopes:
         return ""
@@ -77,7 +77,7 @@ def task_line(task: TaskEstimate, *, approved: bool) -> str:
 
 
 def anytime_mean(name: str, anytime: Anytime) -> str:
-    """State a candidate's range that remains valid if checked repeatedly."""
+    """State a candidate's anytime-valid range, which remains valid if it is checked repeatedly."""
     if anytime.ci95 is None:
         return f"{name}, at any time: {MISSING.get(anytime.reason or '', 'no range.')}"
     return f"{name}, at any time: {range_words(anytime.ci95)} over {count(anytime.n, anytime.unit)}"
@@ -102,7 +102,7 @@ def rank_range(candidate: Ranked) -> str:
 
 
 def range_or_none(interval: tuple[float, float] | None, n_tasks: int) -> str:
-    """Write the range of a score, or state that the score has no range (although single tasks may have one)."""
+    """Write the range of a score, or state that the score has none (although single tasks may have a range)."""
     if interval is not None:
         return f"95% range {range_words(interval)}"
     return "no range" if n_tasks < 2 else "no range over all tasks"
@@ -120,7 +120,7 @@ def trials_in_words(n: int, *, approved: bool) -> str:
 
 
 def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float], approved: bool) -> str:
-    """State what can be ruled out, and what cannot, if all scores are equal."""
+    """State which conclusions equal scores allow, and which they do not."""
     like = estimate.scope == TASKS_LIKE_THESE
     families = estimate.n_families
     n, unit = (estimate.n_tasks, "task") if like else (estimate.n_trials, "trial")

@@ -33,9 +33,9 @@ def plan_sentence(
     more_tasks: tuple[int, int | None, float | None] | None,
     more_trials: tuple[int, int | None, float | None] | None,
 ) -> str:
-    """State the tasks or trials needed to show the planned difference between two candidates, and their cost.
+    """State how many tasks or trials would show the planned difference between two candidates, and what they cost.
 
-    `more_tasks`, `more_trials`: for each way, the trials to run, the reviews that they need, and their cost in USD.
+    `more_tasks`, `more_trials`: trials to run, reviews needed, and cost in USD, for more tasks or for more trials per task.
     """
     pair, size, often = f"{a} and {b}", f"a difference of {number(plan.detect)} points", _often(plan.power)
     now = f"{count(plan.n_tasks, 'task')} of {_trials_now(plan)} counted {'trial' if plan.n_trials == 1 else 'trials'} each"
@@ -73,7 +73,7 @@ def no_plan(a: str, b: str, *, reason: str | None) -> str:
 def plan_summary(
     *, detect: float, n_pairs: int, n_already: int, hardest: str | None, closest: str | None, all_decided: bool
 ) -> str:
-    """Summarise the plans for all pairs: the size that is enough for every pair, and the highest-ranked undecided pair."""
+    """Summarise the plans for all pairs: the sample size that is enough for each, and the highest-ranked undecided pair."""
     size = f"a difference of {number(detect)} points"
     if n_already == n_pairs:
         which = "The pair" if n_pairs == 1 else f"Each of the {n_pairs} pairs"
@@ -92,7 +92,7 @@ def plan_summary(
 
 
 def _ways(plan: Plan) -> list[str]:
-    """Return each feasible way to show the planned difference, with the present size."""
+    """Return each feasible way to show the planned difference, with the current sample size."""
     ways = []
     if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY:
         now = str(plan.n_tasks) if plan.families_needed is None else tasks_in_families(plan.n_tasks, plan.n_families)
@@ -104,7 +104,7 @@ def _ways(plan: Plan) -> list[str]:
 
 
 def _from_families(plan: Plan) -> str:
-    """State how many families the needed tasks must come from; empty if tasks share no families."""
+    """State how many families the needed tasks must come from; empty if no tasks share a family."""
     return "" if plan.families_needed is None else f" from {count(plan.families_needed, 'family')}"
 
 

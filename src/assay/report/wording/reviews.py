@@ -56,7 +56,7 @@ def what_counts(n: int, excluded: Excluded) -> str:
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
-    """Warn that a run or its review is unfinished, so that the numbers above overstate certainty."""
+    """Warn that the numbers above overstate certainty, because a run or its review is unfinished."""
     reasons, ends = [], []
     if running:
         reasons.append("a selected run is not finished")
@@ -101,7 +101,7 @@ def partly(partial: PartlyReviewed) -> list[str]:
 
 
 def not_reviewed(partial: PartlyReviewed) -> str:
-    """State how many of a candidate's trials nobody reviewed: `12 trials await review, 80 left out by chance`."""
+    """State how many of a candidate's trials are not reviewed: `12 trials await review, 80 left out by chance`."""
     wait = "awaits" if partial.n_waiting == 1 else "await"
     waiting = f"{count(partial.n_waiting, 'trial')} {wait} review"
     if not partial.n_left_out:
@@ -133,7 +133,7 @@ _METHODS: Final = {
 
 
 def _by_sample(method: str | None, n_reviewed: int, n_trials: int, lam: float) -> str:
-    """Name the method of a calibrated number, and its assumption."""
+    """Name the method by which a number was calibrated, and the method's assumption."""
     part = f"{n_reviewed:,} of {count(n_trials, 'trial')} reviewed, judge weighted {lam:.2f}"
     return f"By {_METHODS.get(method or '', method)} ({part}). Assumes that the reviewed trials were chosen at random."
 
@@ -156,7 +156,7 @@ def calibrated_pair(pair: CalibratedPair) -> str:
 
 
 def reviews_planned(result: SampledDifference, further: int | None) -> str:
-    """State how many more reviews of the present trials would show the planned difference, as a sentence after others."""
+    """State how many more reviews of existing trials would show the planned difference, as a sentence to append to others."""
     present = f"{result.n_reviewed:,} of {count(result.n_trials, 'trial')} reviewed now"
     if further is None:
         return f" According to the review sample, reviewing every existing trial would not be enough ({present})."
@@ -265,7 +265,7 @@ def coverage_line(coverage: Coverage) -> str:
 
 
 def put_back_sentence(n: int, now: float | None, then: float | None, *, changes: bool) -> str:
-    """Compare a difference with the one that results if rejected trials count at the judge's score."""
+    """Compare a difference with the difference that results if rejected trials count with the judge's scores."""
     if n == 0:
         return "No rejected trial could be counted again."
     rejected = f"With {count(n, 'rejected assessment')} counted at the judge's score"

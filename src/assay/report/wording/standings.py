@@ -1,4 +1,4 @@
-"""The headline about all candidates of a ranking: who is best, and who is not separated from the best."""
+"""The headline of a ranking: which candidate is best, and which ones cannot be separated from the best."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED: Final = 3
 
 
 def standings(ranking: Ranking) -> str:
-    """State who is best and who is not separated, based on decisions that are corrected for the number of pairs."""
+    """State which candidate is best and which ones are not separated, by decisions corrected for the number of pairs."""
     ranked = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if not ranked:
         return "No trials count yet."
@@ -40,7 +40,7 @@ def standings(ranking: Ranking) -> str:
 
 
 def standings_line(ranking: Ranking) -> str:
-    """State the standings in one line for a list; if there are only two candidates, with their difference."""
+    """State the standings in one line for a list; with only two candidates, the line includes their difference."""
     text = standings(ranking)
     (pair, *more) = ranking.compared or (None,)
     if more or pair is None or pair.difference is None or len(ranking.candidates) > 2:

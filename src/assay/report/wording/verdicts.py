@@ -1,4 +1,4 @@
-"""Sentences about two candidates: who is better, how sure that is, and how many comparisons were made."""
+"""Sentences about two candidates: which one is better, how certain that is, and how many comparisons were made."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def beneath_headline(comparison: Comparison) -> str:
 
 
 def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: int, n_pairs: int) -> tuple[str, str] | None:
-    """Return headline and text for the two best of several candidates, if only the unadjusted test decides them.
+    """Return headline and text for the two best of several candidates, if only the unadjusted test separates them.
 
-    Nobody selected these two in advance, so the correction for all comparisons (Holm) applies. None if both views agree.
+    These two were not selected in advance, so the correction for all comparisons (Holm) applies. None if both tests agree.
     """
     if comparison.difference is None or comparison.decision not in {"better", "worse"}:
         return None
@@ -106,7 +106,7 @@ def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: i
 
 
 def other_scope(comparison: Comparison) -> str:
-    """State the answer for the other scope, or why it is withheld; empty if there is nothing to say."""
+    """State the result for the other scope, or why it is withheld; empty if neither applies."""
     other = comparison.other_scope
     if other is None or (other.ci95 is None and other.reason not in WITHHELD):
         return ""
@@ -143,7 +143,7 @@ def many_comparisons(n: int) -> str:
 
 
 def comparisons_made(ranking: Ranking) -> str:
-    """State how many pairs were compared and how many share no task; empty if the only pair was compared."""
+    """State how many pairs were compared and how many share no task; empty if there is one pair, which was compared."""
     sentences = [many_comparisons(ranking.n_tested)] if ranking.n_tested > 1 else []
     # Without this, they were counted as comparisons, although Holm's correction leaves them out.
     apart = len(ranking.pairs) - len(ranking.compared)
@@ -208,7 +208,7 @@ def _undecided(comparison: Comparison) -> str:
 
 
 def _same_difference(comparison: Comparison) -> tuple[str, str]:
-    """Describe a difference that does not vary, and explain why such a lead does not yet decide the comparison."""
+    """Describe a difference without variation, and explain why it does not yet decide the comparison."""
     if comparison.scope == TASKS_LIKE_THESE:
         grouped = comparison.n_families is not None
         n = comparison.n_families if comparison.n_families is not None else comparison.n_tasks

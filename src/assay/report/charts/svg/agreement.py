@@ -11,7 +11,7 @@ _LOOKS: Final = {"within tolerance": ("better", "circle"), "outside tolerance": 
 
 
 def draw_calibration(canvas: Canvas, chart: Chart) -> None:
-    """Draw a mark for each pair of scores, larger if more references have it."""
+    """Draw a mark for each pair of scores; it is larger if more references have this pair."""
     side = min(canvas.width - 64, 380.0)
     left, top = 46.0, 28.0
     x = AxisScale([0, 100], left, left + side, most=6, within=(0, 100))

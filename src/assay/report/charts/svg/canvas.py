@@ -1,7 +1,7 @@
-"""A drawing surface that writes SVG text, with axes and labels, and estimates of the width of text.
+"""A drawing surface that writes SVG, with axes, labels and estimates of text width.
 
-All text from outside is escaped with `markupsafe.escape`. Colours are plain attributes and never style attributes, so a page
-with the strictest content policy can show a drawing; on a page they are `var(--chart-...)`.
+All text from outside is escaped with `markupsafe.escape`. Colours are plain attributes, never style attributes, so drawings
+work under the strictest content security policy. On a page, the colours are `var(--chart-...)`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Canvas:
         )
 
     def bar(self, x1: float, x2: float, y: float, spoken: str, height: float = 8, colour: str = "band") -> None:
-        """Draw a horizontal bar with round ends, centred on `y`; it is visible even if both ends are equal."""
+        """Draw a horizontal bar with round ends, centred on `y`; a bar of length 0 is visible too."""
         low, high = min(x1, x2), max(x1, x2)
         self.add(
             "rect",
@@ -105,7 +105,7 @@ class Canvas:
         self.add("circle", spoken, href, cx=x, cy=y, r=r, fill=self.colours[colour])
 
     def mark(self, shape: str, x: float, y: float, r: float, spoken: str, href: str | None = None, **paint: str) -> None:
-        """Draw a circle, diamond, square or triangle of the same area."""
+        """Draw a circle, diamond, square or triangle; all shapes have the same area."""
         if shape == "circle":
             self.add("circle", spoken, href, cx=x, cy=y, r=r, **paint)
             return
@@ -166,7 +166,7 @@ def horizontal_axis(canvas: Canvas, scale: AxisScale, top: float, bottom: float,
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimate the width of a line in pixels in a sans-serif font; the estimate is rather too wide than too narrow."""
+    """Estimate the width of a line in a sans-serif font, in pixels; the estimate errs on the wide side."""
     ems = 0.0
     for letter in words:
         if combining(letter):
@@ -196,7 +196,7 @@ def shortened(words: str, most: float, size: float = SIZE) -> str:
 
 
 def safe(words: str) -> str:
-    """Return escaped text, with U+FFFD for each character that XML forbids or that reverses the direction of writing."""
+    """Return escaped text, with U+FFFD in place of characters that XML forbids or that reverse the writing direction."""
     return str(escape(_TURNS.sub("\ufffd", NOT_XML.sub("\ufffd", words))))
 
 

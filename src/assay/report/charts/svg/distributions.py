@@ -1,4 +1,4 @@
-"""Draws the scores of single trials, as dots if there are few, else as a histogram, over a box for the middle half."""
+"""Draws the scores of single trials, as dots if there are few, otherwise as a histogram, over a box for the middle half."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINS: Final = 40
 
 
 def draw_scores(canvas: Canvas, chart: Chart) -> None:
-    """Draw a strip for each candidate, with the best first."""
+    """Draw a strip for each candidate, best first."""
     order = [str(name) for name in chart.settings["order"]]
     counts = chart.settings["n"]
     rows_of: dict[str, list[Row]] = {name: [] for name in order}

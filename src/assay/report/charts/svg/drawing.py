@@ -35,7 +35,7 @@ _DRAWN: Final[Mapping[str, _Draw]] = {
 
 
 def draw_for_page(chart: Chart, colours: Mapping[str, str]) -> str:
-    """Draw a wide and a narrow version without title or description; the style of `.drawn` shows the version that fits."""
+    """Draw a wide and a narrow version without title or description; the CSS of `.drawn` shows the one that fits."""
     both = (_element(chart, colours, width, name) for width, name in ((WIDE, "at-large"), (NARROW, "at-small")))
     return f'<div class="drawn">{"".join(both)}</div>'
 

@@ -123,7 +123,7 @@ def day_and_time(started: str) -> str:
 
 
 def _legend(canvas: Canvas, names: list[str], y: float) -> float:
-    """Write a sample of each line with its name; return the y position below the legend."""
+    """Draw a sample of each line with its candidate's name; return the y position below the legend."""
     x = 8.0
     for (colour, shape, dash), name in zip(_LOOKS, names, strict=False):
         words = shortened(name, 200)

@@ -53,7 +53,7 @@ def _draw_rows(
 
 
 class RankScale(AxisScale):
-    """A scale of whole ranks, with room for half a rank at both ends."""
+    """Scale for whole ranks, with half a rank of space at both ends."""
 
     def __init__(self, most: int, start: float, end: float) -> None:
         step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000) if most / step <= 12)
