@@ -1,6 +1,6 @@
-"""Store the most common import portion (batch of records): each record is the first answer to another task.
+"""Store the most common kind of import portion (batch of records): every record is the first answer to a different task.
 
-A million lines of batch output consist of such portions. The general method takes three times as long per row.
+Batch output consists of such portions, often a million lines. The general method takes three times as long per row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def write_first_answers(portion: Portion, responses: Sequence[FoundResponse]) ->
 
 
 def _write_bare_tasks(portion: Portion, names: list[str], places: Places) -> None:
-    """Store tasks of which the file contains only the id."""
+    """Store tasks for which the file contains only an id."""
     run = portion.run
     names.sort()  # sorted, so that the indexes by id are walked only once
     bodies: list[Row] = []

@@ -17,7 +17,7 @@ GradesByCandidate = dict[str, list[FoundGrade]]
 
 
 def rows_of_assessments(portion: Portion, trials: Trials, assessments: Sequence[FoundAssessment]) -> TableRows:
-    """Return the rows of assessments: one row per joint judgement, otherwise one row per candidate."""
+    """Return the rows of assessments: one row if the candidates were graded jointly, otherwise one row per candidate."""
     rows: TableRows = [(schema.assessment, []), (schema.score, []), (schema.grade, []), (schema.call, [])]
     for imported in assessments:
         trial = trials[plain(imported.task), imported.trial]

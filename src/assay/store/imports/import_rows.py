@@ -1,4 +1,4 @@
-"""Convert imported tasks, responses and assessments to rows, with one lookup per record type instead of one per row."""
+"""Convert imported tasks, responses and assessments to rows, with one query per record type instead of one per row."""
 
 from __future__ import annotations
 

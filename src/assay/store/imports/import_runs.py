@@ -2,9 +2,10 @@
 
 A single transaction for a million lines would block all reviewers and fill the write-ahead log. Portions are therefore written
 to a run in state `importing`, which no selection includes (`queries.filters.scope_of`). The last transaction sets the state to
-`finished`. The importer holds this process's lock, and the next import deletes the remains of an importer that has ended.
+`finished`. An importer holds its process's lock; if a process ended during an import, the next import deletes the unfinished
+runs.
 
-Keys are reserved in blocks. A portion takes a few indexed lookups, regardless of the amount of stored data. Memory use stays
+Keys are reserved in blocks. A portion takes a few indexed queries, regardless of the amount of stored data. Memory use stays
 constant, because no row is remembered between portions.
 """
 
@@ -71,7 +72,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class StoreImports:
-    """Starts imports, looks up finished imports, and deletes the remains of unfinished ones."""
+    """Starts imports, looks up finished imports, and deletes runs of unfinished imports."""
 
     database: Database
     writer: Writer
@@ -81,9 +82,9 @@ class StoreImports:
     decisions: StoreDecisions
 
     def known(self, digest: str, /) -> tuple[RunId, ...] | None:
-        """Return the runs from an earlier import with this digest; None if it must be imported.
+        """Return the runs that an earlier import of a file with this digest created; None if the file must be imported.
 
-        If a later version replaced such a run, the replacement is returned.
+        If a later version has replaced such a run, returns the replacement.
         """
         table, run = schema.imported, schema.run
         with self.database.reading() as connection:
@@ -116,7 +117,7 @@ class StoreImports:
             ).scalar_one_or_none()
 
     def assessments_of(self, run_id: str, /) -> frozenset[int] | None:
-        """Return the keys of a run's assessments; None if the run does not exist or is out of use."""
+        """Return the keys of a run's assessments; None if the run does not exist or is not in use."""
         run, assessment = schema.run, schema.assessment
         with self.database.reading() as connection:
             in_use = (run.c.id == plain(run_id), run.c.state.not_in(HIDDEN_STATES))
@@ -168,7 +169,7 @@ class StoreImports:
         return StoreImport(self, row)
 
     def sweep_run(self, run_key: int) -> None:
-        """Delete a half-written run in several transactions; its tasks stay in the store."""
+        """Delete a half-written run in several transactions; the run's tasks stay in the store."""
         run = schema.run
         # Staged, without foreign keys: with them, each deleted text would require a walk through whole tables.
         while self.writer.begin(lambda connection: _sweep_trials(connection, run_key), staging=True).result():
@@ -350,7 +351,7 @@ class StoreImport:
         return self._closed.responses + self._closed.assessments
 
     def held_by(self, identities: Sequence[str], runs: Collection[int], /) -> frozenset[str]:
-        """Return the identities of responses that any of these runs contains."""
+        """Return the identities of all responses in these runs."""
         by_number = {response_number(identity): identity for identity in identities}
         text = "SELECT run_key, identity FROM imported_response WHERE run_key > {} AND identity"
         with self._database.reading() as connection:
@@ -383,7 +384,7 @@ class StoreImport:
     def finish(self, *, suite: str | None = None) -> Imported:
         """Make all runs of the import visible at once; `suite` is the suite of an import without runs.
 
-        Raises `ImportedMeanwhile` if another import has made some of the same results visible since this import began.
+        Raises `ImportedMeanwhile` if another import has made some of these results visible since this import began.
         """
 
         def show(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""Compare an imported run with stored runs, and carry decisions over to it."""
+"""Compare an imported run with stored runs, and carry their decisions over to the imported run."""
 
 from __future__ import annotations
 
@@ -123,14 +123,14 @@ def _same_results(facts: ImportFacts) -> ColumnElement[bool]:
 
 
 def begun_imports(connection: Connection) -> tuple[int, tuple[int, ...]]:
-    """Return the newest import's key, and the keys of runs in unfinished imports."""
+    """Return the state of imports at the start of an import: the newest import's key, and the runs of unfinished imports."""
     table = schema.imported
     newest = connection.execute(select(func.coalesce(func.max(table.c.key), 0))).scalar_one()
     return newest, tuple(connection.execute(select(table.c.run_key).where(table.c.owner.is_not(None))).scalars())
 
 
 def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own: Mapping[int, ImportFacts]) -> bool:
-    """True if runs that became visible after `began` contain results of the runs in `own`."""
+    """True if runs that became visible after `began` (returned by `begun_imports`) contain results of the runs in `own`."""
     newest, under_way = began
     table, run, response = schema.imported, schema.run, schema.imported_response
     since = [
@@ -162,9 +162,9 @@ def shown_since(connection: Connection, began: tuple[int, tuple[int, ...]], own:
 
 
 def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_id: RunId) -> tuple[list[Decision], int]:
-    """Return a run's decisions that apply to a newer import of the run, and the number of other decisions.
+    """Return a run's decisions that also apply to a newer import of the run, and the number of those that do not.
 
-    A decision applies if the answer, the grades and the grader are equal.
+    A decision applies if the answer, the grades and the grader are unchanged.
     """
     old_id = connection.execute(select(schema.run.c.id).where(schema.run.c.key == old_key)).scalar_one()
     before, after = _cells(connection, old_key), _cells(connection, new_key)
@@ -239,7 +239,7 @@ def _numbers(connection: Connection, run_key: int) -> dict[tuple[int, int], int]
 
 
 def _cells(connection: Connection, run_key: int, numbers: Mapping[tuple[int, int], int] | None = None) -> _Cells:
-    """Return a run's cells by response identity if `numbers` has one, otherwise by task and candidate."""
+    """Return a run's cells, keyed by response identity if `numbers` contains it, otherwise by task and candidate."""
     trial, planned, response, body = schema.trial, schema.run_task, schema.response, schema.body
     call, score, grade, assessment = schema.call, schema.score, schema.grade, schema.assessment
     cells: dict[tuple[int, int], _Cell] = {}

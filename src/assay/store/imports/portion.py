@@ -28,8 +28,8 @@ class OpenRun:
     `shared`: True if other runs stored tasks of the suite, which answers without a task may match. `weights`: weights of the
     rubric's criteria. `declared`: True if the file lists tasks, so that a task without an answer counts as missing.
     `seen_missing`: last position searched for a missing answer. `looks_up`: True if the store has identities of other runs'
-    responses. `next_task`, `next_response`: the next keys, unless another process writes meanwhile. `overlapping`: keys of
-    other runs with the same responses.
+    responses. `next_task`, `next_response`: the next keys, unless another process writes at the same time. `overlapping`: keys
+    of other runs with the same responses.
     """
 
     run_key: int
@@ -54,7 +54,7 @@ class OpenRun:
     criteria: set[int] = field(default_factory=set)
 
     def note_keys(self, tasks: range, responses: range) -> None:
-        """Start looking up tasks and responses if a gap in the keys shows that another process stored some."""
+        """Start looking up tasks and responses if a gap in the keys shows that another process stored such rows."""
         self.shared = self.shared or tasks.start != self.next_task
         self.looks_up = self.looks_up or responses.start != self.next_response
         self.next_task, self.next_response = tasks.stop, responses.stop
@@ -62,7 +62,7 @@ class OpenRun:
 
 @dataclass(slots=True)
 class CallSums:
-    """Sums over a portion's calls, to be added to the run's row."""
+    """Sums over a portion's calls, which are added to the run's row."""
 
     calls: int = 0
     unpriced: int = 0
@@ -101,7 +101,7 @@ class Portion:
         assessments: Sequence[FoundAssessment],
         scores: Sequence[FoundScores],
     ) -> None:
-        """Reserve the largest number of keys that the portion can need."""
+        """Reserve the maximum number of keys that the portion can need."""
         bare = sum(len(batch.rows) for batch in scores)
         size = len(tasks) + len(responses) + len(assessments) + bare
         graded = sum(1 if assessment.joint else len(assessment.grades) for assessment in assessments)

@@ -90,7 +90,7 @@ def content_bytes(text: str) -> bytes:
 
 
 def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tuple[int, int], Stored]:
-    """Return the responses to these trials in earlier portions, by trial and candidate."""
+    """Return the responses that earlier portions stored for these trials, by trial and candidate."""
     old = sorted({trial.key for trial in trials if not trial.fresh})
     stored: dict[tuple[int, int], Stored] = {}
     if old:

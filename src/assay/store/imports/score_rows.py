@@ -85,7 +85,7 @@ def note_states(trials: Trials, scores: Sequence[Scores]) -> None:
 
 
 def _state(batch: FoundScores) -> AssessmentState:
-    """Return the assessments' state: a model's grades await review, unless the table records a decision made elsewhere."""
+    """Return the assessments' state: a model's grades await review, unless the imported table states an earlier decision."""
     if batch.state is not None:
         return AssessmentState(batch.state)
     return AssessmentState.PENDING if batch.by is GradedBy.MODEL else AssessmentState.NOT_REQUIRED

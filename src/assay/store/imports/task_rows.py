@@ -102,7 +102,7 @@ def content_digest(content: bytes) -> str:
 
 
 def bare_content(task_id: str) -> bytes:
-    """Return the stored text of a task of which only the id is known."""
+    """Return the stored text of a task for which only the id is known."""
     name = orjson.dumps(task_id)
     return _BARE[0] + name + _BARE[1] + name + _BARE[2]
 
@@ -122,7 +122,7 @@ def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, Fo
 
 
 def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[str]) -> dict[str, Place]:
-    """Return the position of each task in `names`, and store new tasks, with their text if declared."""
+    """Return the position of each task in `names`; new tasks are stored, with their text if declared."""
     run = portion.run
     places: dict[str, Place] = {}
     if run.tasks:
@@ -168,7 +168,7 @@ def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[st
 
 
 def _declare_late(portion: Portion, name: str, imported: FoundTask, place: Place) -> Place:
-    """Replace a task stored with only its id by the full task, whose text appears later in the file than an answer to it."""
+    """Replace a task that was stored with only an id, because the file contains an answer to it before the task's text."""
     run, task = portion.run, ready_task(imported)
     table, planned = schema.task, schema.run_task
     digest = portion.connection.execute(select(table.c.digest).where(table.c.key == place.task_key)).scalar_one()
