@@ -1,4 +1,4 @@
-"""Compare agents, and the tiers of their prompts, over the scenarios that they worked on."""
+"""Compare agents, and tiers of prompts, over the scenarios that both sides worked on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AgentComparisonDocument:
 def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocument:
     """Compare the agents of graded trials; a trial without a grade that counts is left out.
 
-    Tiers share their scenarios, so two tiers of an agent are compared scenario by scenario, as two agents are.
+    All tiers use the same scenarios, so two tiers of an agent are compared scenario by scenario, like two agents.
     """
     grouped: dict[tuple[str, str], list[tuple[AgentTrialDocument, float]]] = defaultdict(list)
     for trial in trials:
@@ -134,7 +134,7 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
 
 
 def _in_tries(trials: Sequence[AgentTrialDocument], probability: Callable[[int, int, int], float]) -> dict[str, float]:
-    """Return the mean over scenarios of a probability for each number of tries that every scenario has."""
+    """Return a probability's mean over scenarios, for each number of tries that every scenario has."""
     by_scenario: dict[str, list[bool]] = defaultdict(list)
     for trial in trials:
         by_scenario[trial.scenario].append(bool(trial.success))

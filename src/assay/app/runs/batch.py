@@ -1,4 +1,4 @@
-"""Execute runs through batch APIs: submit requests, check the jobs, and collect the answers in this or any later process."""
+"""Execute runs through batch APIs: submit requests, check jobs, and collect answers, in one process or several."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOG_KEPT: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """A run in batch mode: its results so far, and the counts of the last check for answers."""
+    """A run in batch mode: results so far, and counts from the last check for answers."""
 
     result: RunResult
     jobs: tuple[BatchJob, ...]
@@ -117,8 +117,7 @@ def submit_stored(
     """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is called.
 
     Models without a batch API get their requests in the file `to_file`; `by_files` writes these files below `.assay` instead.
-    Raises
-    `Refused` if another process executes the run.
+    Raises `Refused` if another process executes the run.
     """
     plan = resumable(workspace, run_id)
     workspace.directory.batch_files = by_files or to_file is not None
@@ -134,7 +133,7 @@ def submit_stored(
 
 
 def models_by_batch_api(workspace: Workspace, plan: RunPlan) -> tuple[list[str], list[str]]:
-    """Return the run's models that have a batch API, and those that are called directly because they have none."""
+    """Return (models with a batch API, models without one, which are called directly) of a run."""
     batched: list[str] = []
     called: list[str] = []
     for ref, model in {model.ref: model for model in plan.models}.items():
@@ -163,7 +162,7 @@ def collect(
     listener: Listener = nobody,
     outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of finished jobs (or in the files `results`), then submit the requests that trials need next."""
+    """Store the answers of finished jobs (or from the files `results`), then submit the trials' next requests."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)
@@ -298,7 +297,7 @@ def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
 
 
 def status(workspace: Workspace, run_id: str | None = None) -> tuple[BatchResult, ...]:
-    """Return the runs with open jobs, or one run with all of its jobs. No provider is called."""
+    """Return the runs with open jobs, or one run with all of its jobs, without calling a provider."""
     if run_id is not None:
         run = run_named(workspace, run_id)
         return (BatchResult(result=result_of(workspace, run), jobs=workspace.jobs.of_runs([run])),)
@@ -323,7 +322,7 @@ def waiting_runs(workspace: Workspace) -> tuple[RunId, ...]:
 
 
 def _staged(plan: RunPlan, *, only_structure: bool) -> RunPlan:
-    """Return the plan with the stage after which its batches stop, so that later processes stop there too."""
+    """Return the plan with the stage after which batches stop, so that later processes stop there too."""
     environment = {name: value for name, value in plan.environment.items() if name != _STAGE}
     if only_structure:
         environment[_STAGE] = "structure"

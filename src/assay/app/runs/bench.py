@@ -1,4 +1,4 @@
-"""Run agents on scenarios: the suite of the chosen scenarios, tiers and agents, and the outcome of each trial."""
+"""Run agents on scenarios: builds a suite of scenarios, tiers and agents, and returns each trial's outcome."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def scenario_suite(
 
     Args:
         agents: each as `AGENT` or `NAME=AGENT`, such as `echo`, `openai/gpt-5` or `mine=cmd: ./agent.sh`.
-        tiers: all tiers of each scenario by default.
-        skip_warmup: True to leave the baseline commands out; such trials are not pooled with others.
+        tiers: tiers to use; by default, all tiers of each scenario.
+        skip_warmup: True to skip the baseline commands; such trials are not pooled with others.
 
     Raises:
         InputError: a scenario, tier or agent is unknown, or a scenario's files have problems.
@@ -97,7 +97,7 @@ def scenario_suite(
 
 
 def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
-    """Return the judge that the scenarios share, with the model of the setting `judge` if they name none."""
+    """Return the judge that the scenarios share, with the model from the setting `judge` if they name no model."""
     judges: list[tuple[str, JudgeSpec]] = []
     for task in tasks:
         if task.scenario is None or task.scenario.judge is None:
@@ -133,7 +133,7 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
 
 
 def count_runs(workspace: Workspace, summaries: Sequence[RunSummary]) -> int:
-    """Count runs as agent harnesses do: each trial of an agent on a scenario is one, and so is any other run."""
+    """Count runs as agent harnesses do: each trial of an agent on a scenario counts as a run, and so does any other run."""
     return sum(
         sum(run.trials.values()) * len(run.candidates) if not run.imported and _is_on_scenarios(workspace, run.id) else 1
         for run in summaries

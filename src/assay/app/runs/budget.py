@@ -1,4 +1,4 @@
-"""Change the budget of a stored run, and suggest one that covers trials that failed for lack of budget."""
+"""Change a stored run's budget, and suggest a budget that covers trials that failed for lack of budget."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
 def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
     """Return a budget for the whole run that probably covers its trials that failed for lack of budget.
 
-    It is above the current budget and covers the worst case of the next calls. None if a price is unknown or no trial failed
-    because of the budget.
+    The budget is above the current one and covers the worst case of the next calls. None if a price is unknown or no trial
+    failed for lack of budget.
     """
     left: dict[str, list[int]] = {}
     for row in failures:

@@ -2,7 +2,7 @@
 
 Pause and cancel are requests in the store. The process that executes the run checks for them: it finishes the trials in
 progress, releases the others, and then waits (pause) or exits (cancel). Resume withdraws the request if a process is still
-waiting; otherwise the caller must execute the run, and the return value indicates this.
+waiting; otherwise it returns the run, which the caller must then execute.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def collectable(workspace: Workspace, run_id: str) -> RunId:
 
 
 def needs_somebody(workspace: Workspace, run_id: str) -> RunSummary | None:
-    """Resume a run; return it if the caller must execute it, None if a waiting process does. Raises `Refused`."""
+    """Resume a run; return the run if the caller must execute it, None if a waiting process does. Raises `Refused`."""
     summary = named(workspace, run_id)
     if summary.imported:
         resumable(workspace, summary.id)  # raises the reason
@@ -87,7 +87,7 @@ def _wish(workspace: Workspace, run_id: str, move: str, state: RunState) -> RunS
 
 
 def named(workspace: Workspace, run_id: str) -> RunSummary:
-    """Return the run with this id or unique prefix."""
+    """Return the run with this id or unique id prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     return summary
 

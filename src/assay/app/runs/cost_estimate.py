@@ -1,4 +1,4 @@
-"""Estimate the cost of model calls in advance, and check the estimate against the budget."""
+"""Estimate the cost of model calls, and check the estimate against the budget."""
 
 from __future__ import annotations
 

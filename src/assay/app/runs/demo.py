@@ -1,4 +1,4 @@
-"""The demo: a real set of Things with recorded judge replies and a recorded review. It needs no API key."""
+"""The demo: a real set of Things with recorded judge replies and a recorded review; needs no API key."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_demo(workspace: Workspace, *, listener: Listener = nobody) -> RunResult:
 
 
 def write_down_demo(workspace: Workspace) -> RunPlan:
-    """Store the demo run without executing it; raises `Refused` if the store already has runs."""
+    """Store the demo run without executing the run; raises `Refused` if the store already has runs."""
     if workspace.archive.runs.newest(limit=1):
         raise Refused("the demo", "is for a store without runs.", remedy="`assay demo` creates a separate store.")
     suite = read_suite(workspace, content("architects.json"), judge=JUDGE)

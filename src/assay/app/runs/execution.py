@@ -191,7 +191,7 @@ def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_s
 
 @contextmanager
 def _resume_named(plan: RunPlan) -> Iterator[None]:
-    """Add the command that resumes the run to errors of a store that cannot be reached before or after the execution."""
+    """Add the command that resumes the run to errors raised because the store cannot be reached."""
     try:
         yield
     except (ReadOnlyStore, DamagedValue):  # resuming would not help
@@ -201,7 +201,7 @@ def _resume_named(plan: RunPlan) -> Iterator[None]:
 
 
 def _as_it_is(workspace: Workspace, before: RunSummary) -> RunSummary:
-    """Return the current state of a run, or the last known state if the store does not respond."""
+    """Return a run's current state, or the last known state if the store does not respond."""
     try:
         return result_of(workspace, before.id).summary
     except StoreError:
@@ -240,7 +240,7 @@ async def _until_stopped(
 
 
 def _stopped_by(error: StoreError, plan: RunPlan) -> Interrupted:
-    """Return the error for a store failure during a run, with the command that resumes the run."""
+    """Return the error for a store failure during a run; its message names the command that resumes the run."""
     return Interrupted(
         plan.id, f"was stopped; finished trials are kept. {error}", remedy=f"Then continue with: assay resume {plan.id}"
     )
@@ -259,7 +259,7 @@ def _first_expected(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def run_named(workspace: Workspace, run_id: str) -> RunId:
-    """Return the id of a run that is in use, from its id or a unique prefix."""
+    """Return the full id of a run in use, given the id or a unique prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     check_in_use(summary.id, summary.state)
     return summary.id

@@ -46,7 +46,7 @@ def extend(
         until_approved: add trials until each task has this number of trials that are approved or await review.
         candidates: models to add.
         budget_usd: new budget for the whole run, including its cost so far.
-        review: larger review sample, such as `sample:0.4`, which includes the current sample.
+        review: larger review sample, such as `sample:0.4`; it includes the current sample.
         discard_reviews: True to accept that a new candidate discards the reviews of joint grades.
         announce: called with the cost estimate before any model call.
 
@@ -137,7 +137,7 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
 
 
 def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
-    """Return the assessments that belong to the enlarged review sample but were outside the old one."""
+    """Return the assessments in the enlarged review sample that were not in the old one."""
     lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
     rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
     return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
@@ -157,12 +157,12 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
 
 
 def discarding(reviews: int) -> str:
-    """Return the first part of a warning about discarded reviews."""
+    """Return the beginning of a warning about discarded reviews."""
     return f"would lose {reviews} review{'s' * (reviews != 1)}, because a joint judge must regrade every trial."
 
 
 def decisions_replaced(workspace: Workspace, run_id: str) -> int:
-    """Count the decisions that a new candidate discards because a joint judge must regrade the trials; their events stay."""
+    """Count the decisions that a new candidate discards because a joint judge must regrade the trials."""
     run = run_named(workspace, run_id)
     return sum(
         row.current and row.candidate is None and row.state in UNDOABLE
@@ -171,7 +171,7 @@ def decisions_replaced(workspace: Workspace, run_id: str) -> int:
 
 
 def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[PlannedTask], *, joining: set[str]) -> CostEstimate:
-    """Estimate the calls for new trials and candidates; a new candidate also answers existing trials, graded again."""
+    """Estimate the calls for new trials and candidates; a new candidate also answers existing trials, which are regraded."""
     tally = Tally(workspace)
     nothing_asked = _NothingAsked(candidate for candidate in plan.candidates if candidate.name in joining)
     for planned in added:

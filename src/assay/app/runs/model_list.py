@@ -28,7 +28,7 @@ class ModelDocument:
 
 
 def list_models(workspace: Workspace, search: str = "") -> tuple[ModelDocument, ...]:
-    """Return the models of earlier runs and of the price data whose references contain every word of a search text."""
+    """Return models from earlier runs and the price data; the reference must contain every word of a search text."""
     words = search.lower().split()
     prices = PriceList()
     models = [_model(ref) for ref in model_names(workspace) if all(word in ref.lower() for word in words)]
@@ -52,7 +52,7 @@ def default_model(vendor: str) -> str:
 
 
 def vendor_of(agent: str) -> str | None:
-    """Return the vendor if an agent such as `anthropic` or `mine=anthropic` names a vendor without a model."""
+    """Return the vendor in an agent such as `anthropic` or `mine=anthropic`; None if it names a model or no vendor."""
     target = agent.rpartition("=")[2].strip()
     return target if target in VENDORS else None
 

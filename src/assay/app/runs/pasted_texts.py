@@ -83,7 +83,7 @@ def grade_pasted(
 
 
 def _kept(folder: Path, thing: str, text: str) -> Path:
-    """Write the text to a new file named after the Thing and return its path; existing files are never overwritten."""
+    """Write the text to a new file named after the Thing and return the file's path; never overwrites a file."""
     name = slug(thing)[:60] or "pasted"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Cache of run plans for pages; a plan is read again after a candidate or judge was added."""
+"""Cache of run plans for pages; a plan is reloaded after a candidate or judge was added to the run."""
 
 from __future__ import annotations
 

@@ -51,9 +51,8 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 class LookAhead:
     """Preview of a run: its plan, cost estimate, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that await review (with policy `flagged`, at most). `exact` is True if a task uses the
-    method
-    `exact`.
+    `reviews` counts the assessments that will await review (with policy `flagged`: at most). `exact` is True if a task uses the
+    method `exact`.
     """
 
     plan: RunPlan
@@ -67,7 +66,7 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; a missing judge is `judge` or the one in the settings. Raises `InputError` with all problems."""
+    """Load a suite; if it names no judge, `judge` or the setting `judge` applies. Raises `InputError` with all problems."""
     from assay.app.suites import read_suite  # imported here because YAML and validation are only needed to read a file
 
     return read_suite(workspace, path, judge=judge)
@@ -171,7 +170,7 @@ def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
 
 
 class _NothingAsked:
-    """Collects the candidate models that cannot be called because a task has no prompt."""
+    """Collects candidate models that cannot be called because a task has no prompt: `note` each task, then `check`."""
 
     def __init__(self, candidates: Iterable[CandidateSpec]) -> None:
         # A candidate with its own prompt was checked against the columns of each task when the suite was read.
@@ -184,7 +183,7 @@ class _NothingAsked:
         self._found: dict[str, None] = {}
 
     def note(self, task: Task) -> None:
-        """Check one task."""
+        """Record the candidate models that would get no prompt for this task."""
         self._tasks += 1
         if any(message.role != "system" for message in task.prompt):
             return
@@ -209,7 +208,7 @@ class _NothingAsked:
 def estimate_of_judging(
     workspace: Workspace, plan: RunPlan, planned: Iterable[PlannedTask], *, held: Held | None = None
 ) -> CostEstimate:
-    """Estimate the cost of judging stored responses. `held` are the stored trials; other responses count at maximum length."""
+    """Estimate the cost of judging responses: those in `held` are stored; all others count at maximum length."""
     tally = Tally(workspace)
     groups: Iterable[tuple[PlannedTask, int, Mapping[str, Response] | None, int]] = (
         ((task, k, responses, 1) for task, k, responses in held)
@@ -249,7 +248,7 @@ def check_providers(workspace: Workspace, plan: RunPlan) -> None:
 def _requests(
     plan: RunPlan, planned: PlannedTask, *, k: int = 1, held: Mapping[str, Response] | None = None
 ) -> Iterable[ModelRequest]:
-    """Yield the calls in a task's k-th trial that are known in advance; `held` contains stored answers."""
+    """Yield the calls in a task's k-th trial that can be predicted; `held` contains stored answers."""
     responses = {s.candidate: Response(candidate=s.candidate, text=s.text) for s in planned.task.snippets}
     responses.update(held or {})
     claimed = planned.trial(plan.id, k, responses=responses)
@@ -276,7 +275,7 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Replace the filler for an unknown answer in a request with a readable note."""
+    """Return a request with a readable note in place of the filler for an unknown answer."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages

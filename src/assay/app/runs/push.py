@@ -36,7 +36,7 @@ class PushDocument:
 
 
 def server_of(settings: Settings) -> str | None:
-    """Return the address of the server that receives results, without a trailing slash; None if none is set.
+    """Return the address of the server that receives results, without a trailing slash; None if the setting is empty.
 
     Raises:
         SettingsError: the address is invalid, forbidden by `local_only`, or would get the token unencrypted.
@@ -68,7 +68,7 @@ def server_of(settings: Settings) -> str | None:
 def push(workspace: Workspace, run: RunId) -> PushDocument | None:
     """Send each graded trial of a run to the server in the settings; return None without a server or without agents.
 
-    A trial that the server has already is not stored there again. Trials that await review are not sent.
+    Trials that the server already has are not stored again. Trials that await review are not sent.
     """
     server = server_of(workspace.settings)
     trials = outcomes(workspace, run) if server is not None else ()

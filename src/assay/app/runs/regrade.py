@@ -66,7 +66,7 @@ class GradeChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """Comparison of two candidates in the old and the new run, each over the counted trials of that run."""
+    """Comparison of two candidates, once in the old and once in the new run, over each run's counted trials."""
 
     before: Comparison
     after: Comparison
@@ -92,7 +92,7 @@ class Regraded:
         kept_reviews: number of assessments that kept their review.
         conclusions: comparison of each pair of candidates.
         agreement: each judge's agreement with imported human grades, which `changed` does not include.
-        notes: one sentence for each reason for which tasks were left out.
+        notes: a sentence for each reason why tasks were left out.
     """
 
     result: execution.RunResult
@@ -279,7 +279,7 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
-    """Return the plan for the first grading of answers: plain review, and the default rubric if the run has no rubric."""
+    """Return the plan for the first grading of answers: plain review, and the default rubric if the run has none."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
         which = f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
@@ -314,7 +314,7 @@ def _held(
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
-    """Return a plan with the candidates and prompts of the old run, and the grading of the suite."""
+    """Return a plan with the old run's candidates and prompts, and the suite's grading."""
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
         asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
@@ -330,7 +330,7 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
 
 
 def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
-    """Yield the tasks of the old run in the old order, with the scoring that the suite has now."""
+    """Yield the old run's tasks in their order, with the suite's current scoring."""
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []

@@ -1,9 +1,9 @@
 """Start a run from the web form, with the same checks as on the command line.
 
-A form contains only differences from the suite file. Trials, candidates, judges and budget become command-line options, and
-the file is run unchanged. The rubric, parameters and policy are merged into the file's document, because only a suite can set
-them. The resulting text is checked like a file and stored with the run. Paths are relative to the working folder and stay
-inside.
+A form contains only differences from the suite file. Trials, candidates, judges and budget act like command-line options and
+leave the file unchanged. The rubric, parameters and policy are merged into a copy of the file, because only a suite can set
+them; the copy is checked like a file and stored with the run. Paths are relative to the working folder and cannot lead out of
+it.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModel:
-    """A model that the form offers, and where its name comes from."""
+    """A model that the form offers, and the source of its name."""
 
     ref: str
     origin: str
 
 
 def known_models(workspace: Workspace) -> tuple[KnownModel, ...]:
-    """Return the models that the form offers: those in the settings and the newest runs, and `echo`."""
+    """Return the models that the form offers: models in the settings and the newest runs, and `echo`."""
     models: dict[str, str] = {}
     for ref in (*workspace.settings.judge_refs, *map(str, workspace.settings.values["prices"])):
         models.setdefault(ref, "assay.yaml")
@@ -90,7 +90,7 @@ def model_names(workspace: Workspace) -> tuple[str, ...]:
 
 
 def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteError, ...]]:
-    """Read a suite, or return its problems. If only the judge is missing, the judge is `echo`."""
+    """Return a suite, or its problems. If only the judge is missing, `echo` becomes the judge."""
     where = suite_place(workspace, path)
     wrong = problems(workspace, where)
     if wrong:
@@ -102,7 +102,7 @@ def read(workspace: Workspace, path: str) -> tuple[Suite | None, tuple[SuiteErro
 
 
 def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead]:
-    """Return a requested run's suite, options and preview; raises `InputError` as `assay run --dry-run` does."""
+    """Return a requested run's suite, options and preview; raises the same `InputError` as `assay run --dry-run`."""
     where = suite_place(workspace, wish.path)
     text = _changed(where, wish.changes) if wish.changes else None
     suite = read_suite(workspace, where, judge=_judges(wish), text=text)
@@ -146,7 +146,7 @@ def _judges(wish: Wish) -> Any:
 
 
 def _narrows(suite: Suite, names: Sequence[str]) -> bool:
-    """True if the chosen candidates differ from the candidates of the suite."""
+    """True if the request selects other candidates than the suite's."""
     return bool(names) and {folded(name) for name in names} != {folded(c.name) for c in suite.candidates}
 
 

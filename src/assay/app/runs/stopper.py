@@ -15,7 +15,7 @@ class Stopper:
         self._cancel: Callable[[], object] | None = None
 
     def holds(self, cancel: Callable[[], object] | None) -> None:
-        """Set the function that stops the work, or None after the work is done. If a stop was already requested, call it now."""
+        """Set the function that stops the work (None after its end). If a stop was already requested, call the function now."""
         with self._lock:
             self._cancel = cancel
             if self._stopped and cancel is not None:

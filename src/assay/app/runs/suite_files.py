@@ -61,7 +61,7 @@ _FIELDS: Final = {"candidate": "candidates"}
 
 
 def suite_files(workspace: Workspace) -> tuple[str, ...]:
-    """Return the files below the working folder that look like suites or sets, files in upper folders first."""
+    """Return the files below the working folder that look like suites or sets; files in upper folders come first."""
     root = workspace.folder.resolve()
     kept = root / str(workspace.settings.values["results"] or "results")  # files that Assay wrote are not suites
     suites = [path for path in _walked(root) if not path.is_relative_to(kept) and looks_like_a_suite(path)]
@@ -70,9 +70,9 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
-    """Return the path at which a text would be saved, and the text's errors as a suite or set.
+    """Return the path to which a suite or set would be saved, and the errors in its text.
 
-    Files that the text refers to, and that are not in the working folder yet, are read from the folder of `at`.
+    Files that the text names and that are not in the working folder yet are read from the folder of `at`.
     """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError("text", f"is larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
@@ -88,7 +88,7 @@ def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None)
 
 
 def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
-    """Return the suite or set in a text without errors. If only a judge is missing, the suite has none."""
+    """Return the suite or set in a text without errors; a suite may lack a judge."""
     place = _relative_to_here(workspace, where)
     try:
         return read_suite(workspace, place, text=text)
@@ -97,7 +97,7 @@ def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
 
 
 def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
-    """Return an error for each program in a text from a browser, and for each address that the settings do not allow."""
+    """Return an error for each program in a text from a browser, and for each address that the settings forbid."""
     # Most texts are sets without a program or address. A key may be spelled with escapes, which contain a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()
@@ -152,7 +152,7 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
 
 
 def text_of_set(workspace: Workspace, path: str) -> str:
-    """Return the text of a set that the browser can edit; raises `InputError` for any other file."""
+    """Return the text of a set that can be edited in the browser; raises `InputError` for any other file."""
     where = suite_place(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
@@ -203,7 +203,7 @@ def field_of(error: InputError, path: str) -> str:
 
 
 def _titled(text: str, title: str) -> str:
-    """Return a JSON set with this name; any other text stays unchanged."""
+    """Return a JSON set with its name changed to this one; any other text is returned unchanged."""
     try:
         document = read_json(text)
     except UnreadableText:
