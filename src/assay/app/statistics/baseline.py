@@ -121,7 +121,7 @@ def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str 
 
 
 def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
-    """Return the basis of the comparison: the paired table, and warnings about each side and about both together."""
+    """Return the comparison's basis: the paired table, and warnings about each side and about differences between them."""
     together = basis_of(workspace, both)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """Data from which a result is computed.
+    """Input of a statistical result: the counted scores, and the settings that the selected runs share.
 
     Attributes:
-        margin: smallest difference that matters, if all selected runs set the same margin; otherwise None, with a warning
+        margin: smallest difference that matters, if all selected runs set the same one; otherwise None, with the warning
             `margins_differ` if margins differ.
         running: True if a selected run is not finished.
-        looks: number of planned looks, if it is the same in all selected runs.
+        looks: number of planned looks (interim tests), if all selected runs plan the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
         approved: True if a person approved every counted score.
     """
@@ -63,7 +63,7 @@ class Basis:
 
     @property
     def still_open(self) -> StillOpen:
-        """Runs and reviews that may still change the numbers."""
+        """Unfinished runs and reviews, which may still change the result."""
         return StillOpen(running=self.running, waiting=self.excluded.pending + self.excluded.partly)
 
 
@@ -174,7 +174,7 @@ def _lower_is_better(plan: RunPlan) -> Iterator[str]:
 
 
 def _mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return imported metrics that only some runs of a suite count, with these runs, and metrics that all runs count."""
+    """Return (imported metrics that only some runs of a suite count, with these runs; metrics that all runs count)."""
     by_suite: dict[str, list[RunPlan]] = {}
     for plan in plans:
         if plan.imported and plan.rubric.criteria:
@@ -212,7 +212,7 @@ def _margins_differ(margins: set[float | None]) -> Caution:
 
 
 def looks_now(planned: int | None, n_trials: int, excluded: Excluded) -> Looks | None:
-    """Return the planned look that the fraction of decided trials has reached; None without planned looks."""
+    """Return the planned look reached by the fraction of decided trials; None without planned looks."""
     if planned is None:
         return None
     decided = n_trials + excluded.rejected + excluded.failed

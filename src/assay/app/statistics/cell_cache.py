@@ -2,9 +2,9 @@
 
 A report needs only a few moments per task and candidate (`statistics.cells`), which are computed once. Each decision concerns
 one trial: its previous scores are subtracted and its current scores added. This works for every decision (approve, correct,
-reject, undo, rerun, one judge of a panel), so the cache contains no review rules. Subtracting needs the old scores, which the
-store no longer has; they are kept in arrays, and in a dict for changed trials. Everything is recomputed if a change does not
-fit: a new task or candidate, scores without a decision, or a mix of jointly and separately graded trials. Not thread-safe.
+reject, undo, rerun, one judge of a panel), so the cache contains no review rules. The store no longer has the previous scores,
+so the cache keeps them: in arrays, and in a dict for changed trials. All cells are recomputed after other changes: a new task
+or candidate, scores without a decision, or a mix of jointly and separately graded trials. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class KeptCells:
 
     Attributes:
         rebuilt: number of full computations, including the first.
-        tasks: label of each task. Labels, runs, cautions, approved and graded_by come from the last full computation, because a
-            decision does not change them.
+        tasks: label of each task. Like runs, cautions, approved and graded_by, it comes from the last full computation, because
+            decisions do not change it.
         n_trials: current number of counted trials.
         newest: id of the newest review event that the cells include.
     """
@@ -74,11 +74,11 @@ class KeptCells:
         return len(trials)
 
     def note(self, events: Iterable[ReviewEvent]) -> int:
-        """Refresh the cells if there are events; without events, the store is not read."""
+        """Refresh the cells if `events` is not empty; otherwise, the store is not read."""
         return self.refresh() if any(True for _ in events) else 0
 
     def report(self, *, scope: str | None = None, margin: float | None = None) -> Report:
-        """Return scores of all candidates and comparisons of all pairs, computed from the current cells."""
+        """Return all candidates' scores and all pairs' comparisons, computed from the current cells."""
         return whole_report(self.cells, scope, margin)
 
     @property
@@ -128,7 +128,7 @@ class KeptCells:
         self._starts = np.searchsorted(task[self._by_task], np.arange(len(self._cells.tasks) + 1))
 
     def _arrived(self) -> tuple[int, ...]:
-        """Return counts that change whenever assessments arrive or leave without a decision, such as those of a regrade."""
+        """Return counts that change if assessments are added or removed without a decision, for example by a regrade."""
         totals = self._archive.runs.totals(self._selection)
         current = sum(n for state, n in totals.assessments.items() if state is not AssessmentState.SUPERSEDED)
         aside = self._archive.runs.newest_run_event()  # a replaced run may have the same totals

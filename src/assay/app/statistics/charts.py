@@ -32,7 +32,7 @@ def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str |
 
 
 def chart_of_report(report: Report, kind: str) -> Chart:
-    """Draw a chart from a report of cached cells; every type in `KINDS` except scores."""
+    """Draw a chart from a report of cached cells: any type in `KINDS` except `scores`."""
     return kinds.OF_RANKING[kind](report.ranking)
 
 
@@ -49,7 +49,7 @@ def drawn(chart: Chart) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _ByKey:
-    """Cache key for a chart: two keys are equal if the charts have the same digest."""
+    """Cache key for a chart; keys are equal if the charts have the same digest."""
 
     key: str
     chart: Chart = field(compare=False)

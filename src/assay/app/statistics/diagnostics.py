@@ -1,4 +1,4 @@
-"""Diagnostics as lines of text. They accompany a result but do not change it."""
+"""Diagnostics as lines of text, which accompany a result but do not change it."""
 
 from __future__ import annotations
 

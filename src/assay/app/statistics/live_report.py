@@ -1,9 +1,9 @@
 """Figures of the statistics page: an overview that follows every decision, details, and single trials.
 
 Scores, comparisons, ranks and the task matrix come from cached cells (`cell_cache`), so that an update after a decision costs
-the same in any store. Diagnostics and single trials need every row. If reading all rows takes long, the result is cached and
-shown with the number of decisions made since. Only one thread at a time uses the cells of a selection. Every record names the
-last event that it includes.
+the same in any store. Diagnostics and single trials need every row. If reading all rows takes long, the page shows cached
+details with the number of decisions made since. Only one thread at a time uses a selection's cells. Every record contains the
+number of the last event that it includes.
 """
 
 from __future__ import annotations
@@ -61,14 +61,12 @@ class StatisticsOverview:
 
     Attributes:
         contrast: the requested comparison, otherwise of the two highest-ranked candidates; None with fewer than two candidates.
-        anytime: evidence that stays valid while more trials may come, for the scope tasks like these; details have the other
-            scope.
+        anytime: evidence that stays valid while more trials may come, for the scope `tasks_like_these`; details have the other.
         margin: the requested margin, otherwise the margin of the runs.
         tasks: label of each task by name, in the order of the matrix.
         approved: True if a person approved every counted score.
         incomplete: number of trials without a counted score (rejected, failed or pending), by candidate. Empty if every trial
-            has
-            a score or the runs have different candidates.
+            has a score or the runs have different candidates.
         newest: last review event that the figures include.
     """
 
@@ -151,7 +149,7 @@ class LiveReports:
         scope: str | None = None,
         margin: float | None = None,
     ) -> StatisticsDetails:
-        """Return the details of a selection. They are read again if that is quick or if the cached details are old."""
+        """Return a selection's details; reads them again if that is quick or the cached details are old."""
         return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
 
     def _at(self, selection: Selection) -> _Kept:
@@ -164,7 +162,7 @@ class LiveReports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """Cached details, with the state of cells and calibrations at that time, the reading time, and the end of reading."""
+    """Cached details, with the state of cells and calibrations when they were read, and the duration and end of reading."""
 
     details: StatisticsDetails
     state: tuple[int, int]
@@ -262,7 +260,7 @@ class _Kept:
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:
-        """Return True if two candidates share a suite, and a separate page for the pair if they share only some of the runs."""
+        """Return (True if two candidates share a suite, a page for the pair if they share only some of the runs)."""
         known = self._of_pair.get((a, b))
         if known is None or known[0] != cells.rebuilt:
             of_both = replace(self._selection, compared=(a, b))
@@ -339,7 +337,7 @@ class _Kept:
         )
 
     def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...]]:
-        """Return up-to-date cells, with the settings and warnings of their runs."""
+        """Return up-to-date cells, with the settings and warnings of the selected runs."""
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:
@@ -354,11 +352,11 @@ class _Kept:
         return cells, self._rules[1], self._rules[2]
 
     def _measured(self) -> int:
-        """Return the number of the newest calibration, because a new calibration may remove a warning."""
+        """Return the newest calibration's number; it tells whether warnings about calibration may have changed."""
         return max(self._workspace.calibrations.newest_numbers().values(), default=0)
 
     def _pair(self, report: Report, a: str | None, b: str | None) -> tuple[str | None, str | None]:
-        """Return the names of the two candidates to compare; the next in rank replaces a missing name."""
+        """Return the names of the two candidates to compare; the highest-ranked other candidate replaces a missing name."""
         ranked = [str(candidate.candidate) for candidate in report.ranking.candidates]
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):

@@ -43,9 +43,8 @@ class SampleSize:
 class PairPlan:
     """Sample sizes to show a difference between two candidates; `plan` is None if they share no counted task.
 
-    `more_reviews` is the number of further reviews with which the review sample shows the difference: 0 if it already does,
-    None
-    without a sample or if a review of every trial is not enough.
+    `more_reviews` is the number of further reviews after which the review sample would show the difference: 0 if it already
+    does, None without a sample or if even a review of every trial would not be enough.
     """
 
     pair: RankedPair
@@ -173,7 +172,7 @@ def _pair(
 
 
 def _way(needed: int, counted: float, cost: TrialCost) -> SampleSize:
-    """Compute the size and cost of a number of additional counted trials, including trials that will probably be rejected."""
+    """Return the sample size and cost for more counted trials, including trials that will probably be rejected."""
     # The margin keeps 3.0000000001, which is a whole number except for rounding, from becoming 4.
     trials = ceil(counted / cost.kept - 1e-9)
     return SampleSize(

@@ -45,9 +45,8 @@ DRAWS_SEED: Final = 20240607
 class CandidateScores:
     """Scores of every candidate.
 
-    `anytime` contains a range per candidate that stays valid while more trials may come. `looks` is the planned look that has
-    been
-    reached; None without planned looks or when no more trials can come.
+    `anytime` contains a range per candidate that stays valid while more trials may come. `looks` is the planned look reached so
+    far; None without planned looks or if no more trials can come.
     """
 
     estimates: tuple[Estimate, ...]
@@ -77,8 +76,7 @@ class CandidateScores:
 class ComparisonResult:
     """Comparison of two candidates, with the verdict as a sentence.
 
-    `still_open` lists open runs and reviews of both candidates. `anytime` is evidence that stays valid while more trials may
-    come.
+    `still_open` counts both candidates' open runs and reviews. `anytime` stays valid while more trials may come.
     """
 
     comparison: Comparison
@@ -105,8 +103,7 @@ class ComparisonResult:
 class RankingResult:
     """Ranking of all candidates and comparisons of all pairs; `preferences` contains strengths from pairwise judging.
 
-    `calibrated` contains ranks and pairs estimated from the review sample while trials are unreviewed. They are never the
-    result.
+    `calibrated` contains ranks and pairs estimated from the review sample while trials are unreviewed; never the result.
     """
 
     ranking: Ranking
@@ -132,7 +129,7 @@ class RankingResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """Result of a non-inferiority test of A against B; with `baseline`, B is A in these earlier runs."""
+    """Result of a non-inferiority test of A against B; if `baseline` lists earlier runs, B is A in these runs."""
 
     passed: bool
     contrast: ComparisonResult
@@ -207,7 +204,7 @@ def compare(
     basis: Basis | None = None,
     reviews: ReviewColumns | None = None,
 ) -> ComparisonResult:
-    """Compare A with B over the tasks on which both have counted trials. Without `margin`, the margin of the runs applies.
+    """Compare A with B over tasks on which both have counted trials. Without `margin`, the runs' margin applies.
 
     Only runs of A or B in suites that both have run are read. `basis` and `reviews` are data of these runs that the caller has
     already read.

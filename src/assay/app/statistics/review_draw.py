@@ -1,4 +1,4 @@
-"""Determine how the reviewed trials were chosen, which estimates from a partial review depend on."""
+"""Determine how the reviewed trials were selected, because estimates from a partial review depend on the selection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw_of(workspace: Workspace, runs: Iterable[str]) -> ReviewDraw:
-    """Return the review draw of these runs. It is random only if each run has a review sample or a random review order."""
+    """Return how these runs' reviewed trials were drawn: at random only if each run has a review sample or random order."""
     plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
     if any(plan.policy is Policy.FLAGGED for plan in plans):
         return ReviewDraw(refused="flagged_review")

@@ -1,4 +1,4 @@
-"""Show results in notebooks, as HTML without scripts or addresses, or as data frames. All names are escaped."""
+"""Show results in notebooks as HTML without scripts or URLs, or as data frames. All names are escaped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One line of a picture: a dot at `value`, and its interval if known."""
+    """One line of a drawing: a dot at `value`, and the interval if known."""
 
     label: str
     value: float | None
@@ -51,7 +51,7 @@ def safe(text: object) -> str:
 
 
 def html_of(sentences: Sequence[str], *, picture: str = "", notes: Sequence[str] = ()) -> str:
-    """Return HTML with sentences (the first is bold), a picture, and notes in small letters."""
+    """Return HTML with sentences (the first in bold), a drawing, and notes in small print."""
     parts = [
         f"<p>{'<b>' if place == 0 else ''}{safe(text)}{'</b>' if place == 0 else ''}</p>"
         for place, text in enumerate(sentences)
@@ -110,7 +110,7 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
 
 
 def difference_drawing(comparison: Comparison) -> str:
-    """Return a drawing of a difference and its interval, on a scale that is as wide as needed."""
+    """Return a drawing of a difference and its interval, on a scale that fits both."""
     if comparison.difference is None:
         return ""
     ends = (comparison.difference, *(comparison.ci95 or ()))
