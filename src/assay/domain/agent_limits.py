@@ -11,7 +11,7 @@ MOST_TURNS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """An agent's use of models: replies, tokens and cost; tokens and cost are None if a reply did not state them."""
+    """An agent's use of models: replies, tokens and cost; tokens and cost are None if any reply lacked them."""
 
     turns: int = 0
     input_tokens: int | None = 0
@@ -43,7 +43,7 @@ class AgentLimits:
     cost_usd: float | None = None
 
     def reached(self, spent: Spent) -> str | None:
-        """Return the limit that is reached, None if none is; an unknown amount reaches its limit, because it cannot be checked."""
+        """Return the limit that was reached, or None; an unknown amount counts as over its limit, as it cannot be checked."""
         if self.tokens is not None and (spent.tokens is None or spent.tokens >= self.tokens):
             return "token limit" if spent.tokens is not None else "token limit, as tokens are unknown"
         if self.cost_usd is not None and (spent.cost_usd is None or spent.cost_usd >= self.cost_usd):

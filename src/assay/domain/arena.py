@@ -1,4 +1,4 @@
-"""People's votes between two responses to one task, cast before the authors are revealed."""
+"""Votes by people who choose between two responses to a task before they learn the authors."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Vote:
     Attributes:
         idempotency_key: a second vote with the same key changes nothing.
         active_ms: how long the person looked at the pair with the page in the foreground; None if unknown.
-        telling: True if a response contains a name that reveals which model wrote it.
-        again: True if this person voted on the pair before, learned who the authors were, and withdrew the earlier vote.
+        telling: True if a response contains a name that reveals the model that wrote it.
+        again: True if this person voted on the pair before, learned the authors, and withdrew the earlier vote.
         task: the task's id; empty until the vote is stored.
         family: the source that the task shares with other tasks; empty if it shares none.
         id: 0 until the vote is stored.

@@ -1,4 +1,4 @@
-"""Responses and their grades, given by a rule, a model or a person."""
+"""Responses and their grades, which come from a rule, a model or a person."""
 
 from __future__ import annotations
 

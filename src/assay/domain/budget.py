@@ -1,8 +1,8 @@
 """Budget rule: decides when a call may start, so that a run stays within its budget even across processes.
 
 A call reserves `usd`, its expected worst case. Until its cost is known, it counts as `most_usd`, which is several times as
-much. While other calls are in flight, it may start only if spent_usd plus the `most_usd` of all calls in flight, including this
-one, stay within the budget. Otherwise it waits until no call is in flight; it is then sent if spent_usd + usd stay within the
+much. While other calls are in flight, it may start only if spent_usd plus the `most_usd` of all calls in flight (including the
+new call) is within the budget. Otherwise it waits until no call is in flight; it is then sent if spent_usd + usd is within the
 budget.
 
 So spent_usd exceeds the budget by less than the cost of one call, unless two calls in flight at once both cost more than their
@@ -29,7 +29,7 @@ class Reservation:
 
 
 class Grant(StrEnum):
-    """The answer to a request for a reservation; `WAIT` means that the calls in flight may need the rest of the budget."""
+    """Answer to a request for a reservation; `WAIT` means that calls in flight may use up the rest of the budget."""
 
     GRANTED = "granted"
     WAIT = "wait"

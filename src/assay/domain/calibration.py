@@ -1,4 +1,4 @@
-"""Calibration records: the tier that a judge reached, and the identity for which the record is valid."""
+"""Calibration records: the tier that a judge reached, and the judge identity for which it is valid."""
 
 from __future__ import annotations
 

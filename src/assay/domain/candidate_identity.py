@@ -1,7 +1,8 @@
 """Candidate identity: results under one name are pooled only if the model and the prompts are the same.
 
 An identity is a text with one line per component: the model, then everything else that affects the answers, such as `prompt
-3f2a81bc` or `temperature 0.2`. The suite's parameters are not part of it: runs that differ in these are pooled with a warning.
+3f2a81bc` or `temperature 0.2`. The suite's parameters are not included: runs with different parameters are pooled, with a
+warning.
 """
 
 from __future__ import annotations

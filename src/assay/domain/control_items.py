@@ -18,7 +18,7 @@ class ControlKind(StrEnum):
     """Kinds of control items.
 
     `CHECK`: a copy of a decided assessment, with or without an error. `REPEAT`: one of the reviewer's own earlier decisions,
-    shown again. `ATTEMPT`: another judging of a control item after the reviewer requested a rerun; it measures nothing.
+    shown again. `ATTEMPT`: a control item graded again because the reviewer requested a rerun; measures nothing.
     """
 
     CHECK = "check"
@@ -76,8 +76,8 @@ class ControlItem:
     """One control item for one reviewer, with the same states and decision rules as an assessment.
 
     Attributes:
-        key: 0 until it is stored; then a number from the same sequence as the run's assessments.
-        source: the real assessment it was made from.
+        key: 0 until the item is stored; then a number from the same sequence as the run's assessments.
+        source: the real assessment that the item was made from.
         judged: the grades shown to the reviewer as the judge's.
         attempt: number of the attempt, counted from 1.
     """

@@ -42,7 +42,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedUser:
-    """A model that plays the user; the candidate replies at most `turns` times in a conversation."""
+    """A model that plays the user, in conversations with at most `turns` replies by the candidate."""
 
     model: ModelSpec
     turns: int = 5

@@ -24,7 +24,7 @@ class RubricUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeCount:
-    """Number of counted grades with the same value (`thousandths` of the scale), and the first such assessment."""
+    """Number of counted grades with one value (`thousandths` of the scale), and the first assessment with such a grade."""
 
     criterion: str
     thousandths: int
@@ -58,7 +58,7 @@ class CriterionFacts:
 
     Attributes:
         counted: the grades that count, grouped by criterion and value.
-        decided: judged assessments that a person decided, in the order of the decisions, each with True if it was rejected.
+        decided: judged assessments that a person decided, in order of decision, each with True if it was rejected.
         corrected: every grade that was changed in the decided assessments.
         blind: grades in decided assessments that people gave before they saw the judge's.
         blind_assessments: the assessments that contain the grades in `blind`.

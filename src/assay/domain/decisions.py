@@ -24,7 +24,7 @@ Place: TypeAlias = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
-    """One assessment's scores of all candidates (None: no score), grades by (candidate, criterion), and weights by criterion."""
+    """One assessment's scores by candidate (None: no score), grades by (candidate, criterion), and weights by criterion."""
 
     scores: Mapping[str, float | None]
     grades: Mapping[tuple[str, str], float | None]

@@ -1,7 +1,7 @@
 """Errors, grouped by who can fix them: the user, a suite's author, the operator, or the provider.
 
-Every message states where the error happened, what was found, what is right and how to fix it. Only the command line and the
-web server print errors; they map the classes below to exit codes and HTTP statuses.
+Every message states where the error is, what was found, what is expected and how to fix it. Only the command line and the web
+server print errors; they map the classes below to exit codes and HTTP statuses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class AssayError(Exception):
 
     Args:
         where: file and line, field, command or identifier; may be empty.
-        problem: one sentence, without the location, on what was found and what would be right.
+        problem: one sentence, without the location, that states what was found and what is expected.
         remedy: one sentence on how to fix it; may be empty.
     """
 

@@ -27,7 +27,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingRun:
-    """A run with pending assessments; a run with only pending control items is not listed.
+    """A run with pending assessments; runs with only pending control items are not listed.
 
     `has_control_items`: True if planted checks or repeats were ever mixed into the run's items.
     """

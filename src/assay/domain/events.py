@@ -47,7 +47,7 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """This process stopped working on the run; `finished` is True if no process still has trials of the run."""
+    """This process has stopped working on the run; `finished` is True if no process has unfinished trials of the run."""
 
     run: RunId
     finished: bool
@@ -58,4 +58,4 @@ Listener: TypeAlias = Callable[[Event], None]
 
 
 def nobody(event: Event) -> None:
-    """Ignore an event, for callers that need no progress."""
+    """Ignore an event; the listener for callers that need no progress."""

@@ -14,7 +14,7 @@ class Field:
         path: a method of `scoring.extraction` (`$.a.b`, `final_answer`, …), tried first; empty for the whole text.
         pattern: a regular expression to search for in the result of `path`; the value is its first group, or the whole match if
             it has no group.
-        labels: the allowed values, best first; any other text counts as unreadable. If it is empty, every text is allowed.
+        labels: the allowed values, best first; any other text counts as unreadable. If empty, every text is allowed.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionSpec:
-    """Fields to extract; answers agree if their first fields are equal. `title` and `subtitle` come from a task's input."""
+    """Fields to extract; answers with equal first fields agree. `title` and `subtitle` come from a task's input."""
 
     fields: tuple[Field, ...] = ()
     title: Field | None = None

@@ -43,7 +43,7 @@ class CallFailed(Exception):
         detail: one sentence for a person; never contains an API key.
         transient: True if a retry may succeed.
         retry_after_s: how long the provider asked Assay to wait, in seconds.
-        fault: the party at fault. None lets the caller decide by the model's role: a judge's empty reply is the judge's fault.
+        fault: the party at fault; None if it depends on the model's role: a judge's empty reply is the judge's fault.
         usage: tokens that were billed despite the failure. `cost_usd`: their cost, None if unknown.
         charged: False only if the provider refused the call or never received it, so it cannot have cost anything.
         log: the output of a program, and its traceback.

@@ -1,4 +1,4 @@
-"""Identifiers as distinct types, so that a type checker reports a trial's id passed as an assessment's id."""
+"""Identifiers as distinct types, so that a type checker reports, for example, a trial's id passed as an assessment's id."""
 
 from __future__ import annotations
 

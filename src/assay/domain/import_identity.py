@@ -4,11 +4,11 @@ Theory. A harness may give an evaluation an id (`FoundRun.identity`) and a respo
 ids, Assay uses a digest of all answers and grades. The digest is a sum over records, so it does not depend on their order or on
 the file's format and compression. Reasons, tokens and times are left out, because they are not results. Each component of a
 grade (who graded and how, task, candidate, score) is hashed to a number below a prime, and the grade adds the product of these
-numbers. Two different sums of such products collide as rarely as two digests do, and the numbers can be cached because a table
-of a million grades repeats most components.
+numbers. Such sums collide as rarely as digests do. The numbers are cached, because a table of a million grades repeats most
+components.
 
-A harness may write one evaluation in two formats, of which one has fewer details: no ids, different task names and only the sum
-of the grades. A second digest, which covers only candidates and answers, shows that the two files contain the same evaluation.
+A harness may write one evaluation in two formats, one of them with fewer details: no ids, different task names and only the sum
+of the grades. A second digest, of candidates and answers only, shows that both files contain the same evaluation.
 
 House rules. This module does not depend on any format or on the store. Only `relation` decides how to treat a run that is
 already partly in the store.
@@ -155,10 +155,10 @@ class Relation(StrEnum):
 
 
 def relation(overlap: Overlap) -> Relation:
-    """Return how a new run relates to a stored one: the later of two versions counts, regardless of which was imported first.
+    """Return how a new run relates to a stored one: the later version counts, regardless of which was imported first.
 
-    A later version that its harness left unfinished does not replace a run with more results. If two versions differ and it is
-    unknown which is later, they conflict, and a person has to decide.
+    A later version that its harness left unfinished does not replace a run with more results. Two versions conflict if it is
+    unknown which is later; a person must then decide.
     """
     if not (overlap.changed or overlap.added or overlap.lacking):
         return Relation.SAME

@@ -1,9 +1,9 @@
 """Records that every importer yields: runs, each with its tasks, responses and assessments.
 
-An importer is a generator. For each run, it yields one `FoundRun`, then the run's records, then `FoundAtEnd` if needed. A task
-should come before its responses, and a response before its assessments; a record of an unknown task creates a task without a
-text. `Skipped`, `Noted` and `Held` may come anywhere. An importer keeps at most one row in memory if the format allows that. It
-never guesses: a value that the file lacks is None.
+An importer is a generator. For each run, it yields one `FoundRun`, then the run's records, then `FoundAtEnd` if needed. Yield a
+task before its responses, and a response before its assessments; a record with an unknown task creates a task without text.
+`Skipped`, `Noted` and `Held` may come anywhere. An importer keeps at most one row in memory if the format permits it, and never
+guesses: a value that the file lacks is None.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class FoundRun:
     """A run as described by its file.
 
     Attributes:
-        id: kept as the run's id unless another run already has it.
+        id: becomes the run's id unless another run already has this id.
         started, finished: ISO 8601 times in UTC with `Z`; None if unknown.
         complete: False if the harness cancelled the run or left it unfinished.
         provenance: other facts about the run: parameters, versions, command, throughput.
-        identity: kind and id of the evaluation (`inspect task PvfWN…`), equal in every file about any version of the
-            evaluation, whatever the file's format; None if the file has no such id.
+        identity: kind and id of the evaluation (`inspect task PvfWN…`), equal in all files with any version of the evaluation,
+            in any format; None if the file has no such id.
         version: orders the versions of one evaluation: the greater text is newer. Use the time of the last change, ISO 8601 in
             UTC with `Z`.
     """
@@ -164,7 +164,7 @@ class FoundGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAssessment:
-    """Grades by one judge, rule or person in trial k; `joint` is True if one call graded several candidates.
+    """Grades by one judge, rule or person in one trial; `joint` is True if several candidates were graded in one call.
 
     `state`: the state in an imported score table (approved, rejected, …). If it is None, `by` decides: only a model's grades
     need review. Tokens, cost and seconds are those of the judge's calls; None if unknown.
@@ -189,7 +189,7 @@ class FoundAssessment:
 class FoundScores:
     """Overall scores by one judge or scorer; each row (task, candidate, trial, score from 0 to 1) becomes an assessment.
 
-    This reads and stores a table of a million rows four times as fast as `FoundAssessment`, which defines `state` and `by`.
+    A table of a million rows is imported four times as fast as with `FoundAssessment`, which documents `state` and `by`.
     """
 
     judge: str

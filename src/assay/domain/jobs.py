@@ -35,8 +35,8 @@ STAGE_OF: Final = {
 class JobState(StrEnum):
     """State of a job.
 
-    `PLANNED`: its file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay asks
-    the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`: every answer is stored.
+    `PLANNED`: the job's file is being written or uploaded, and no batch exists yet. `CREATING`: the batch may exist, so Assay
+    asks the provider before it creates one. `SENT`: the batch is at the provider. `COLLECTED`: every answer is stored.
     """
 
     PLANNED = "planned"
@@ -48,8 +48,8 @@ class JobState(StrEnum):
 class RequestState(StrEnum):
     """State of a request in a job.
 
-    `SENT`: no answer is stored yet. `READ`: its answer is stored. `VOID`: no answer will arrive. `GIVEN_UP`: it failed and will
-    not be sent again.
+    `SENT`: no answer is stored yet. `READ`: the answer is stored. `VOID`: no answer will arrive. `GIVEN_UP`: the request failed
+    and will not be sent again.
     """
 
     SENT = "sent"
@@ -114,7 +114,7 @@ class BatchStatus:
 
 
 class RequestKey(NamedTuple):
-    """Key of a request: its job, and its number in the job."""
+    """Key of a request: the job, and the request's number in the job."""
 
     job: int
     number: int
@@ -148,7 +148,7 @@ class JobAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParkedTrial:
-    """A claimed trial that now waits for jobs, with its new requests; `open` is True if earlier requests are unanswered."""
+    """A claimed trial that now waits for jobs, with the new requests; `open` is True if earlier requests are unanswered."""
 
     trial: TrialKey
     requests: tuple[JobRequest, ...] = ()

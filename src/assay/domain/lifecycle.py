@@ -13,8 +13,8 @@ class RunState(StrEnum):
     """State of a run.
 
     `PAUSED`, `CANCELLED`: requests that the executing process obeys before its next claim. `SUBMITTED`: waits for jobs at a
-    provider; the process that collects the jobs also submits the run's pending trials. `IMPORTING`: only partly written; its
-    rows are removed if its importer dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
+    provider; the process that collects the jobs also submits the run's pending trials. `IMPORTING`: only partly written; the
+    rows are removed if the importer dies. `DELETED` or `ARCHIVED` by a person, `REPLACED` by a later version of the same
     imported log: the rows remain and the run can be restored.
     """
 
@@ -138,7 +138,7 @@ def trial_state(states: frozenset[AssessmentState]) -> TrialState:
 
 
 class Standing(StrEnum):
-    """Category of a trial in progress figures; the categories add up to the total."""
+    """Category of a trial in progress figures; the counts of all categories add up to the total."""
 
     COUNTED = "counted"
     PENDING = "pending"

@@ -1,4 +1,4 @@
-"""Validation rule for all names: suites, tasks, candidates, judges, criteria, tags and batches."""
+"""Validation rule for names of suites, tasks, candidates, judges, criteria, tags and batches."""
 
 from __future__ import annotations
 

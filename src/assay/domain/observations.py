@@ -31,7 +31,7 @@ class ObservationKind(StrEnum):
 
 
 class Arm(StrEnum):
-    """Condition of a decision: `BLIND` if the reviewer scored before seeing the judge's grades, otherwise `ASSISTED`."""
+    """Condition of a decision: `BLIND` if the reviewer scored before they saw the judge's grades, otherwise `ASSISTED`."""
 
     BLIND = "blind"
     ASSISTED = "assisted"
@@ -86,7 +86,7 @@ class DecisionTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondRequested:
-    """Request for a second, independent opinion, or its withdrawal."""
+    """Request for a second, independent opinion, or withdrawal of such a request."""
 
     withdrawn: bool = False
 
@@ -135,7 +135,7 @@ class DisputeSettled:
 
     Attributes:
         choice: `first`, `second` or `reject`.
-        disagreement, confidence: what the two opinions disagreed on, and how sure the adjudicator was.
+        disagreement, confidence: the subject of the disagreement, and how sure the adjudicator was.
         together: True if the two reviewers settled the dispute between themselves.
     """
 

@@ -24,7 +24,7 @@ NARROW = View(name="narrow", width=390, height=844)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """A page to render in each view; `time_limit_s` limits the wall time of each."""
+    """A page to render in each view; `time_limit_s` limits the wall time per view."""
 
     html: str
     views: tuple[View, ...] = (DESKTOP, NARROW)
@@ -40,7 +40,7 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Rendering failure; `detail` is a sentence with the reason."""
+    """Failure to render a page; `detail` is a sentence with the reason."""
 
     detail: str
 

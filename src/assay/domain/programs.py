@@ -1,6 +1,6 @@
 """Programs as candidates: a Python function, a command, a web service, or an installed agent.
 
-A program is part of its `ModelSpec`, so every kind of candidate is planned, asked, stored and shown like a model.
+A program is part of a `ModelSpec`, so every kind of candidate is planned, called, stored and shown like a model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Called:
         timeout_s: seconds after which a call is stopped.
         files: for each file that the program names, the file's digest.
         offline: True if the author declares that the program uses no network, so that `local_only` allows it.
-        restored: True if it comes from an imported file of results and not from a suite, so it must not be started.
+        restored: True if the program comes from an imported results file, not from a suite, so it must not be started.
     """
 
     folder: str = "."
@@ -37,7 +37,7 @@ class _Called:
     restored: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return all settings except a Python object, because no other process could use it."""
+        """Return all settings except a Python object, which no other process could use."""
         values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "given"}
         return {
             name: dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
@@ -67,7 +67,7 @@ class Function(_Called):
         target: `FILE.py:NAME`, `package.module:NAME`, or the name of a Python object.
         options: passed to a parameter named `options`, or to the class as keyword arguments.
         source: for a module, its distribution with the version, and the digest of its file.
-        from_python: True if it is a Python object that other processes cannot import by name.
+        from_python: True if the target is a Python object that other processes cannot import by name.
         given: the Python object; not stored.
     """
 
@@ -168,6 +168,6 @@ def program_from_json(data: Mapping[str, Any]) -> Program:
 
 
 def shortened(label: str) -> str:
-    """Return a label on one line, cut if it is long."""
+    """Return a label on one line, truncated if it is long."""
     line = " ".join(label.split())
     return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 1]}…"

@@ -1,8 +1,8 @@
 """Review protocol: a run's shares of blind items, planted checks, repeats and second opinions.
 
-By default every share is 0. Each run has its own protocol. Switching to another protocol creates a new version, and every
-result of the run reports the switch. A random draw depends only on the run's seed and the item's key, so it is the same after a
-reload and on a second server.
+By default every share is 0. Each run has a separate protocol. A switch to another protocol creates a new version, and every
+result of the run reports it. Random draws depend only on the run's seed and the item's key, so they are the same after a reload
+and on other servers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Protocol:
 
     @property
     def mode(self) -> str:
-        """Return `plain` if every share is 0, `blind_first` if every item is blind, else `mixed`."""
+        """Return `plain` if every share is 0, `blind_first` if every item is blind, otherwise `mixed`."""
         if not any(getattr(self, name) for name in SHARES):
             return "plain"
         return "blind_first" if self.blind == 1 else "mixed"
@@ -72,7 +72,7 @@ class Protocol:
         return {"version": self.version, "mode": self.mode, **({} if self.mode == "plain" else shares)}
 
     def leaves_free(self, *, seed: int, key: int) -> bool:
-        """True if the store leaves the next key free for a control item; twice as many keys are left free as needed."""
+        """True if the store leaves the next key free for a control item; it leaves twice as many free as needed."""
         # Otherwise reviewers could recognise a control item, because its key would follow those of all real assessments.
         return chance(seed, "spare", key) < 2 * (self.plants + self.rereview)
 
@@ -107,7 +107,7 @@ class Effort:
 def effort(protocol: Protocol, *, items: int, scores: float) -> Effort:
     """Return the expected effort to review `items` assessments with `scores` scores each.
 
-    An approval takes one key press. A blind item takes one for each score, one to submit the verdict, and one to approve.
+    An approval takes one key press; a blind item takes one per score, one to submit the verdict, and one to approve.
     """
     seen = items * (1 + protocol.second + protocol.plants)
     again = items * protocol.rereview

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Via(StrEnum):
-    """Interface of a decision; only `PAGE`, and `TERMINAL` if it showed the item, count as displayed."""
+    """Interface through which a decision was made; only `PAGE`, and `TERMINAL` if it showed the item, count as displayed."""
 
     PAGE = "page"
     TERMINAL = "terminal"
@@ -23,7 +23,7 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """A person's decision on one assessment or control item; `purpose` says which.
+    """A person's decision on one assessment or control item, depending on `purpose`.
 
     Attributes:
         corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides

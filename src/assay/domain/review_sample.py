@@ -1,6 +1,6 @@
 """Review sample: a run's trials that are randomly selected for review under the policy `sample`.
 
-Theory. Tasks are shuffled with the run's seed, and then sorted by their first tag if the sample is drawn by tag. Trial k of the
+Theory. Tasks are shuffled with the run's seed, and then, if the sample is drawn by tag, sorted by first tag. Trial k of the
 task at position r is in the sample if the fractional part of start + (r + k) · share is below the share. Each trial's
 probability of being in the sample is exactly the share. In any group of neighbouring trials (of one task, round or tag), the
 sampled fraction equals the share to within one trial. Systematic sampling from a shuffled list is sampling without replacement
@@ -10,7 +10,7 @@ A sample can grow from share p to q: the trials that were left out are numbered 
 - p) / (1 - p). The new sample includes the earlier one, and each trial is in it with probability q.
 
 House rules. The draw depends on the seed, the tasks and the number of the trial, but never on a score. Adding trials later does
-not change the draw for the others, a rerun trial stays in or out of the sample, and a rejected trial is not replaced.
+not change the draw for the others, a rerun trial stays in or out of the sample, and rejected trials are not replaced.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def sample_of(protocol: Mapping[str, JsonValue]) -> ReviewSample | None:
 
 
 def stratum_of(sample: ReviewSample, tags: tuple[str, ...]) -> str:
-    """Return a task's stratum: its first tag if the sample is drawn by tag, else an empty string."""
+    """Return a task's stratum: the first tag if the sample is drawn by tag, otherwise an empty string."""
     return tags[0] if sample.by is SampledBy.TAG and tags else ""
 
 

@@ -1,4 +1,4 @@
-"""Runs, their trials, and the records that one trial commits."""
+"""Runs, their trials, and the records that a trial writes in one commit."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ClaimedTrial:
         responses: keyed by candidate; snippets are included.
         done: slots whose current assessment is stored.
         attempts: number of the latest attempt, for each slot that has one.
-        graded: candidates graded by the current assessment of each slot in `done`.
+        graded: for each slot in `done`, the candidates that the current assessment grades.
         tries: number of earlier tries of this trial.
         rounds: number of answers so far by candidate, which varies the seed of the next request.
         spoken: replies so far of unfinished conversations, by candidate, including those of a simulated user.
@@ -169,7 +169,7 @@ class Entry:
             current assessments if `failure` is None.
         failure: why the trial failed; only with `finished`.
         rerun: the decision that requested these assessments; stored for each assessment that they replace.
-        spare: assessment numbers to leave free after these, so that planted checks later get inconspicuous numbers.
+        spare: how many assessment numbers to leave free after these, so that later planted checks are inconspicuous.
     """
 
     trial: TrialKey
@@ -191,7 +191,7 @@ class PlannedTask:
     trials: range
 
     def trial(self, run_id: RunId, k: int, *, responses: Mapping[str, Response] | None = None) -> ClaimedTrial:
-        """Return the k-th trial as it is before it is stored."""
+        """Return the k-th trial in its state before it is stored."""
         return ClaimedTrial(
             key=TrialKey(0),
             run_id=run_id,

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class CommandEnd(StrEnum):
-    """The way in which a command ended."""
+    """Reasons why a command ended."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -40,10 +40,10 @@ class ShellLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """A server of the host that the commands of one shell reach at a port of 127.0.0.1.
+    """A server on the host that one shell's commands reach at a port of 127.0.0.1.
 
     Attributes:
-        socket: the server's UNIX socket, in a folder of its own.
+        socket: the server's UNIX socket, in a separate folder.
         addresses: environment variables for the server's address, each with the path that follows host and port.
         variables: further environment variables for the commands.
     """

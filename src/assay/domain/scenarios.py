@@ -54,10 +54,10 @@ class EvaluatorSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The repository of an agent's task, and the checks of what the agent leaves.
+    """The repository in which an agent works, and the checks of its result.
 
     Attributes:
-        folder: the scenario's folder, as the suite was given; the fixture is `folder/fixture`.
+        folder: the scenario's folder, as given in the suite; the fixture is `folder/fixture`.
         fixture: name of the fixture's folder.
         files: digest of each file of the fixture, by its path.
         baseline: commands that prepare a copy of the fixture before the agent starts.
@@ -69,8 +69,8 @@ class Scenario:
         protected: patterns of the fixture's files that the agent must not change; they are restored before the validation.
         network: True if the agent's commands may use the network.
         setup_network: True if the baseline and validation commands may use it.
-        minutes: time limit of the agent; `limits` has its other ones.
-        threshold: weighted score from which a trial is a success.
+        minutes: the agent's time limit; `limits` contains the agent's other limits.
+        threshold: lowest weighted score with which a trial is a success.
     """
 
     folder: str
@@ -129,7 +129,7 @@ class CheckOutcome:
 
     @property
     def ended(self) -> str:
-        """The exit code or limit that ended the command, and its time, in words."""
+        """The command's exit code, or the limit that ended it, and its duration, in words."""
         ended = self.end.replace("_", " ") if self.exit_code is None else f"exit code {self.exit_code}"
         return f"{ended} after {self.seconds:.1f} s"
 
@@ -153,13 +153,13 @@ class WorkspaceReport:
         answer: the agent's last message.
         end: `done`, or the limit or failure that ended the agent.
         diff: unified diff from the prepared fixture to the workspace, without the changes of validation commands.
-        paths: paths of all files in the workspace after the agent.
-        files: contents of the files that evaluators read; None for an absent one.
-        base: the contents of the same files before the agent.
+        paths: paths of all files in the workspace after the agent ended.
+        files: contents of the files that evaluators read; None for a file that does not exist.
+        base: contents of these files before the agent started.
         matches: for each text that the scenario searches and each heuristic pattern, the paths of the files that contain it.
         outcomes: results of the validation commands, in order.
         steps: the agent's trajectory.
-        cut: names of the parts above that were cut to their limits.
+        cut: names of the attributes above that were truncated to their limits.
         seconds: the agent's wall time.
         turns: replies of the agent's model; None if they are unknown.
     """
@@ -226,6 +226,6 @@ def readable(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """Return a text as a code block with a fence that nothing in the text can end."""
+    """Return a text as a code block with a fence that no line of the text can close."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""Structured answers: responses and model solutions that a model has split into parts."""
+"""Structured answers: responses and model solutions that a model has split into their parts."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class JudgeSpec:
         persona: start of the system prompt: `neutral`, `code`, or a text from the suite. None lets the run's plan choose `code`
             or `neutral`, depending on what is graded.
         require_calibration: tier (`fair`, `good`, `excellent`) that a calibration must reach before the judge may grade.
-        pages: True if it grades rendered pages (`code_arena`), for which it has a special prompt.
+        pages: True if the judge grades rendered pages (`code_arena`), for which it gets a special prompt.
         turn: (index, number of judges) if judges take turns: this judge grades every trial k with (k - 1) % number == index.
     """
 
@@ -204,7 +204,7 @@ class Scoring:
         source: text of the suite's own Python file if `method` names a function in it (`scorers.py:close`).
         plugin: True if `method` is the name of a scorer from an installed package.
         verify: a scorer whose result is shown next to the judge's score but never changes it.
-        partial_credit: True for `exact` in old runs, which gave credit for near misses as `similarity` does now.
+        partial_credit: True for `exact` in old runs, in which it gave credit for near misses, as `similarity` does now.
     """
 
     method: str
@@ -328,7 +328,7 @@ class Task:
 
     @property
     def judged(self) -> bool:
-        """True if an LLM grades the task, alone or beside rules."""
+        """True if an LLM grades the task, with or without rules."""
         return self.scoring.judged or (self.scenario is not None and self.scenario.judge is not None)
 
     def snippet_of(self, candidate: str) -> Snippet | None:
@@ -342,14 +342,14 @@ def _tool_identity(canned: CannedTool) -> JsonValue:
 
 
 def message_identity(message: Message) -> JsonValue:
-    """Return the message content that digests cover."""
+    """Return the content of a message that digests cover."""
     identity: list[JsonValue] = [message.role, message.content]
     return [*identity, [[image.media_type, image.data] for image in message.images]] if message.images else identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCopy:
-    """A copy of the suite that a run used: its path, its exact text, and a digest of that text and all files that it names."""
+    """Copy of the suite that a run used: the path, the exact text, and a digest of the text and all files that it names."""
 
     path: str
     text: str

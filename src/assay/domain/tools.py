@@ -25,7 +25,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's call of a tool, which may be one that it was not offered.
+    """A model's call of a tool, even of a tool that was not offered to the model.
 
     `arguments` is None if the model did not write a JSON object; `malformed` is then the text that it wrote.
     """
@@ -76,7 +76,7 @@ class CannedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CannedTool:
-    """A tool that a task offers; the first of its answers that fits a call is the result."""
+    """A tool that a task offers; a call's result is the first of the tool's answers that matches the call."""
 
     tool: Tool
     answers: tuple[CannedAnswer, ...]
@@ -115,7 +115,7 @@ def same_json(a: object, b: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedCall:
-    """A call that a task expects; any arguments fit if `arguments` is None."""
+    """A call that a task expects; if `arguments` is None, any arguments match."""
 
     name: str
     arguments: Mapping[str, JsonValue] | None = None
@@ -127,7 +127,7 @@ class ExpectedCall:
 def expected_calls(text: str) -> tuple[ExpectedCall, ...]:
     """Return the calls in a task's `expected`: names separated by commas, or a JSON list of names and `{name, arguments}`.
 
-    Raises ValueError if the text is something else; the error is the end of a sentence about it.
+    Raises ValueError for any other text; the message is the end of a sentence about the text.
     """
     try:
         items = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]

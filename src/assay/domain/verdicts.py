@@ -49,5 +49,5 @@ class VerdictRules:
 
 
 def verdict_of_score(score: float) -> Verdict:
-    """Return the verdict for a score without rules: Pass for the full score, Fail for 0, else Partial."""
+    """Return the verdict for a score without rules: Pass for the full score, Fail for 0, otherwise Partial."""
     return Verdict.PASS if score >= 1.0 else Verdict.FAIL if score <= 0.0 else Verdict.PARTIAL
