@@ -29,7 +29,8 @@ from assay.domain.review import Decision, Via
 from assay.domain.run import Entry, NewAssessment, PlannedTask, RunPlan, Slot
 from assay.domain.selection import Selection
 from assay.domain.suite import CandidateSpec, Criterion, JudgeSpec, Message, Rubric, Scoring, SuiteCopy, Task
-from assay.statistics import Report, report
+from assay.statistics import report
+from assay.statistics.reports import Report
 from assay.store.opening import Store, open_store
 
 N_TASKS = 200

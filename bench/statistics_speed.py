@@ -18,16 +18,9 @@ from statistics import median
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]  # pandas ships no types
 
-from assay.statistics import (
-    Cells,
-    ScoreTable,
-    alpha_from_codes,
-    bradley_terry,
-    bradley_terry_from_codes,
-    kept_cells,
-    krippendorff_alpha,
-    report,
-)
+from assay.statistics import Cells, ScoreTable, bradley_terry, kept_cells, krippendorff_alpha, report
+from assay.statistics.agreement import alpha_from_codes
+from assay.statistics.preferences import bradley_terry_from_codes
 
 N_TASKS, N_CANDIDATES = 1000, 10
 IMPORT_GOAL = 4.0
