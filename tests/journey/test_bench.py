@@ -247,6 +247,20 @@ def test_changed_fixture_fails_the_trial_until_it_is_restored(assay: Command, sc
     assert [each["kind"] for each in again["failures"]] == ["fixture_changed"]
 
 
+def test_tests_that_change_during_a_trial_do_not_grade_it(assay: Command, server: ModelServer, scenario: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    (scenario / "scenario.yaml").write_text(SCENARIO.replace("baseline:", "description: plain\n# baseline:"), "utf-8")
+
+    def edits(call: Call) -> str:
+        (scenario / "repo-fixture" / "tests" / "test_slug.py").write_text("", "utf-8")
+        return "Done."
+
+    server.answer = edits
+    (failure,) = bench(assay, "--agent", "model=openai/solver", "--tier", "L0")["failures"]
+    assert (failure["kind"], failure["fault"]) == ("fixture_changed", "harness")
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

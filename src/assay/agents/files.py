@@ -29,12 +29,13 @@ MOST_COMPARISONS: Final = 25_000_000
 MOST_PATHS: Final = 5_000
 
 
-def copy_fixture(source: Path, target: Path) -> dict[str, str]:
-    """Copy the files and links of a fixture without the `IGNORED` folders, and return the digest of each file.
+def copy_fixture(source: Path, target: Path) -> tuple[dict[str, str], Snapshot]:
+    """Copy the files and links of a fixture without the `IGNORED` folders; return the digest of each file, and a snapshot.
 
     Times and extended attributes are left out, because `shutil.copytree` takes twice as long.
     """
     digests: dict[str, str] = {}
+    snapshot = Snapshot()
     folder = ""
     for path, facts in walk(source):
         place = f"{target}/{path}"
@@ -42,13 +43,15 @@ def copy_fixture(source: Path, target: Path) -> dict[str, str]:
             os.makedirs(parent, exist_ok=True)
             folder = parent
         if stat.S_ISLNK(facts.st_mode):
-            os.symlink(os.readlink(f"{source}/{path}"), place)
+            os.symlink(link := os.readlink(f"{source}/{path}"), place)
+            snapshot.add(path, facts.st_size, f"link to {link}\n")
         elif stat.S_ISREG(facts.st_mode):
             content = (source / path).read_bytes()
             with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, facts.st_mode & 0o777), "wb", 0) as file:
                 file.write(content)
             digests[path] = bytes_digest(content)
-    return digests
+            snapshot.add(path, len(content), _text(content))
+    return digests, snapshot
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -85,9 +88,11 @@ def _content_of(place: str, facts: os.stat_result) -> str | None:
             os.close(descriptor)
     except OSError:
         return None
-    if b"\0" in content or len(content) > LARGEST_FILE:
-        return None
-    return content.decode("utf-8", "replace")
+    return _text(content)
+
+
+def _text(content: bytes) -> str | None:
+    return None if b"\0" in content or len(content) > LARGEST_FILE else content.decode("utf-8", "replace")
 
 
 def open_up(folder: Path) -> None:
@@ -104,15 +109,19 @@ def remove(folder: Path) -> None:
 class Snapshot:
     """Files of a folder at one time: the size of each file, and the content of text files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.sizes: dict[str, int] = {}
         self.texts: dict[str, str] = {}
-        room = LARGEST_SNAPSHOT
-        for path, facts in walk(folder):
-            self.sizes[path] = facts.st_size
-            if room > 0 and (text := _content_of(f"{folder}/{path}", facts)) is not None:
-                room -= len(text)
-                self.texts[path] = text
+        self._room = LARGEST_SNAPSHOT
+        for path, facts in walk(folder) if folder is not None else ():
+            self.add(path, facts.st_size, _content_of(f"{folder}/{path}", facts) if self._room > 0 else None)
+
+    def add(self, path: str, size: int, text: str | None) -> None:
+        """Add a file; texts beyond `LARGEST_SNAPSHOT` characters are left out."""
+        self.sizes[path] = size
+        if text is not None and self._room > 0:
+            self._room -= len(text)
+            self.texts[path] = text
 
     def kept(self, paths: Collection[str]) -> dict[str, str | None]:
         """Return the content of each path; None for a file that is absent or not text."""

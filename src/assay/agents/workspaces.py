@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -19,6 +19,7 @@ from typing import Final, Protocol, TypeAlias
 from assay.agents.files import IGNORED, LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, open_up, remove, restore
 from assay.agents.tools import TOOLS, use_tool
 from assay.domain.calls import ModelRequest, Reply, Usage
+from assay.domain.digest import bytes_digest
 from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Agent
@@ -157,14 +158,14 @@ class Workspaces:
                 fixture = self._base / scenario.folder / scenario.fixture
                 sandbox = await self._choose()
                 place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
-                control, folder = place / "control", place / "workspace"
+                control, folder = place / "control" if scenario.baseline else fixture, place / "workspace"
                 gate = self.gate(needs.provider, scenario) if needs.provider else None
-                await asyncio.to_thread(_copy_unchanged, scenario, fixture, control if scenario.baseline else folder)
+                copied = await asyncio.to_thread(_copy_unchanged, scenario, fixture, control if scenario.baseline else folder)
                 if scenario.baseline:
                     await _warm_up(sandbox, scenario, control)
                     await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
                 # In the background, because the agent need not wait for it.
-                base = asyncio.ensure_future(asyncio.to_thread(_base, self._kept, fixture, control))
+                base = asyncio.ensure_future(asyncio.to_thread(_base, self._kept, control if scenario.baseline else copied))
                 stack.push_async_callback(asyncio.wait, [base])
                 wanted = ShellRequest(
                     workspace=str(folder),
@@ -188,6 +189,8 @@ class Workspaces:
                     await asyncio.to_thread(open_up, folder)
                     now = await asyncio.to_thread(Snapshot, folder)
                     # The agent may have weakened the tests, so the validation commands run the original ones.
+                    if control == fixture:
+                        await asyncio.to_thread(_check_unchanged, scenario, fixture, scenario.protected_files)
                     await asyncio.to_thread(restore, scenario.protected_files, control, folder)
                     outcomes = await _validated(sandbox, scenario, folder)
                     if any(outcome.exit_code == NOT_FOUND for outcome in outcomes):
@@ -297,24 +300,33 @@ def _blaming_the_environment() -> Iterator[None]:
         raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS) from error
 
 
-def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> None:
+def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> Snapshot:
     """Copy the fixture; raises `CallFailed` if one of its files has changed since the run was planned."""
     target.mkdir(parents=True)
-    digests = copy_fixture(fixture, target)
-    for name, expected in scenario.files.items():
-        if digests.get(name) != expected and IGNORED.isdisjoint(name.split("/")):
+    digests, snapshot = copy_fixture(fixture, target)
+    _check_unchanged(scenario, fixture, scenario.files, digests)
+    return snapshot
+
+
+def _check_unchanged(
+    scenario: Scenario, fixture: Path, names: Collection[str], digests: Mapping[str, str] | None = None
+) -> None:
+    """Raise `CallFailed` if a file of the fixture, by its digest or else its content, has changed since the run was planned."""
+    for name in names:
+        if not IGNORED.isdisjoint(name.split("/")):
+            continue
+        digest = bytes_digest((fixture / name).read_bytes()) if digests is None else digests.get(name)
+        if digest != scenario.files[name]:
             detail = f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
 
-def _base(kept: Path, fixture: Path, control: Path) -> Snapshot:
-    """Return the base of the diff, which stays beside the workspace, and remove the oldest workspaces."""
-    if not control.exists():
-        copy_fixture(fixture, control)
+def _base(kept: Path, base: Path | Snapshot) -> Snapshot:
+    """Return the base of the diff, and remove the oldest workspaces."""
     old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
     for each in old[:-KEPT_WORKSPACES]:
         remove(each)
-    return Snapshot(control)
+    return Snapshot(base) if isinstance(base, Path) else base
 
 
 async def _check_tools(
@@ -324,7 +336,8 @@ async def _check_tools(
 
     Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no score.
     """
-    await asyncio.to_thread(shutil.copytree, control, untouched, symlinks=True)
+    ignored = None if scenario.baseline else shutil.ignore_patterns(*IGNORED)
+    await asyncio.to_thread(shutil.copytree, control, untouched, symlinks=True, ignore=ignored)
     for outcome, before in zip(outcomes, await _validated(sandbox, scenario, untouched), strict=True):
         # A path is no tool: the agent may have had to write that program.
         missing = re.search(r"(?:^|\s)([^\s:/]+): (?:command )?not found", before.output)
