@@ -1,0 +1,1 @@
+"""Enrich templates of specialists and mint snapshots."""
