@@ -1,0 +1,235 @@
+"""Read the templates of specialists: JSON5 files with inheritance, checked against a published JSON Schema.
+
+A template is somebody else's file, so its size and nesting are limited, and it reaches no file outside the folder of its project.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.errors import InputError, UnknownName, did_you_mean
+from assay.domain.specialists import SpecialistTemplate, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from assay.domain.digest import JsonValue
+
+LARGEST_TEMPLATE: Final = 1_000_000
+"""Bytes; Assay parses JSON5 at about 200 kB per second."""
+
+_MOST_PARENTS: Final = 10
+_SHOWN: Final = 20
+_NAME: Final = re.compile(r"((?:@[a-z0-9-]+/)?[a-z0-9-]+)(?:@([0-9A-Za-z.+-]+))?")
+_ENRICHED: Final = re.compile(r"enriched-([0-9]{3,9})\.json5")
+
+
+class TemplateErrors(InputError):
+    """All problems with a template, each with its path in the document."""
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        self.errors = tuple(errors)
+        more = [f"... and {len(errors) - _SHOWN} more."] if len(errors) > _SHOWN else []
+        super().__init__("", "\n".join([*map(str, errors[:_SHOWN]), *more]))
+
+
+def need_extra(package: str) -> InputError:
+    """Return the error for a package of the extra `specialists` that is not installed."""
+    return InputError(
+        "specialists", f"need the package {package}, which is not installed.", remedy="pip install 'assay-bench[specialists]'"
+    )
+
+
+@cache
+def template_schema() -> dict[str, JsonValue]:
+    """Return the JSON Schema (2020-12) of templates."""
+    schema: dict[str, JsonValue] = json.loads((files(__package__) / "template.schema.json").read_text("utf-8"))
+    return schema
+
+
+def read_template(path: Path, *, within: Path | None = None) -> SpecialistTemplate:
+    """Return a template merged with its parents, whose own values come first; a list replaces the parent's list.
+
+    Args:
+        within: the folder that contains all parents; by default, the folder of the template.
+
+    Raises:
+        TemplateErrors: the merged document violates the schema; with every violation.
+        InputError: a file cannot be read or is too large, or a parent is missing, outside of `within` or its own descendant.
+    """
+    root = (within or home_of(path)).resolve()
+    document = _merged(path, root, ())
+    if errors := [
+        InputError(f"{path} {where}".rstrip(), problem) for where, problem in violations(document, template_schema())
+    ]:
+        raise TemplateErrors(errors)
+    models = (each if isinstance(each, str) else each["model"] for each in document.get("preferred_models", ()))
+    return SpecialistTemplate(
+        name=document["name"],
+        version=document["version"],
+        persona=document["persona"],
+        capabilities=document["capabilities"],
+        preferred_models=tuple(models),
+        documentation=tuple(document.get("documentation", ())),
+        prompts=document.get("prompts", {}),
+        document=document,
+    )
+
+
+def read_json5(path: Path, *, most: int = LARGEST_TEMPLATE) -> tuple[dict[str, Any], str]:
+    """Return the object in a JSON5 file, and the file's text; raises `InputError` if there is no such object."""
+    try:
+        import json5
+    except ImportError as error:
+        raise need_extra("json-five") from error
+    try:
+        if not path.is_file():
+            raise InputError(str(path), "is not a file.", remedy="Create a template: assay init --specialist NAME")
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise InputError(str(path), f"has more than {most:,} bytes.")
+        text = content.decode("utf-8-sig")
+        value = json5.loads(text)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # no Infinity, NaN or half of a character
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror or error}.") from error
+    except RecursionError as error:
+        raise InputError(str(path), "is nested too deeply.") from error
+    except ValueError as error:
+        problem = " ".join(str(error).rpartition("The primary error was:")[2].split())
+        raise InputError(str(path), f"is not valid JSON5: {problem.partition(' Additionally')[0][:300]}") from error
+    if not isinstance(value, dict):
+        raise InputError(str(path), "is not an object, expected { name: …, version: …, … }.")
+    return value, text
+
+
+def violations(document: dict[str, Any], schema: dict[str, JsonValue]) -> list[tuple[str, str]]:
+    """Return all violations of a schema as (path in the document, problem), in the order of the document."""
+    try:
+        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise need_extra("jsonschema") from error
+    problems = []
+    for violation in Draft202012Validator(schema).iter_errors(document):
+        where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in violation.absolute_path).lstrip(".")
+        if violation.validator == "required":
+            missing = [name for name in violation.validator_value if name not in violation.instance]
+            problems += [(f"{where}.{name}".lstrip("."), "is missing.") for name in missing]
+        elif violation.validator == "additionalProperties" and violation.validator_value is False:
+            known = violation.schema["properties"]
+            unknown = [name for name in violation.instance if name not in known and not name.startswith(("x-", "_"))]
+            problems += [(f"{where}.{name}".lstrip("."), f"is unknown.{did_you_mean(name, known)}") for name in unknown]
+        else:
+            shown = json.dumps(violation.instance, ensure_ascii=False)
+            shown = shown if len(shown) <= 60 else f"{shown[:59]}…"
+            problems.append((where, f"is {shown}, expected {violation.schema.get('description', violation.message)}."))
+    return list(dict.fromkeys(problems))
+
+
+def home_of(path: Path) -> Path:
+    """Return the folder to which a template's relative paths refer; an enriched template has the original's folder."""
+    if not _ENRICHED.fullmatch(path.name) or len(path.parents) < 3 or path.parents[1].name != "enriched":
+        return path.parent
+    folder = path.parents[2]
+    beside = folder.parent / f"{folder.name}.json5"
+    return folder.parent if beside.is_file() and not (folder / beside.name).is_file() else folder
+
+
+def enriched_folder(path: Path, version: str) -> Path:
+    """Return the folder of a template's enriched versions: `enriched/VERSION` in a folder with the template's own name."""
+    home = home_of(path)
+    if home != path.parent:  # an enriched template
+        return path.parents[1] / version
+    return (home if home.name == path.stem else home / path.stem) / "enriched" / version
+
+
+def most_enriched(path: Path, *, within: Path | None = None) -> Path:
+    """Return the newest enriched version of a template, else `NAME/VERSION/NAME.json5`, else the template.
+
+    An enriched version that differs from the template by more than its enrichment is older than the template, and left out.
+    """
+    template = read_template(path, within=within)
+    home, own = home_of(path), _without_enrichment(template)
+    folders = dict.fromkeys((enriched_folder(path, template.version), home / "enriched" / template.version))
+    numbered = [
+        (int(match[1]), file)
+        for folder in folders
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if (match := _ENRICHED.fullmatch(file.name))
+    ]
+    copies = [home / path.stem / template.version / path.name, home / template.version / path.name]
+    for file in [*(file for _, file in sorted(numbered, reverse=True)), *(file for file in copies if file.is_file())]:
+        if _without_enrichment(read_template(file, within=within or home)) == own:
+            return file
+    return path
+
+
+def template_folders(base: Path) -> list[Path]:
+    """Return the folders in which a project's templates are looked up by name: `templates`, or else the project itself."""
+    return [base / "templates" if (base / "templates").is_dir() else base]
+
+
+def find_template(wanted: str, folders: Iterable[Path]) -> Path:
+    """Return the file `NAME.json5` in or below the folders with the template `@org/name` or `name`, optionally with `@version`.
+
+    Without a version, the highest one is returned. Raises `UnknownName` if there is no such template.
+    """
+    match = _NAME.fullmatch(wanted)
+    if match is None:
+        raise InputError("specialist", f"is {wanted!r}, expected a file, or a name such as @org/react-expert@1.0.0.")
+    known: dict[tuple[str, str], Path] = {}
+    for folder in folders:
+        for file in sorted(folder.rglob(f"{short_name(match[1])}.json5")):
+            document, _ = read_json5(file)
+            known.setdefault((str(document.get("name")), str(document.get("version"))), file)
+    fitting = [
+        (_order(version), file)
+        for (name, version), file in known.items()
+        if match[1] in (name, short_name(name)) and match[2] in (None, version)
+    ]
+    if not fitting:
+        remedy = f"Name its file, or create it: assay init --specialist {match[1]}"
+        raise UnknownName("specialist", wanted, [f"{name}@{version}" for name, version in known], remedy=remedy)
+    return max(fitting)[1]
+
+
+def _order(version: str) -> tuple[tuple[int, ...], bool, str]:
+    core, _, later = version.partition("-")
+    return tuple(int(part) for part in re.findall(r"\d+", core)), not later, later
+
+
+def _without_enrichment(template: SpecialistTemplate) -> dict[str, Any]:
+    documents = [{key: value for key, value in each.items() if key != "enrichment"} for each in template.documentation]
+    return {**template.document, "documentation": documents}
+
+
+def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> dict[str, Any]:
+    """Return a template over its parents, without `from`."""
+    own = path.resolve()
+    if own in children or len(children) > _MOST_PARENTS:
+        raise InputError(f"{children[-1]} from", f"leads back to {path}." if own in children else "has too many parents.")
+    document, _ = read_json5(path)
+    parent = document.pop("from", None)
+    if parent is None:
+        return document
+    if not isinstance(parent, str) or not parent:
+        raise InputError(f"{path} from", f"is {parent!r}, expected the path or name of a template.")
+    if _NAME.fullmatch(parent):
+        place = find_template(parent, template_folders(root))
+    else:
+        place = home_of(path) / parent
+    if not place.resolve().is_relative_to(root):
+        raise InputError(f"{path} from", f"is {parent!r}, which lies outside of {root}.")
+    return _overridden(_merged(place, root, (*children, own)), document)
+
+
+def _overridden(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+    both = {name for name in child if isinstance(child[name], dict) and isinstance(parent.get(name), dict)}
+    return {**parent, **child, **{name: _overridden(parent[name], child[name]) for name in both}}
