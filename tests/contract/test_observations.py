@@ -22,6 +22,8 @@ from assay.domain.observations import (
     DecisionTaken,
     DisputeSettled,
     GradesShown,
+    MintEnded,
+    MintRequested,
     Observation,
     ObservationBody,
     ObservationKind,
@@ -108,6 +110,8 @@ BODIES: tuple[ObservationBody, ...] = (
     SessionEnded(),
     DisputeSettled(choice="first", disagreement="rubric", confidence="sure", together=True),
     AuthorsDisclosed(task="auth", k=None),
+    MintRequested(token="t", batch_id="b", template="a.json5", output="out", key="key.pem", enriched=False),
+    MintEnded(token="t", path=""),
 )  # fmt: skip
 
 

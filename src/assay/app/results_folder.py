@@ -169,14 +169,16 @@ class Projector:
 
 
 class ProjectingDecisions:
-    """Decisions of the store. Each new decision is queued for the results folder."""
+    """Decisions of the store. Each new decision is queued for the results folder, and `after` is called once it is stored."""
 
-    def __init__(self, decisions: StoreDecisions, projector: Projector) -> None:
+    def __init__(self, decisions: StoreDecisions, projector: Projector, after: Callable[[Sequence[ReviewEvent]], None]) -> None:
         self._decisions = decisions
         self._projector = projector
+        self._after = after
         self.decided_by_key = decisions.decided_by_key
 
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         events = self._decisions.decide(decisions)
         self._projector.note(events)
+        self._after(events)
         return events

@@ -9,19 +9,23 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from assay.app.settings import Settings, read_settings
+from assay.domain.lifecycle import AssessmentPurpose
+from assay.domain.observations import ObservationKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from assay.agents.workspaces import Workspaces
     from assay.app.results_folder import ProjectingDecisions, Projector
     from assay.app.webhooks import Notices
     from assay.domain.digest import JsonValue
     from assay.domain.programs import Agent
+    from assay.domain.review import ReviewEvent
     from assay.domain.scenarios import Scenario
     from assay.ports import Clock, ModelGate, Pages, Provider, Workers
     from assay.providers.directory import Directory
@@ -111,10 +115,18 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """Review decisions of the store. Each new decision is queued for the results folder."""
+        """Review decisions of the store. Each new decision is queued for the results folder, and the last one mints."""
         from assay.app.results_folder import ProjectingDecisions
 
-        return ProjectingDecisions(self.store.decisions, self.results)
+        return ProjectingDecisions(self.store.decisions, self.results, self._mint_due)
+
+    def _mint_due(self, events: Sequence[ReviewEvent]) -> None:
+        """Mint the snapshots that awaited these decisions."""
+        numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
+        runs = self.archive.runs.decided_after(min(numbers) - 1) if numbers else ()
+        if any(self.observations.read(kinds=(ObservationKind.MINT,), run=run) for run in runs):
+            # By name, because minting uses this class. Few projects wait for a mint, and the others load nothing.
+            import_module("assay.app.specialists.waiting").mint_due(self, runs)
 
     @cached_property
     def results(self) -> Projector:

@@ -34,6 +34,8 @@ COMMANDS = {
     "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
     "gate": ("assay.cli.statistics", "Exit 0 if A is shown to be at most a margin worse than B, otherwise 3."),
     "export": ("assay.cli.export", "Write approved results to a file: tables, records, reports."),
+    "mint": ("assay.cli.mint", "Write a snapshot of a specialist with the results that measured it."),
+    "mint-verify": ("assay.cli.mint", "Verify a snapshot's bytes, signature and numbers."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
     "import": ("assay.cli.importing", "Import results from other tools; the format is detected."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
@@ -84,7 +86,7 @@ class Verbs(click.Group):
             return None
         module = import_module(COMMANDS[cmd_name][0])
         # `import` is a keyword of Python, so its function cannot have that name.
-        command: click.Command = getattr(module, "import_command" if cmd_name == "import" else cmd_name)
+        command: click.Command = getattr(module, "import_command" if cmd_name == "import" else cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -28,6 +28,7 @@ class ObservationKind(StrEnum):
     ENDED = "ended"
     SETTLED = "settled"
     DISCLOSED = "disclosed"
+    MINT = "mint"
 
 
 class Arm(StrEnum):
@@ -154,6 +155,30 @@ class AuthorsDisclosed:
     k: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintRequested:
+    """Request to mint a snapshot of a batch at its last decision, recorded for each run with pending grades.
+
+    `template`, `output` and `key`: paths, relative to the project's folder if inside of it; `key` is None without a signature.
+    """
+
+    token: str
+    batch_id: str
+    template: str
+    output: str
+    key: str | None = None
+    enriched: bool = True
+    require_decided: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintEnded:
+    """End of a requested mint. `path`: the snapshot; empty if the evidence did not decide and the request demanded that."""
+
+    token: str
+    path: str
+
+
 ObservationBody: TypeAlias = (
     GradesShown
     | BlindVerdict
@@ -166,6 +191,8 @@ ObservationBody: TypeAlias = (
     | SessionEnded
     | DisputeSettled
     | AuthorsDisclosed
+    | MintRequested
+    | MintEnded
 )
 
 KIND_OF: Final[Mapping[type[ObservationBody], ObservationKind]] = {
@@ -181,6 +208,8 @@ KIND_OF: Final[Mapping[type[ObservationBody], ObservationKind]] = {
     SessionEnded: ObservationKind.ENDED,
     DisputeSettled: ObservationKind.SETTLED,
     AuthorsDisclosed: ObservationKind.DISCLOSED,
+    MintRequested: ObservationKind.MINT,
+    MintEnded: ObservationKind.MINT,
 }
 
 

@@ -21,6 +21,7 @@ from typing import Final
 from assay.domain import import_records as records
 from assay.domain.digest import JsonValue, digest
 from assay.domain.failure import Failure, Fault
+from assay.domain.specialists import Specialist
 from assay.domain.suite import Criterion
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
@@ -104,7 +105,8 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
     scenario, agent = _named(fields, "scenario"), _named(fields, "agent")
     tier, model = js.as_id(fields.get("tier")), js.as_id(fields.get("model"))
     task = scenario if tier is None else f"{scenario}/{tier}"
-    candidate = (options and options.candidate) or _candidate(fields, agent, model)
+    specialist = _specialist(fields)
+    candidate = (options and options.candidate) or _candidate(specialist, agent, model)
     trial = _trial(fields)
     evaluators = _evaluators(fields.get("evaluations"))
     status = (js.as_id(fields.get("status")) or "completed").lower()
@@ -138,7 +140,9 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
         run=records.FoundRun(
             suite=suite,
             format=NAME,
-            candidates=(records.FoundCandidate(name=candidate, model=model),),
+            candidates=(
+                records.FoundCandidate(name=candidate, model=model, metadata=specialist.as_metadata() if specialist else {}),
+            ),
             rubric=tuple(Criterion(name=each.name, weight=each.weight, high=each.grade.max_score or 1.0) for each in graded),
             id=identifier if identifier and IDENTIFIER.fullmatch(identifier) else None,
             identity=f"agent run {identifier or content}",
@@ -201,14 +205,18 @@ def _named(fields: js.JsonObject, key: str) -> str:
     return name
 
 
-def _candidate(fields: js.JsonObject, agent: str, model: str | None) -> str:
+def _specialist(fields: js.JsonObject) -> Specialist | None:
+    enabled, name = _value(fields, "specialist"), js.as_id(_value(fields, "specialist_name"))
+    if not (name if enabled is None else enabled):
+        return None
+    return Specialist(name=name, version=js.as_id(_value(fields, "specialist_version")))
+
+
+def _candidate(specialist: Specialist | None, agent: str, model: str | None) -> str:
     name = agent if model is None or model == agent else f"{agent}/{model}"
-    enabled = _value(fields, "specialist")
-    specialist = js.as_id(_value(fields, "specialist_name"))
-    if not (specialist if enabled is None else enabled):
+    if specialist is None:
         return name
-    version = js.as_id(_value(fields, "specialist_version"))
-    return f"{name} with {specialist or 'specialist'}" + (f" {version}" if version else "")
+    return f"{name} with {specialist.name or 'specialist'}" + (f" {specialist.version}" if specialist.version else "")
 
 
 def _trial(fields: js.JsonObject) -> int:

@@ -61,6 +61,8 @@ def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.O
             return observations.DisputeSettled(**content)
         case observations.ObservationKind.DISCLOSED:
             return observations.AuthorsDisclosed(**content)
+        case observations.ObservationKind.MINT:
+            return observations.MintEnded(**content) if "path" in content else observations.MintRequested(**content)
 
 
 def _triples(scores: Mapping[Place, float]) -> list[tuple[str, str | None, float]]:

@@ -1,0 +1,191 @@
+"""Read the runs of a batch for a snapshot, and say what they show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.app.calibration_status import Stamps
+from assay.app.runs.bench import outcomes
+from assay.app.statistics.results import GOING_ON
+from assay.domain.digest import digest
+from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.programs import Agent
+from assay.domain.selection import Selection
+from assay.domain.specialists import specialist_of
+from assay.report import wording
+from assay.scoring.calibration import identity_of
+from assay.specialists.comparison import BASELINE, SPECIALIST, Section, compare_runs, side_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from assay.app.runs.bench import AgentTrialDocument
+    from assay.app.workspace import Workspace
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import RunSummary
+    from assay.domain.specialists import SpecialistTemplate
+    from assay.domain.suite import CandidateSpec
+
+VALID_DAYS: Final = 180
+"""Days for which a snapshot is valid, because providers change or retire the models behind a name."""
+
+
+def waiting_in(summaries: Iterable[RunSummary]) -> int:
+    """Count the grades that await review, and the runs that have not ended."""
+    return sum(run.assessments.get(AssessmentState.PENDING, 0) + (run.state in GOING_ON) for run in summaries)
+
+
+def runs_that_count(workspace: Workspace, batch_id: str) -> list[Section]:
+    """Return the runs of a batch as a snapshot lists them: one for each graded trial of an agent whose grade counts."""
+    selection = Selection(batch_ids=(batch_id,))
+    columns = workspace.archive.scores.columns(selection)
+    counted = dict(zip(columns.trial.tolist(), columns.unseen.tolist(), strict=True))
+    runs = []
+    for summary in reversed(workspace.archive.runs.matching(selection)):
+        plan = workspace.journal.plan_of(summary.id)
+        specs = {spec.name: spec for spec in plan.candidates}
+        for trial in outcomes(workspace, summary.id):
+            # Trials of a run that another one graded again have a score, but do not count.
+            if trial.score is not None and (unseen := counted.get(int(trial.id[1:]))) is not None:
+                review = "unseen" if unseen else "person" if trial.reviewed else "rule"
+                runs.append(_run(summary, plan, specs[trial.agent], trial) | {"review": review})
+    return runs
+
+
+def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTrialDocument) -> Section:
+    received = plan.environment.get("agent_run")
+    agent, model = _agent(spec)
+    if isinstance(received, dict):
+        agent, model = str(received.get("agent") or agent), str(received["model"]) if received.get("model") else model
+    specialist = specialist_of(spec)
+    known = [trial.input_tokens, trial.output_tokens]
+    tokens: dict[str, int | None] = {"prompt_tokens": known[0], "completion_tokens": known[1]}
+    return {
+        "run_id": summary.id if isinstance(received, dict) else f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
+        "run_date": summary.started,
+        "suite": summary.suite,
+        "scenario": trial.scenario or trial.tier,
+        "tier": trial.tier if trial.scenario else None,
+        "agent": agent,
+        "model": model,
+        "trial": trial.trial,
+        "overall_score": trial.score,
+        "is_successful": trial.success,
+        "specialist_enabled": specialist is not None,
+        **({f"specialist_{part}": value for part, value in asdict(specialist).items()} if specialist else {}),
+        "evaluations": {
+            name: {"score": score, "passed": None if score is None else score >= 1, "weight": trial.weights.get(name, 1.0)}
+            for name, score in trial.evaluators.items()
+        },
+        "telemetry": {
+            "duration_ms": None if trial.seconds is None else round(1000 * trial.seconds),
+            "token_usage": {**tokens, "total_tokens": None if None in known else sum(n or 0 for n in known)},
+            "tool_calls": trial.tool_calls,
+            "cost_usd": trial.cost_usd,
+        },
+    }
+
+
+def _agent(spec: CandidateSpec) -> tuple[str, str | None]:
+    """Return a candidate's agent and model without its specialist, which has a field of its own."""
+    if spec.model is None:
+        model = spec.metadata.get("model")
+        return spec.name, model if isinstance(model, str) else None
+    if isinstance(spec.model.program, Agent):
+        return spec.model.program.target, None
+    return spec.model.provider, spec.model.name or None
+
+
+def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) -> tuple[Section, str]:
+    """Return the section `benchmarks` of a snapshot, and the verdict on the comparison as a sentence."""
+    section, comparison = compare_runs(runs, name, version)
+    suites = dict.fromkeys((run["suite"], run["scenario"]) for run in runs)
+    about = "Coding agents work on this scenario, and evaluators grade what they leave."
+    return {
+        "test_suites": [
+            {"name": scenario, "path": f"{suite}/{scenario}", "type": "functional", "description": about}
+            for suite, scenario in suites
+        ],
+        "scoring": {
+            "methodology": "weighted_average",
+            "update_frequency": "per_experiment",
+            "comparison_targets": ["control", "generic"],
+        },
+        "runs": list(runs),
+        "comparison": section,
+    }, wording.verdict(comparison)
+
+
+def evidence_of(
+    benchmarks: Mapping[str, Any], verdict: str, template: SpecialistTemplate, summaries: Sequence[RunSummary], judges: Any
+) -> Section:
+    """Return what a snapshot shows and what it does not show, in sentences."""
+    runs, test = benchmarks["runs"], benchmarks["comparison"]["test"]
+    sides = Counter(side_of(run, template.name, template.version) for run in runs)
+    decided = test["decision"] != "not_decided"
+    used = (
+        f"the test uses {test['n_baseline']} and {test['n_specialist']} of them, on {test['n_scenarios']} shared scenario(s)."
+    )
+    shows = [f"{_runs(sides[BASELINE])} of the baseline and {_runs(sides[SPECIALIST])} of the specialist count; {used}"]
+    gaps = [] if decided else ["That the specialist is better or worse than the baseline."]
+    if test["n_scenarios"] == 1:
+        gaps.append("Anything about other scenarios, because both worked on one scenario only.")
+    gaps += [f"Any improvement: no run of the {side} counts." for side in (BASELINE, SPECIALIST) if not sides[side]]
+    if sides[None]:
+        gaps.append(f"Anything about {_runs(sides[None])} with another specialist or another version; no average has them.")
+    if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
+        gaps.append("Exactly this template: some runs used one with the same version but other content.")
+    states = Counter(run["review"] for run in runs)
+    shows += [f"A person approved or corrected the grades of {_runs(states['person'])}."] if states["person"] else []
+    shows += [f"Rules without a model graded {_runs(states['rule'])}."] if states["rule"] else []
+    if states["unseen"]:
+        gaps.append(f"That the grades of {_runs(states['unseen'])} are right: a model gave them, and no person has seen them.")
+    excluded = Counter[str]()
+    for summary in summaries:
+        excluded["failed"] += summary.trials.get(TrialState.FAILED, 0)
+        excluded["rejected"] += summary.assessments.get(AssessmentState.REJECTED, 0)
+        excluded["left out of the review sample"] += summary.assessments.get(AssessmentState.LEFT_OUT, 0)
+    gaps += [f"Anything about {_runs(n)} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
+    gaps += [
+        f"How well {judge['name']} grades: no calibration matches its rubric, prompt and parameters."
+        for judge in judges
+        if judge["calibration"] is None
+    ]
+    return {"decided": decided, "statement": verdict, "shows": shows, "does_not_show": gaps}
+
+
+def validity_of(
+    workspace: Workspace,
+    runs: Sequence[Mapping[str, Any]],
+    template: SpecialistTemplate,
+    ids: Collection[RunSummary],
+    *,
+    now: str,
+) -> Section:
+    """Return for which template, suites, models and judges a snapshot is valid, and until when."""
+    stamps, suites, judges = Stamps(workspace), {}, {}
+    for summary in ids:
+        plan = workspace.journal.plan_of(summary.id)
+        suites[plan.suite, plan.copy.digest] = {"name": plan.suite, "digest": plan.copy.digest}
+        calibrations = stamps.judges_of(summary.id)
+        for judge in plan.judges:
+            identity, record = identity_of(judge, plan.rubric), calibrations.get(judge.name)
+            measured = record and {"tier": record.tier.value, "at": record.at, "version": record.version}
+            judges[judge.name, identity] = {"name": judge.name, **asdict(identity), "calibration": measured}
+    until = datetime.fromisoformat(now) + timedelta(days=VALID_DAYS)
+    return {
+        "valid_for": {
+            "template": {"name": template.name, "version": template.version, "digest": template.digest},
+            "suites": list(suites.values()),
+            "models": sorted({run["model"] or run["agent"] for run in runs}),
+            "judges": list(judges.values()),
+        },
+        "valid_until": until.isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+
+
+def _runs(n: int) -> str:
+    return f"{n} run{'' if n == 1 else 's'}"

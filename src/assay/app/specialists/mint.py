@@ -1,0 +1,118 @@
+"""Mint snapshots: a specialist's template with the results that a batch measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import assay
+from assay.app.specialists.evidence import benchmarks_of, evidence_of, runs_that_count, validity_of, waiting_in
+from assay.app.specialists.numbered_files import write_numbered
+from assay.app.wire import Json, document
+from assay.domain.errors import Refused
+from assay.domain.observations import MintRequested
+from assay.domain.selection import Selection
+from assay.domain.specialists import short_name
+from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
+from assay.specialists.snapshots import laid_out, seal
+from assay.specialists.templates import most_enriched, read_template
+
+if TYPE_CHECKING:
+    from assay.app.workspace import Workspace
+    from assay.specialists.comparison import Section
+
+MINTED, WAITING, NOT_DECIDED = "minted", "waiting", "not_decided"
+
+
+@document
+class MintDocument:
+    """JSON of a mint. `state`: `minted`, `waiting` for grades or runs, or `not_decided` if a decision was required.
+
+    `waiting` counts pending grades and unfinished runs. `path`, `comparison`, `evidence` and `public_key` are null while the mint
+    waits; `path` is null if nothing was written. `problem`: why a recorded mint failed.
+    """
+
+    state: str
+    batch_id: str
+    specialist: str | None
+    version: str | None
+    path: str | None
+    waiting: int
+    comparison: Json
+    evidence: Json
+    public_key: str | None
+    problem: str | None
+
+
+def mint(workspace: Workspace, request: MintRequested) -> MintDocument:
+    """Write a snapshot of a batch, unless grades of it are pending; thin evidence is minted too, and the file says so.
+
+    Raises:
+        InputError: the template, the key or the output folder is wrong, or there is no such batch.
+        Refused: no run of the batch counts.
+    """
+    path = workspace.folder / request.template
+    template = read_template(most_enriched(path) if request.enriched else path)
+    key = None if request.key is None else SigningKey(workspace.folder / request.key)
+    selection = Selection(batch_ids=(request.batch_id,))
+    summaries = workspace.archive.runs.matching(selection)
+    known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
+    if waiting := waiting_in(summaries):
+        return _document(WAITING, waiting=waiting, **known)
+    runs = runs_that_count(workspace, request.batch_id)
+    if not runs:
+        remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
+        raise Refused(f"batch {request.batch_id}", "has no agent's trial whose grade counts.", remedy=remedy)
+    benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
+    now = workspace.clock.now()
+    validity = validity_of(workspace, runs, template, summaries, now=now)
+    evidence = evidence_of(benchmarks, verdict, template, summaries, validity["valid_for"]["judges"])
+    content = {
+        **template.document,
+        "benchmarks": benchmarks,
+        "evidence": evidence,
+        "validity": validity,
+        "snapshot_metadata": {
+            "created_at": now,
+            "minted_by": f"Assay {assay.__version__}",
+            "template_version": template.version,
+            "template_digest": template.digest,
+            "batch_id": request.batch_id,
+        },
+    }
+    known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": None if key is None else key.public}
+    if request.require_decided and not evidence["decided"]:
+        return _document(NOT_DECIDED, **known)
+    folder = workspace.folder / request.output / short_name(template.name) / template.version
+    written = write_numbered(folder, "snapshot", laid_out(seal(content, key)))
+    return _document(MINTED, path=str(written), **known)
+
+
+def _document(state: str, **parts: Any) -> MintDocument:
+    empty = dict.fromkeys(("path", "comparison", "evidence", "public_key", "problem"))
+    return MintDocument(state=state, **{**empty, "waiting": 0, **parts})
+
+
+def failed(request: MintRequested, problem: str) -> MintDocument:
+    """Return the document of a recorded mint that failed, and stays recorded."""
+    return _document(WAITING, batch_id=request.batch_id, specialist=None, version=None, problem=problem)
+
+
+def requested(
+    workspace: Workspace, template: str, batch_id: str, output: Path, *, key: Path | None, enriched: bool, require_decided: bool
+) -> MintRequested:
+    """Return the request for a mint, with paths that stay valid if the project is moved."""
+
+    def stored(path: Path) -> str:
+        whole, root = (workspace.folder / path).resolve(), workspace.folder.resolve()
+        return str(whole.relative_to(root) if whole.is_relative_to(root) else whole)
+
+    return MintRequested(
+        token="",
+        batch_id=batch_id,
+        template=stored(Path(template)),
+        output=stored(output),
+        key=None if key is None else stored(key),
+        enriched=enriched,
+        require_decided=require_decided,
+    )

@@ -1,0 +1,86 @@
+"""Record mints whose grades are pending, and carry them out at the last decision."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from assay.app.review.protocol import OF_THE_RUN
+from assay.app.specialists.mint import WAITING, MintDocument, failed, mint
+from assay.domain.errors import AssayError
+from assay.domain.observations import MintEnded, MintRequested, Observation, ObservationKind, with_body
+from assay.domain.selection import Selection
+from assay.exchange.results_folder.folder import FolderBusy, locked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.observations import ObservationBody
+
+_LOG: Final = logging.getLogger("assay")
+
+
+def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
+    """Mint a snapshot; if grades or runs are pending, record the request for the last decision. Raises the errors of `mint`."""
+    result = mint(workspace, request)
+    if result.state == WAITING and replace(request, token="") not in [
+        replace(each, token="") for each in open_mints(workspace)
+    ]:
+        request = replace(request, token=secrets.token_hex(8))
+        for run in workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,))):
+            _note(workspace, run.id, f"mint:{request.token}:{run.id}", request)
+    return result
+
+
+def open_mints(workspace: Workspace, runs: Collection[RunId] | None = None) -> tuple[MintRequested, ...]:
+    """Return the recorded mints that were not carried out, of all runs or of these, oldest first."""
+    read = workspace.observations.read
+    kinds = (ObservationKind.MINT,)
+    notes = read(kinds=kinds) if runs is None else [note for run in runs for note in read(kinds=kinds, run=run)]
+    ended = {end.token for _, end in with_body(notes, MintEnded)}
+    return tuple({mint.token: mint for _, mint in with_body(notes, MintRequested) if mint.token not in ended}.values())
+
+
+def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -> tuple[MintDocument, ...]:
+    """Carry out the recorded mints whose grades are complete, and return the state of each; a failed one stays recorded.
+
+    One process at a time does this, so that each request gives one snapshot.
+    """
+    results = []
+    try:
+        with locked(workspace.settings.folder / ".assay"):
+            for request in open_mints(workspace, runs):
+                try:
+                    result = mint(workspace, request)
+                except AssayError as error:
+                    result = failed(request, str(error))
+                results.append(result)
+                if result.state != WAITING:
+                    end = MintEnded(token=request.token, path=result.path or "")
+                    for run in workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,))):
+                        _note(workspace, run.id, f"minted:{request.token}:{run.id}", end)
+    except FolderBusy:
+        return tuple(failed(request, "another process is minting") for request in open_mints(workspace, runs))
+    return tuple(results)
+
+
+def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:
+    """Carry out the mints that awaited decisions on these runs. A failure is logged, because the decisions are stored already."""
+    try:
+        for result in mint_recorded(workspace, runs):
+            if result.problem:
+                _LOG.warning("batch %s was not minted: %s; `assay mint --pending` tries again", result.batch_id, result.problem)
+            elif result.state != WAITING:
+                _LOG.warning("batch %s: %s %s", result.batch_id, result.state.replace("_", " "), result.path or "")
+    except Exception as error:  # any error, because it must not fail a decision that is stored
+        _LOG.warning("a snapshot was not minted: %s; `assay mint --pending` tries again", error)
+
+
+def _note(workspace: Workspace, run: RunId, key: str, body: ObservationBody) -> None:
+    now, who = workspace.clock.now(), workspace.reviewer
+    note = Observation(run_id=run, assessment=OF_THE_RUN, reviewer=who, at=now, idempotency_key=key, body=body)
+    workspace.observations.note([note])

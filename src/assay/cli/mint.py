@@ -1,0 +1,136 @@
+"""`assay mint` and `assay mint-verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assay.cli.options import common, file_option, workspace
+from assay.cli.output import answer, counted, say, say_table, tell
+from assay.cli.statistics import EXIT_GATE_CLOSED
+
+if TYPE_CHECKING:
+    from assay.app.specialists.mint import MintDocument
+    from assay.app.workspace import Workspace
+
+
+@click.command()
+@click.argument("template", required=False, metavar="TEMPLATE")
+@click.option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
+@click.option("--output", metavar="DIR", type=click.Path(path_type=Path), help="Folder for NAME/VERSION/snapshot-NNN.json5.")
+@click.option("--require", type=click.Choice(["decided"]), help="Write nothing and exit 3 unless the comparison decides.")
+@click.option("--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version.")
+@file_option("--key", about="Sign with this private key; see --new-key.")
+@click.option("--pending", is_flag=True, help="List the recorded mints, and mint those whose reviews are complete.")
+@file_option("--new-key", about="Make a key pair: a private FILE and FILE.pub.")
+@common
+def mint(
+    template: str | None,
+    batch_id: str | None,
+    output: Path | None,
+    require: str | None,
+    no_enriched: bool,
+    key: Path | None,
+    pending: bool,
+    new_key: Path | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Write a snapshot of a specialist: TEMPLATE with the results of a batch, and what they do and do not show.
+
+    While grades of the batch are pending, the mint is recorded and carried out at the last decision.
+    """
+    whole = template is not None and batch_id is not None and output is not None
+    given = any(value is not None for value in (template, batch_id, output))
+    if (pending + (new_key is not None) + given) != 1 or given != whole:
+        problem = "Give TEMPLATE with --batch-id and --output, or only --pending, or only --new-key FILE."
+        raise click.UsageError(problem, click.get_current_context())
+    if new_key is not None:
+        from assay.app.specialists.mint import make_key
+
+        public = make_key(new_key)
+        text = f"private key: {new_key}; keep it to yourself\npublic key: {public}; give it to those who verify"
+        return answer({"private": str(new_key), "public": str(public)}, lambda: say(text), as_json=as_json)
+    from assay.app.specialists.waiting import mint_recorded
+
+    with workspace(store) as opened:
+        if pending:
+            results = mint_recorded(opened)
+            lines = [f"batch {result.batch_id}: {outcome(result)}" for result in results] or ["No mint is recorded."]
+            answer({"mints": results}, lambda: say("\n".join(lines)), as_json=as_json)
+            return int(any(result.problem for result in results))
+        minted = mint_batch(
+            opened, str(template), str(batch_id), Path(output or ""), key=key, enriched=not no_enriched, decided=bool(require)
+        )
+    answer(minted, lambda: say_mint(minted), as_json=as_json)
+    return EXIT_GATE_CLOSED if minted.state == "not_decided" else 0
+
+
+def mint_batch(
+    opened: Workspace,
+    template: str,
+    batch_id: str,
+    output: Path,
+    *,
+    key: Path | None = None,
+    enriched: bool = True,
+    decided: bool = False,
+) -> MintDocument:
+    """Mint a batch, or record the mint if grades are pending; raises the errors of `mint`."""
+    from assay.app.specialists.mint import requested
+    from assay.app.specialists.waiting import mint_or_wait
+
+    request = requested(opened, template, batch_id, output, key=key, enriched=enriched, require_decided=decided)
+    return mint_or_wait(opened, request)
+
+
+def say_mint(result: MintDocument) -> None:
+    """Print the outcome of a mint and, if there is one, its evidence."""
+    say(outcome(result), colour="green" if result.path else None)
+    if isinstance(result.evidence, dict):
+        say(result.evidence["statement"])
+        for sentence in result.evidence["shows"]:
+            say(sentence)
+        for sentence in result.evidence["does_not_show"]:
+            say(f"not shown: {sentence}")
+    if result.path and result.public_key is None:
+        tell("note: the snapshot is not signed, so anyone can change it and compute its SHA-256 anew; sign with --key FILE")
+
+
+def outcome(result: MintDocument) -> str:
+    """Return the outcome of a mint as a line."""
+    name = f"{result.specialist} {result.version}"
+    if result.problem:
+        return f"not minted: {result.problem}"
+    if result.state == "waiting":
+        await_review = f"{counted(result.waiting, 'grade or run')} of batch {result.batch_id} not complete"
+        return f"{name} is not minted yet: {await_review}. The mint is recorded and happens at the last decision."
+    return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison does not decide."
+
+
+@click.command("mint-verify")
+@click.argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
+@file_option("--key", about="The key that must have signed it: FILE.pub of the person whom you trust.")
+@common
+def mint_verify(snapshot: Path, key: Path | None, store: str | None, as_json: bool) -> int:
+    """Verify a snapshot: its bytes, schema and signature, and that its numbers follow from the runs in the store.
+
+    Exit 0 if no check fails, otherwise 3. Checks that were not possible are listed as such.
+    """
+    from assay.app.specialists.verify import verify
+
+    with workspace(store) as opened:
+        verified = verify(opened, snapshot, key)
+
+    def tabled() -> None:
+        say_table(("check", "result", "detail"), [(c.check, c.result.replace("_", " "), c.detail) for c in verified.checks])
+        say(
+            "no check failed" if verified.valid else "verification failed",
+            colour="green" if verified.valid else "red",
+            bold=True,
+        )
+
+    answer(verified, tabled, as_json=as_json)
+    return 0 if verified.valid else EXIT_GATE_CLOSED

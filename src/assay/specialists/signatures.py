@@ -1,0 +1,105 @@
+"""Ed25519 keys of people who mint snapshots, and signatures with them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from assay.domain.errors import InputError
+from assay.specialists.templates import need_extra
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+_LARGEST_KEY: Final = 10_000
+_PURPOSE: Final = b"assay snapshot 1 "
+"""Precedes the signed digest, so that no signature made for another purpose fits a snapshot."""
+
+
+def make_key(path: Path) -> Path:
+    """Write a new private key, readable only by this user, and its public key beside it as `NAME.pub`; return the second path.
+
+    Raises:
+        InputError: one of the files exists, or cannot be written.
+    """
+    serialization, ed25519 = _cryptography()
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    beside = path.with_name(f"{path.name}.pub")
+    if beside.exists():
+        raise InputError(str(beside), "exists, and keys are never overwritten.", remedy="Name another file.")
+    for file, content, mode in ((path, private, 0o600), (beside, public, 0o644)):
+        try:
+            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
+                opened.write(content)
+        except FileExistsError:
+            raise InputError(str(file), "exists, and keys are never overwritten.", remedy="Name another file.") from None
+        except OSError as error:
+            raise InputError(str(file), f"cannot be written: {error.strerror}.") from error
+    return beside
+
+
+class SigningKey:
+    """A private key in a PEM file; raises `InputError` for a file without one."""
+
+    def __init__(self, path: Path) -> None:
+        _, ed25519 = _cryptography()
+        key = _loaded(path)
+        if not isinstance(key, ed25519.Ed25519PrivateKey):
+            raise InputError(str(path), "holds no private key.", remedy="Make one: assay mint --new-key FILE")
+        self._key: Ed25519PrivateKey = key
+        self.public = key.public_key().public_bytes_raw().hex()
+
+    def sign(self, digest: str) -> str:
+        """Return the signature of a digest in hexadecimal."""
+        return self._key.sign(_PURPOSE + digest.encode()).hex()
+
+
+def public_key(path: Path) -> str:
+    """Return the public key of a PEM file with a private or a public key, in hexadecimal; raises `InputError`."""
+    key = _loaded(path)
+    return (key.public_key() if hasattr(key, "public_key") else key).public_bytes_raw().hex()
+
+
+def is_signed(digest: str, signature: str, public: str) -> bool:
+    """True if the signature of the digest was made with the private half of this public key; raises `InputError`."""
+    _, ed25519 = _cryptography()
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        sent = bytes.fromhex(signature)
+        ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(sent, _PURPOSE + digest.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return signature == sent.hex()  # otherwise `AB` in place of `ab` would be a change that no check sees
+
+
+def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:
+    serialization, ed25519 = _cryptography()
+    remedy = "Make one: assay mint --new-key FILE"
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_KEY:
+            raise InputError(str(path), "is no file with a key.", remedy=remedy)
+        content = path.read_bytes()
+        private = b"PRIVATE" in content
+        key: Any = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror}.") from error
+    except (ValueError, TypeError) as error:  # TypeError: the key needs a password
+        raise InputError(str(path), "is no PEM file with an Ed25519 key without a password.", remedy=remedy) from error
+    if not isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey):
+        raise InputError(str(path), "is a key of another kind than Ed25519.", remedy=remedy)
+    loaded: Ed25519PrivateKey | Ed25519PublicKey = key
+    return loaded
+
+
+def _cryptography() -> Any:
+    """Return the modules `serialization` and `ed25519`; raises `InputError` if the package is not installed."""
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise need_extra("cryptography") from error
+    return serialization, ed25519

@@ -1,0 +1,237 @@
+"""`assay mint`: a specialist's template and the results of a batch become a snapshot, which `assay mint-verify` checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.specialists.signatures import SigningKey
+from assay.specialists.snapshots import laid_out, read_snapshot, seal
+from tests.journey.conftest import Command, Said
+
+MODEL = "claude-3-5-sonnet-20241022"
+TEMPLATE = """{
+  // the seed's sample
+  name: "@org/my-specialist",
+  version: "1.0.0",
+  persona: {purpose: "Help users with shadcn/ui components", tech_stack: ["React", "TypeScript", "Tailwind CSS"]},
+  capabilities: {tags: ["ui", "components", "react"]},
+  preferred_models: ["anthropic/claude-3.5-sonnet"],
+  documentation: [{source: "https://ui.shadcn.com/docs", type: "web"}],
+}
+"""
+
+
+def run(name: str, score: float, *, specialist: bool, **more: Any) -> dict[str, Any]:
+    """Return a finished run as another harness sends it."""
+    own = {"specialistEnabled": True, "specialistName": "@org/my-specialist", "specialistVersion": "1.0.0"}
+    return {
+        "runId": name,
+        "batchId": "comparison_batch",
+        "suite": "update-deps",
+        "scenario": "nx-pnpm-monorepo",
+        "tier": "L1",
+        "agent": "anthropic",
+        "model": MODEL,
+        "status": "completed",
+        "startedAt": "2025-01-18T12:00:00Z",
+        "evaluations": [{"evaluatorName": "build", "score": score, "maxScore": 1.0, "gradedBy": "rule"}],
+        "telemetry": {"durationMs": 45000, "toolCalls": 12, "tokensIn": 15000, "tokensOut": 2500, "costUsd": 0.0825},
+        **(own if specialist else {}),
+        **more,
+    }
+
+
+WORKED = [
+    *(run(f"base-{n}", score, specialist=False) for n, score in enumerate((0.6, 0.65, 0.7))),
+    *(run(f"mine-{n}", score, specialist=True) for n, score in enumerate((0.85, 0.87, 0.83))),
+]
+
+
+@pytest.fixture
+def template(project: Path) -> Path:
+    path = project / "templates" / "my-specialist.json5"
+    path.parent.mkdir()
+    path.write_text(TEMPLATE, "utf-8")
+    return path
+
+
+def imported(assay: Command, runs: list[dict[str, Any]]) -> None:
+    Path("runs.jsonl").write_text("\n".join(map(json.dumps, runs)), "utf-8")
+    result = assay("import", "runs.jsonl")
+    assert result.code == 0, result.err
+
+
+def mint(assay: Command, template: Path, *words: object) -> Said:
+    return assay("mint", template, "--batch-id", "comparison_batch", "--output", "snapshots", "--json", *words)
+
+
+def test_worked_comparison_of_the_seed_is_minted_and_verified(assay: Command, template: Path) -> None:
+    imported(assay, WORKED)
+    minted = mint(assay, template)
+    assert minted.code == 0, minted.err
+    path = Path(minted.document["path"])
+    assert path.parts[-3:] == ("my-specialist", "1.0.0", "snapshot-001.json5")
+    snapshot = json.loads(path.read_text("utf-8"))
+    comparison = snapshot["benchmarks"]["comparison"]
+    shown = {key: comparison[key] for key in ("baseline_avg_score", "specialist_avg_score", "improvement", "improvement_pct")}
+    assert shown == {"baseline_avg_score": 0.65, "specialist_avg_score": 0.85, "improvement": 0.2, "improvement_pct": 30.77}
+    assert comparison["test"]["decision"] == "better"
+    assert comparison["test"]["ci95"][0] > 0
+    (model,) = comparison["models_compared"]
+    assert (model["model"], model["baseline_score"], model["specialist_score"]) == (MODEL, 0.65, 0.85)
+    suites = snapshot["benchmarks"]["test_suites"]
+    assert [(suite["name"], suite["path"]) for suite in suites] == [("nx-pnpm-monorepo", "update-deps/nx-pnpm-monorepo")]
+    first = snapshot["benchmarks"]["runs"][-1]
+    assert first["telemetry"]["token_usage"]["total_tokens"] == 17500
+    assert snapshot["documentation"] == [{"source": "https://ui.shadcn.com/docs", "type": "web"}]
+    verified = assay("mint-verify", path, "--json")
+    assert verified.code == 0, verified.out
+    results = {check["check"]: check["result"] for check in verified.document["checks"]}
+    assert results == {
+        "content": "passed",
+        "signature": "not_checked",
+        "comparison": "passed",
+        "runs": "passed",
+        "validity": "passed",
+    }
+
+
+def test_thin_evidence_is_minted_and_said_unless_decided_is_required(assay: Command, template: Path) -> None:
+    scores = ((0.4, 0.65, 0.9), (0.6, 0.85, 1.0))
+    imported(assay, [run(f"{side}-{n}", s, specialist=bool(side)) for side in (0, 1) for n, s in enumerate(scores[side])])
+    gate = mint(assay, template, "--require", "decided")
+    assert (gate.code, gate.document["state"], gate.document["path"]) == (3, "not_decided", None)
+    assert not Path("snapshots").exists()
+    minted = mint(assay, template)
+    assert minted.code == 0
+    evidence = json.loads(Path(minted.document["path"]).read_text("utf-8"))["evidence"]
+    assert evidence["decided"] is False
+    assert "That the specialist is better or worse than the baseline." in evidence["does_not_show"]
+    assert any("one scenario only" in sentence for sentence in evidence["does_not_show"])
+    assert mint(assay, template).document["path"].endswith("snapshot-002.json5")
+
+
+def test_missing_side_is_null_and_a_baseline_of_0_gives_no_percentage(assay: Command, template: Path) -> None:
+    imported(assay, [run("mine", 0.85, specialist=True), run("other", 0.1, specialist=True, specialistVersion="0.9.0")])
+    comparison = mint(assay, template).document["comparison"]
+    assert (comparison["baseline_avg_score"], comparison["specialist_avg_score"]) == (None, 0.85)
+    assert (comparison["improvement"], comparison["test"]["difference"]) == (None, None)
+    assert "improvement_pct" not in comparison
+    imported(assay, [run("base", 0.0, specialist=False)])
+    minted = mint(assay, template).document
+    assert minted["comparison"]["improvement"] == 0.85
+    assert "improvement_pct" not in minted["comparison"]
+    assert any("another specialist or another version" in gap for gap in minted["evidence"]["does_not_show"])
+
+
+def test_models_are_compared_with_themselves_only(assay: Command, template: Path) -> None:
+    runs = [run(f"weak-{n}", 0.2 + n / 100, specialist=False, model="weak") for n in range(3)]
+    runs += [run(f"strong-{n}", 0.8 + n / 100, specialist=True, model="strong") for n in range(3)]
+    imported(assay, runs)
+    comparison = mint(assay, template).document["comparison"]
+    assert comparison["improvement"] == pytest.approx(0.6), "the averages are those of all runs"
+    assert comparison["test"]["difference"] is None, "but another model is no evidence for the specialist"
+    assert [(each["model"], each["improvement"]) for each in comparison["models_compared"]] == [
+        ("strong", None),
+        ("weak", None),
+    ]
+
+
+JUDGED = {"evaluatorName": "llm_judge", "score": 0.5, "maxScore": 1.0, "gradedBy": "model"}
+
+
+def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> None:
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    waits = mint(assay, template, "--key", made_key(assay))
+    assert (waits.code, waits.document["state"], waits.document["waiting"]) == (0, "waiting", 1)
+    assert waits.document["comparison"] is None
+    assert mint(assay, template, "--key", "key.pem").document["state"] == "waiting"
+    listed = assay("mint", "--pending", "--json").document["mints"]
+    assert [each["state"] for each in listed] == ["waiting"], "the same request is recorded once"
+    item = pending(assay)
+    assert assay("review", "correct", item["id"], "--score", f"{item['candidates'][0]}=0.65", "--reason", "fair").code == 0
+    (path,) = Path("snapshots").rglob("snapshot-*.json5")
+    snapshot = json.loads(path.read_text("utf-8"))
+    assert [run["review"] for run in snapshot["benchmarks"]["runs"]].count("person") == 1
+    assert snapshot["benchmarks"]["comparison"]["baseline_avg_score"] == 0.65
+    assert assay("mint-verify", path, "--key", "key.pem.pub").code == 0
+    assert assay("mint", "--pending").out.strip() == "No mint is recorded."
+
+
+def test_a_failing_mint_stays_recorded_and_harms_no_decision(
+    assay: Command, template: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    mint(assay, template)
+    text = template.read_text("utf-8")
+    template.unlink()
+    item = pending(assay)
+    decided = assay("review", "approve", item["id"])
+    assert decided.code == 0
+    assert "assay mint --pending" in caplog.text
+    assert assay("mint", "--pending").code == 1
+    template.write_text(text, "utf-8")
+    assert assay("mint", "--pending").code == 0
+    assert len(list(Path("snapshots").rglob("snapshot-*.json5"))) == 1
+
+
+def pending(assay: Command) -> Any:
+    (item,) = (each for each in assay("review", "list", "--json").document["assessments"] if each["state"] == "pending")
+    return item
+
+
+def made_key(assay: Command) -> str:
+    assert assay("mint", "--new-key", "key.pem").code == 0
+    return "key.pem"
+
+
+def results(verified: Said) -> dict[str, str]:
+    return {check["check"]: check["result"] for check in verified.document["checks"]}
+
+
+def test_signature_names_the_key_and_forgeries_fail(assay: Command, template: Path) -> None:
+    imported(assay, WORKED)
+    assert (Path(made_key(assay)).stat().st_mode & 0o777) == 0o600
+    assert assay("mint", "--new-key", "key.pem").code == 2, "a key is never overwritten"
+    path = Path(mint(assay, template, "--key", "key.pem").document["path"])
+    assert results(assay("mint-verify", path, "--json"))["signature"] == "not_checked", "an unknown key proves no author"
+    assert results(assay("mint-verify", path, "--key", "key.pem.pub", "--json"))["signature"] == "passed"
+    assert assay("mint", "--new-key", "mallory.pem").code == 0
+    forged = assay("mint-verify", path, "--key", "mallory.pem.pub", "--json")
+    assert (forged.code, results(forged)["signature"]) == (3, "failed")
+
+
+def test_numbers_must_follow_from_the_listed_runs_and_the_store(assay: Command, template: Path) -> None:
+    imported(assay, WORKED)
+    key = SigningKey(Path(made_key(assay)))
+    path = Path(mint(assay, template, "--key", "key.pem").document["path"])
+    snapshot, _ = read_snapshot(path)
+    del snapshot["integrity"]
+    snapshot["benchmarks"]["comparison"]["test"]["p_value"] = 0.001
+    path.write_text(laid_out(seal(snapshot, key)), "utf-8")
+    assert results(assay("mint-verify", path, "--json"))["comparison"] == "failed"
+    for each in snapshot["benchmarks"]["runs"]:
+        each["overall_score"] = 0.9 if each["specialist_enabled"] else 0.1
+    path.write_text(laid_out(seal(snapshot, key)), "utf-8")
+    assert results(assay("mint-verify", path, "--json"))["runs"] == "failed"
+    elsewhere = assay("mint-verify", path, "--store", "empty.db", "--json")
+    assert results(elsewhere)["runs"] == "not_checked"
+
+
+@pytest.mark.parametrize(
+    "words", [("verify",), ("verify", "--output", "x"), ("--pending", "t.json5"), (), ("--pending", "--new-key", "k")]
+)
+def test_no_positional_is_a_verb(assay: Command, words: tuple[str, ...]) -> None:
+    refused = assay("mint", *words)
+    assert refused.code == 2
+    assert "TEMPLATE with --batch-id and --output" in refused.err
+
+
+def test_a_batch_without_agents_or_an_unknown_one_is_refused(assay: Command, template: Path) -> None:
+    refused = mint(assay, template)
+    assert refused.code == 2
+    assert "comparison_batch" in refused.out + refused.err
