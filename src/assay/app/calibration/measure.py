@@ -141,7 +141,9 @@ def calibrate(
     ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)
-    bench = _Bench(workspace, setting, paid, cap_usd=budget_usd, expected=ahead.estimate.calls, answered=answered)
+    bench = _Bench(
+        workspace=workspace, setting=setting, paid=paid, cap_usd=budget_usd, expected=ahead.estimate.calls, answered=answered
+    )
     try:
         judged, swaps = asyncio.run(_stoppable(bench.judge(references, repeat=repeat), stopper))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:

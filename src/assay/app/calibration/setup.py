@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 MOST_REPEATS = 50
 
 
-MOST_OF_A_REPLY = 2_000
-"""Maximum number of characters stored of the reply in a failed attempt."""
-
-
 MOST_OF_A_TEXT = 4_000
 """Maximum number of characters stored of each reference text: prompt, answer and expected answer."""
 
