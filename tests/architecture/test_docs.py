@@ -132,7 +132,7 @@ def test_every_subcommand_of_review_is_documented() -> None:
 def test_settings_states_flags_faults_and_warnings_are_documented() -> None:
     words = code_in(page("reference/commands.md"))
     assert {setting.key for setting in SETTINGS} <= words
-    assert {f"ASSAY_{setting.key.upper()}" for setting in SETTINGS} <= words
+    assert {f"ASSAY_{setting.key.upper().replace('.', '_')}" for setting in SETTINGS} <= words
     assert {str(state) for states in (AssessmentState, TrialState, RunState) for state in states} <= words
     assert {str(kind) for kind in FlagKind} <= words
     assert {str(fault) for fault in Fault} <= words

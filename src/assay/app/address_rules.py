@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import SettingsError
-from assay.providers.address_rules import AddressRules
+from assay.providers.address_rules import AddressRules, FetchRules
 from assay.providers.origin import Origin, bare_origin, origin_of
 
 if TYPE_CHECKING:
@@ -42,9 +42,18 @@ def _bound(settings: Settings) -> dict[Origin, str]:
     return bound
 
 
+def fetch_rules(settings: Settings) -> FetchRules:
+    """Return the rules for documents that templates name; raises `SettingsError` for an invalid `fetch.allow`."""
+    return FetchRules(frozenset(_origins(settings, "fetch.allow")), bool(settings.values["local_only"]))
+
+
+def _origins(settings: Settings, key: str) -> set[Origin]:
+    where = f"{key} ({settings.origins[key]})"
+    return {bare_origin(str(written), where=where) for written in settings.values[key]}
+
+
 def _allowed(settings: Settings) -> frozenset[Origin]:
-    where = f"web_allow_origins ({settings.origins['web_allow_origins']})"
-    allowed = {bare_origin(str(written), where=where) for written in settings.values["web_allow_origins"]}
+    allowed = _origins(settings, "web_allow_origins")
     judge = settings.values["judge"]
     for entry in judge if isinstance(judge, list) else [judge]:
         address = entry.get("base_url") if isinstance(entry, Mapping) else None

@@ -55,13 +55,14 @@ SETTINGS: Final = (
     Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
     Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
     Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
+    Setting(key="fetch.allow", about="origins from which templates may fetch private documents", default=[], kind="array"),
     Setting(key="batch_interval", about="seconds between checks by assay batch collect --watch", default=30.0, kind="number"),
     Setting(key="batch_requests", about="maximum number of requests in one batch", default=None, kind="integer"),
     Setting(key="batch_tries", about="number of batches that may leave a request unanswered", default=5, kind="integer"),
     Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
 )  # fmt: skip
 
-USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "sandbox", "server", "server_token"})
+USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "fetch.allow", "sandbox", "server", "server_token"})
 """Keys that a project's files cannot set."""
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
@@ -178,7 +179,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def _variable(setting: Setting) -> str:
-    return f"ASSAY_{setting.key.upper()}"
+    return f"ASSAY_{setting.key.upper().replace('.', '_')}"
 
 
 def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> None:
@@ -188,8 +189,8 @@ def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> N
             place = f"Write it into {own_file}, or set" if own_file is not None else "Set"
             raise SettingsError(
                 f"{where}, {key}",
-                "cannot be set by a project's file, which may come from somebody else: it names a program to run or where "
-                "keys go.",
+                "cannot be set by a project's file, which may come from somebody else: it names a program to run, where "
+                "keys go or which private addresses may be read.",
                 remedy=f"{place} {_variable(_BY_KEY[key])} in the environment.",
             )
 

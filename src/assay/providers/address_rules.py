@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from assay.domain.errors import SettingsError
-from assay.providers.origin import Origin, origin_of
+from assay.providers.origin import Origin, is_local_address, is_public, origin_of
 from assay.providers.vendors import Vendor
 
 _NOT_IN_A_HEADER: Final = re.compile(r"[^\x21-\x7e]")
@@ -35,6 +35,21 @@ class AddressRules:
     project: frozenset[str] = frozenset()
     allow_http_keys: bool = False
     web: frozenset[Origin] | None = None
+
+
+class FetchRules(NamedTuple):
+    """`allowed`: origins that may be private. `local_only`: refuse every address outside this machine and network, even then."""
+
+    allowed: frozenset[Origin] = frozenset()
+    local_only: bool = False
+
+    def problem(self, origin: Origin, address: str) -> str | None:
+        """Return the reason why an address may not be called; None if it may."""
+        if self.local_only and not is_local_address(address):
+            return "which local_only forbids, because it is not on this machine or network"
+        if origin in self.allowed or is_public(address):
+            return None
+        return f"which is not public; if you trust the document, add {origin} to `fetch.allow` in your own settings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,10 @@ LOCAL_NETWORKS: Final = tuple(
 )  # fmt: skip
 """Addresses on this machine or network. `ipaddress.is_private` also includes ranges that lead elsewhere, such as 6to4."""
 
+_PUBLIC_6: Final = ipaddress.ip_network("2000::/3")
+# Teredo and 6to4 addresses contain an IPv4 address, to which a gateway forwards packets.
+_TUNNELS: Final = (ipaddress.ip_network("2001::/32"), ipaddress.ip_network("2002::/16"))
+
 _LOCAL_SUFFIXES: Final = (".local", ".localhost")
 _AWKWARD: Final = re.compile(r"[\s\\\x00-\x1f\x7f]")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -161,3 +165,11 @@ def is_local_address(address: str) -> bool:
     mapped = getattr(known, "ipv4_mapped", None)
     known = known if mapped is None else mapped
     return any(known in network for network in LOCAL_NETWORKS)
+
+
+def is_public(address: str) -> bool:
+    """True if an IP address belongs to the public internet and contains no other address."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    inside = ip.version == 4 or (ip in _PUBLIC_6 and not any(ip in network for network in _TUNNELS))
+    return inside and ip.is_global and not ip.is_multicast

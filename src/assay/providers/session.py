@@ -30,7 +30,7 @@ CONNECT_TIMEOUT_S: Final = 20.0
 LARGEST_ANSWER: Final = 20 * 1024 * 1024
 # aiohttp would send a larger body at once, which blocks the event loop and gives a warning; a stream is sent in pieces.
 _LARGE_BODY: Final = 1024 * 1024
-_TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 # The two redirects that keep method and body; after a 301 or 302, clients turn a POST into a GET (RFC 9110, 15.4).
 _MOVED: Final = frozenset({307, 308})
 
@@ -124,8 +124,8 @@ class HttpSession:
                         content = await _save(response.content, into)
                     else:
                         content = await _read(response.content, address.place)
-            except _TRANSPORT_ERRORS as error:
-                _translate(error, address.place, limit_s)
+            except TRANSPORT_ERRORS as error:
+                raise_call_failed(error, address.place, limit_s)
             if status in _MOVED and not last_try and (moved := _same_origin(url, headers.get("Location"))):
                 url = moved
                 continue
@@ -167,7 +167,7 @@ def _limits(total_s: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=total_s, sock_connect=min(CONNECT_TIMEOUT_S, total_s))
 
 
-def _translate(error: Exception, place: str, timeout_s: float) -> NoReturn:
+def raise_call_failed(error: Exception, place: str, timeout_s: float) -> NoReturn:
     """Raise `CallFailed` with a sentence about the transport failure."""
     # The order matters: a connection time-out is also a TimeoutError, and a TLS failure is also a
     # ClientConnectorError.
