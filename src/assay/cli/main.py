@@ -37,6 +37,7 @@ COMMANDS = {
     "mint": ("assay.cli.mint", "Write a snapshot of a specialist with the results that measured it."),
     "mint-verify": ("assay.cli.mint", "Verify a snapshot's bytes, signature and numbers."),
     "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
+    "enrich": ("assay.cli.enrich", "Let a model describe the documents of a specialist's template."),
     "import": ("assay.cli.importing", "Import results from other tools; the format is detected."),
     "validate": ("assay.cli.project", "Check suite and set files without running them."),
     "init": ("assay.cli.project", "Create a project with a suite that is ready to run."),

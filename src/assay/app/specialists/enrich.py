@@ -1,0 +1,241 @@
+"""Enrich a template: fetch its documents, ask a model for metadata about each, and write an enriched version.
+
+Each paid reply is on disk before the enriched version is written, so an interrupted enrichment continues without paying twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from assay.app.address_rules import fetch_rules
+from assay.app.calibration.answer_cache import PaidAnswers
+from assay.app.calibration.paid_calls import PaidCalls
+from assay.app.runs.cost_estimate import Tally, check_cap
+from assay.app.specialists.numbered_files import write_numbered
+from assay.app.suites import model_candidate
+from assay.app.wire import document
+from assay.domain.digest import digest
+from assay.domain.errors import InputError, Interrupted
+from assay.domain.failure import CallFailed
+from assay.domain.isolation import IsolatedRequest, Returned
+from assay.engine.asking import Asker, GaveUp
+from assay.providers.documents import LARGEST_DOCUMENT, FetchedDocument, fetch_document
+from assay.sandbox.workers import WorkerPool
+from assay.specialists.enrichment import LONGEST_TEXT, enrichment_request, read_enrichment, with_enrichments
+from assay.specialists.templates import enriched_folder, home_of, most_enriched, need_extra, read_json5, read_template
+
+if TYPE_CHECKING:
+    from assay.app.workspace import Workspace
+    from assay.domain.digest import JsonValue
+    from assay.domain.model import ModelSpec
+    from assay.domain.specialists import SpecialistTemplate
+
+AT_ONCE: Final = 3
+EXTRACTION_S: Final = 30.0
+MODELS: Final = {"openrouter": "anthropic/claude-3.5-haiku", "anthropic": "claude-3-5-haiku-20241022"}
+"""Default model of each provider; `openrouter` is the default provider."""
+
+_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS: Final = frozenset({"", "application/json", "application/xml", "application/yaml"})
+
+
+@document
+class EnrichedDocument:
+    """JSON of one document of an enriched template: `outcome` is `enriched`, `skipped` or `failed`, with `reason`."""
+
+    source: str
+    outcome: str
+    reason: str | None = None
+
+
+@document
+class EnrichmentDocument:
+    """JSON of `assay enrich`. `path` is None if no file was written; `cost_usd` is None if a price is unknown."""
+
+    template: str
+    path: str | None
+    model: str
+    documents: tuple[EnrichedDocument, ...]
+    enriched: int
+    skipped: int
+    failed: int
+    calls: int
+    reused_answers: int
+    cost_usd: float | None
+
+
+def chosen_model(workspace: Workspace, provider: str | None, model: str | None) -> ModelSpec:
+    """Return the model for `--provider` and `--model`; raises `InputError` if it cannot be called."""
+    if model is None:
+        if (provider or "openrouter") not in MODELS:
+            raise InputError("--provider", f"{provider} has no default model.", remedy="Name a model with --model.")
+        model, provider = MODELS[provider or "openrouter"], provider or "openrouter"
+    spec = model_candidate(workspace, f"{provider}/{model}" if provider else model).model
+    if spec is None:
+        raise InputError("--model", f"{model!r} is not a model.", remedy="Write provider/name.")
+    if problems := workspace.directory.problems([], judges=[spec]):
+        raise problems[0]
+    return spec
+
+
+def enrich(
+    workspace: Workspace,
+    path: Path,
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    force: bool = False,
+    budget_usd: float | None = None,
+) -> EnrichmentDocument:
+    """Enrich a template's documents and write `enriched/VERSION/enriched-NNN.json5`; documents that fail are left as they are.
+
+    Args:
+        force: also enrich documents that are already enriched, here or in the newest enriched version.
+        budget_usd: maximum cost in US dollars; documents beyond it fail.
+
+    Raises:
+        InputError: the template is invalid, or the model cannot be called.
+        Interrupted: the enrichment was stopped; its paid replies are kept for a day.
+    """
+    template = read_template(path)
+    _, text = read_json5(path)
+    documentation = [dict(each) for each in template.documentation]
+    if not documentation:
+        raise InputError(str(path), "names no documents.", remedy="List them under `documentation`.")
+    newest = read_template(most_enriched(path)).documentation
+    kept = {} if force else {n: each["enrichment"] for n, each in enumerate(newest) if each.get("enrichment")}
+    spec = chosen_model(workspace, provider, model)
+    name = digest([str(path.resolve()), template.digest, spec.ref])
+    paid = PaidAnswers(workspace.settings.folder / ".assay" / "enriching" / f"{name}.jsonl", workspace.clock)
+    paid.read()
+    calls = PaidCalls(workspace=workspace, paid=paid, cap_usd=budget_usd)
+    tally = Tally(workspace)
+    tally.add(enrichment_request(spec, template, "", "x" * LONGEST_TEXT), times=len(documentation) - len(kept))
+    check_cap(tally.estimate(), budget_usd)
+    job = _Enrichment(workspace, template, path, spec, calls)
+    try:
+        outcomes = asyncio.run(job.all({n: source_of(each) for n, each in enumerate(documentation) if n not in kept}))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
+        raise Interrupted("enrich", problem, remedy="Run the same command again to continue.") from error
+    fresh = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, dict)}
+    own = {n for n, each in enumerate(documentation) if each.get("enrichment")}
+    written = None
+    if fresh:
+        added = {**{n: each for n, each in kept.items() if n not in own}, **fresh}
+        written = write_numbered(
+            enriched_folder(path, template.version), "enriched", with_enrichments(text, documentation, added)
+        )
+        paid.done()  # only now, so that a crash before this line loses no paid reply
+    rows = []
+    for n, each in enumerate(documentation):
+        outcome = outcomes.get(n)
+        state = "skipped" if n in kept else "enriched" if n in fresh else "failed"
+        rows.append(
+            EnrichedDocument(source=source_of(each), outcome=state, reason=outcome if isinstance(outcome, str) else None)
+        )
+    return EnrichmentDocument(
+        template=template.name,
+        path=None if written is None else str(written),
+        model=spec.ref,
+        documents=tuple(rows),
+        enriched=len(fresh),
+        skipped=len(kept),
+        failed=len(documentation) - len(fresh) - len(kept),
+        calls=calls.calls,
+        reused_answers=calls.taken_over,
+        cost_usd=calls.cost_usd,
+    )
+
+
+def source_of(documented: dict[str, JsonValue]) -> str:
+    """Return the address or path of a document."""
+    return str(next(documented[key] for key in ("url", "path", "source") if key in documented))
+
+
+class _Enrichment:
+    """Reads documents and asks for their metadata, `AT_ONCE` at the same time."""
+
+    def __init__(
+        self, workspace: Workspace, template: SpecialistTemplate, path: Path, model: ModelSpec, calls: PaidCalls
+    ) -> None:
+        self._workspace = workspace
+        self._template = template
+        self._home = home_of(path)
+        self._model = model
+        self._calls = calls
+        self._rules = fetch_rules(workspace.settings)
+        self._pool = WorkerPool(functions={"main_text": "assay.specialists.extraction:main_text"})
+
+    async def all(self, sources: dict[int, str]) -> dict[int, dict[str, JsonValue] | str]:
+        """Return for each document its enrichment, or the reason why it failed."""
+        outcomes: dict[int, dict[str, JsonValue] | str] = {}
+        asker, slots = self._calls.open(), asyncio.Semaphore(AT_ONCE)
+
+        async def enriched(n: int, source: str) -> None:
+            async with slots:
+                try:
+                    outcomes[n] = await self._enriched(asker, source)
+                except (CallFailed, GaveUp, InputError) as error:
+                    outcomes[n] = error.failure.detail if isinstance(error, GaveUp) else str(error)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for n, source in sources.items():
+                    group.create_task(enriched(n, source))
+        finally:
+            await self._pool.close()
+            await self._workspace.directory.close()
+        return outcomes
+
+    async def _enriched(self, asker: Asker, source: str) -> dict[str, JsonValue]:
+        scheme = urlsplit(source).scheme
+        remote = scheme in ("http", "https")
+        fetched = await fetch_document(source, self._rules) if remote else await asyncio.to_thread(self._read, source)
+        text = (await self._text(fetched)).strip()
+        if not text:
+            raise InputError("", "has no text that could be described.")
+        fields = await self._calls.answer(asker, enrichment_request(self._model, self._template, source, text), read_enrichment)
+        return {**fields, "enriched_at": self._workspace.clock.now(), "model_used": self._model.ref}
+
+    def _read(self, source: str) -> FetchedDocument:
+        """Return a file that a template names; its text goes to a model, so it must lie beside the template or in the project."""
+        parts = urlsplit(source)
+        if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
+            raise InputError("", "is not an address by http or https, a file:// address or a relative path.")
+        named = unquote(parts.path) if parts.scheme else source
+        roots = [root.resolve() for root in (self._home, *self._workspace.settings.read_from)]
+        with suppress(OSError, ValueError, RuntimeError):  # name too long, NUL in it, loop of links
+            place = (self._home / named).resolve()
+            inside = [place.relative_to(root) for root in roots if place.is_relative_to(root)]
+            if any(not any(part.startswith(".") for part in within.parts) for within in inside):
+                if not place.is_file():
+                    raise InputError("", f"is not a file; relative paths start at {self._home}.")
+                with place.open("rb") as file:
+                    content = file.read(LARGEST_DOCUMENT + 1)
+                if len(content) > LARGEST_DOCUMENT:
+                    raise InputError("", f"has more than {LARGEST_DOCUMENT // 10**6} MB, the maximum for a document.")
+                return FetchedDocument(content, "text/html" if place.suffix in (".html", ".htm", ".xhtml") else "text/plain")
+        problem = "is hidden, cannot be read, or lies outside the folders of the template and the project."
+        raise InputError("", problem, remedy="Copy it there, or name its folder in ASSAY_READ_FROM.")
+
+    async def _text(self, fetched: FetchedDocument) -> str:
+        """Return the main text of a page, or the whole text of a text file."""
+        content, kind = fetched
+        if kind in _PAGES or (not kind and content.lstrip()[:1] == b"<"):
+            arguments: dict[str, JsonValue] = {"page": content.decode("latin-1")}
+            answer = await self._pool.call(
+                IsolatedRequest(function="main_text", arguments=arguments, time_limit_s=EXTRACTION_S)
+            )
+            if isinstance(answer, Returned):
+                return str(answer.value)
+            if "trafilatura" in answer.detail:
+                raise need_extra("trafilatura")
+            raise InputError("", f"has a main text that could not be extracted: {answer.detail}")
+        if (not kind.startswith("text/") and kind not in _TEXTS) or b"\0" in content:
+            raise InputError("", f"is {kind or 'not text'}; only pages and texts can be enriched.")
+        return content.decode("utf-8-sig", "replace")
