@@ -11,6 +11,9 @@ import pytest
 from assay.specialists.signatures import SigningKey
 from assay.specialists.snapshots import laid_out, read_snapshot, seal
 from tests.journey.conftest import Command, Said
+from tests.journey.test_bench import scenario as scenario
+from tests.journey.test_task_tests import _no_sandbox_works
+from tests.web.conftest import serving
 
 MODEL = "claude-3-5-sonnet-20241022"
 TEMPLATE = """{
@@ -235,3 +238,52 @@ def test_a_batch_without_agents_or_an_unknown_one_is_refused(assay: Command, tem
     refused = mint(assay, template)
     assert refused.code == 2
     assert "comparison_batch" in refused.out + refused.err
+
+
+def test_batch_of_a_server_is_minted_after_its_review_there(
+    assay: Command, template: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    monkeypatch.chdir(remote)
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    with serving(remote) as server:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}")
+        waits = mint(assay, template).document
+        assert (waits["state"], waits["waiting"], waits["path"]) == ("waiting", 1, None)
+        monkeypatch.chdir(remote)
+        name = pending(assay)["candidates"][0]
+        decided = assay("review", "correct", pending(assay)["id"], "--score", f"{name}=0.65", "--reason", "fair")
+        assert decided.code == 0, decided.err
+        monkeypatch.chdir(tmp_path)
+        minted = mint(assay, template)
+        assert minted.code == 0, minted.err
+        unknown = assay("mint", template, "--batch-id", "none", "--output", "snapshots")
+        assert unknown.code == 2
+    snapshot = json.loads(Path(minted.document["path"]).read_text("utf-8"))
+    comparison = snapshot["benchmarks"]["comparison"]
+    assert (comparison["baseline_avg_score"], comparison["specialist_avg_score"]) == (0.65, 0.85)
+    assert (comparison["baseline_runs"], comparison["improvement_pct"]) == (4, 30.77)
+    assert snapshot["snapshot_metadata"]["source"].startswith("http://127.0.0.1")
+    assert results(assay("mint-verify", minted.document["path"], "--json"))["runs"] == "not_checked"
+    assert assay("runs", "--json").document["runs"] == [], "the runs were not imported here"
+    monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}")
+    assert mint(assay, template).code == 2, "a server that is gone is an input error, not a traceback"
+
+
+@pytest.mark.slow
+def test_bench_mints_its_batch(assay: Command, template: Path, scenario: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    words = ("--agent", "echo", "--tier", "L0", "--batch-id", "b7", "--json", "--mint-template")
+    assert assay("bench", "basics", "fix-slug", *words, "missing.json5").code == 2
+    assert assay("runs", "--json").document["runs"] == [], "a missing template costs nothing"
+    done = assay("bench", "basics", "fix-slug", *words, template, "--mint-output", "out")
+    assert done.document["mint"]["path"] == str(Path("out/my-specialist/1.0.0/snapshot-001.json5").absolute())
+    assert (done.document["mint"]["comparison"]["baseline_runs"], done.document["mint"]["comparison"]["improvement"]) == (
+        1,
+        None,
+    )
+    verified = assay("mint-verify", done.document["mint"]["path"], "--json")
+    assert results(verified)["runs"] == "passed"

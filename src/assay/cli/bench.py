@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assay.cli.mint import mint_batch, mint_request, say_mint
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 @click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
 @click.option("--skip-warmup", is_flag=True, help="Start from the fixture as it is, without the baseline commands.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
+@click.option("--mint-template", metavar="FILE", help="Mint a snapshot of this specialist from the batch; see `assay mint`.")
+@click.option("--mint-output", metavar="DIR", default="snapshots", show_default=True, help="Folder of that snapshot.")
 @keys_over_http
 @without_sandbox
 @common
@@ -53,6 +56,8 @@ def bench(
     batch_id: str | None,
     skip_warmup: bool,
     budget: float | None,
+    mint_template: str | None,
+    mint_output: str,
     store: str | None,
     as_json: bool,
     **_: Any,
@@ -72,7 +77,8 @@ def bench(
             opened, suite, scenarios, agents=agents or ("echo",), tiers=tiers, skip_warmup=skip_warmup
         )
         batch_id = batch_id or f"batch_{time.time_ns() // 1_000_000}"
-        server_of(opened.settings)  # a wrong address stops the command before it costs anything
+        server_of(opened.settings)  # a wrong address or template stops the command before it costs anything
+        wanted = mint_template and mint_request(opened, mint_template, batch_id, mint_output)
         options = RunOptions(trials=iterations, batch_id=batch_id, budget_usd=opened.settings.values["budget"])
         ahead = preflight.look_ahead(opened, of_agents, options)
         for note in ahead.notes:
@@ -82,16 +88,20 @@ def bench(
             result = execution.run(opened, of_agents, options, ahead=ahead, listener=listener)
         trials = scenario_runs.outcomes(opened, ahead.plan.id)
         pushed = push_results(opened, ahead.plan.id)
+        minted = mint_batch(opened, wanted) if wanted else None
     comparison = agent_comparison.compare_agents(trials)
     summary = documents.run_result(result)
     if as_json:
         parts = {"agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)}
-        print_json({**to_json(summary), **parts, "push": pushed and to_json(pushed)})
+        ends = {"push": pushed and to_json(pushed), **({} if minted is None else {"mint": to_json(minted)})}
+        print_json({**to_json(summary), **parts, **ends})
         return int(bool(summary.failures))
     say_trials(trials, planned=ahead.trials * len(of_agents.candidates))
     say_agents(comparison)
     say(f"batch {batch_id}; see `assay show {batch_id}`")
     say_result(result)
+    if minted is not None:
+        say_mint(minted)
     return int(bool(summary.failures))
 
 

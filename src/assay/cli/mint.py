@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,12 +14,13 @@ from assay.cli.statistics import EXIT_GATE_CLOSED
 if TYPE_CHECKING:
     from assay.app.specialists.mint import MintDocument
     from assay.app.workspace import Workspace
+    from assay.domain.observations import MintRequested
 
 
 @click.command()
 @click.argument("template", required=False, metavar="TEMPLATE")
 @click.option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
-@click.option("--output", metavar="DIR", type=click.Path(path_type=Path), help="Folder for NAME/VERSION/snapshot-NNN.json5.")
+@click.option("--output", metavar="DIR", help="Folder for NAME/VERSION/snapshot-NNN.json5.")
 @click.option("--require", type=click.Choice(["decided"]), help="Write nothing and exit 3 unless the comparison decides.")
 @click.option("--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version.")
 @file_option("--key", about="Sign with this private key; see --new-key.")
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def mint(
     template: str | None,
     batch_id: str | None,
-    output: Path | None,
+    output: str | None,
     require: str | None,
     no_enriched: bool,
     key: Path | None,
@@ -61,28 +62,23 @@ def mint(
             lines = [f"batch {result.batch_id}: {outcome(result)}" for result in results] or ["No mint is recorded."]
             answer({"mints": results}, lambda: say("\n".join(lines)), as_json=as_json)
             return int(any(result.problem for result in results))
-        minted = mint_batch(
-            opened, str(template), str(batch_id), Path(output or ""), key=key, enriched=not no_enriched, decided=bool(require)
-        )
+        options: Any = {"key": key, "enriched": not no_enriched, "require_decided": require is not None}
+        minted = mint_batch(opened, mint_request(opened, str(template), str(batch_id), str(output), **options))
     answer(minted, lambda: say_mint(minted), as_json=as_json)
     return EXIT_GATE_CLOSED if minted.state == "not_decided" else 0
 
 
-def mint_batch(
-    opened: Workspace,
-    template: str,
-    batch_id: str,
-    output: Path,
-    *,
-    key: Path | None = None,
-    enriched: bool = True,
-    decided: bool = False,
-) -> MintDocument:
-    """Mint a batch, or record the mint if grades are pending; raises the errors of `mint`."""
+def mint_request(opened: Workspace, template: str, batch_id: str, output: str, **options: Any) -> MintRequested:
+    """Return the request for a mint; raises `InputError` for a wrong template or key."""
     from assay.app.specialists.mint import requested
+
+    return requested(opened, template, batch_id, output, **options)
+
+
+def mint_batch(opened: Workspace, request: MintRequested) -> MintDocument:
+    """Mint a batch, or record the request if grades are pending; raises the errors of `mint`."""
     from assay.app.specialists.waiting import mint_or_wait
 
-    request = requested(opened, template, batch_id, output, key=key, enriched=enriched, require_decided=decided)
     return mint_or_wait(opened, request)
 
 

@@ -19,6 +19,7 @@ from assay.specialists.templates import most_enriched, read_template
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.domain.specialists import SpecialistTemplate
     from assay.specialists.comparison import Section
 
 MINTED, WAITING, NOT_DECIDED = "minted", "waiting", "not_decided"
@@ -44,16 +45,16 @@ class MintDocument:
     problem: str | None
 
 
-def mint(workspace: Workspace, request: MintRequested) -> MintDocument:
+def mint(workspace: Workspace, request: MintRequested, *, source: str | None = None) -> MintDocument:
     """Write a snapshot of a batch, unless grades of it are pending; thin evidence is minted too, and the file says so.
+
+    `source`: the server from which the batch was read; its suites and judges are unknown here.
 
     Raises:
         InputError: the template, the key or the output folder is wrong, or there is no such batch.
         Refused: no run of the batch counts.
     """
-    path = workspace.folder / request.template
-    template = read_template(most_enriched(path) if request.enriched else path)
-    key = None if request.key is None else SigningKey(workspace.folder / request.key)
+    template, key = _parts(workspace, request)
     selection = Selection(batch_ids=(request.batch_id,))
     summaries = workspace.archive.runs.matching(selection)
     known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
@@ -67,6 +68,9 @@ def mint(workspace: Workspace, request: MintRequested) -> MintDocument:
     now = workspace.clock.now()
     validity = validity_of(workspace, runs, template, summaries, now=now)
     evidence = evidence_of(benchmarks, verdict, template, summaries, validity["valid_for"]["judges"])
+    if source is not None:
+        validity["valid_for"]["suites"] = [{"name": suite} for suite in dict.fromkeys(run["suite"] for run in runs)]
+        evidence["does_not_show"].append(f"Which versions of suites and judges graded the runs: {source} does not send them.")
     content = {
         **template.document,
         "benchmarks": benchmarks,
@@ -78,6 +82,7 @@ def mint(workspace: Workspace, request: MintRequested) -> MintDocument:
             "template_version": template.version,
             "template_digest": template.digest,
             "batch_id": request.batch_id,
+            **({} if source is None else {"source": source}),
         },
     }
     known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": None if key is None else key.public}
@@ -99,20 +104,37 @@ def failed(request: MintRequested, problem: str) -> MintDocument:
 
 
 def requested(
-    workspace: Workspace, template: str, batch_id: str, output: Path, *, key: Path | None, enriched: bool, require_decided: bool
+    workspace: Workspace,
+    template: str,
+    batch_id: str,
+    output: str,
+    *,
+    key: Path | None = None,
+    enriched: bool = True,
+    require_decided: bool = False,
 ) -> MintRequested:
-    """Return the request for a mint, with paths that stay valid if the project is moved."""
+    """Return the request for a mint, with paths that stay valid if the project is moved; raises the errors of `mint`."""
+    root = workspace.folder.resolve()
 
-    def stored(path: Path) -> str:
-        whole, root = (workspace.folder / path).resolve(), workspace.folder.resolve()
+    def stored(path: str) -> str:
+        whole = (root / path).resolve()
         return str(whole.relative_to(root) if whole.is_relative_to(root) else whole)
 
-    return MintRequested(
+    request = MintRequested(
         token="",
         batch_id=batch_id,
-        template=stored(Path(template)),
+        template=stored(template),
         output=stored(output),
-        key=None if key is None else stored(key),
+        key=None if key is None else stored(str(key)),
         enriched=enriched,
         require_decided=require_decided,
     )
+    _parts(workspace, request)
+    return request
+
+
+def _parts(workspace: Workspace, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
+    """Read the template and the key of a request."""
+    path = workspace.folder / request.template
+    template = read_template(most_enriched(path) if request.enriched else path)
+    return template, None if request.key is None else SigningKey(workspace.folder / request.key)

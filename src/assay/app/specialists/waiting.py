@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assay.app.review.protocol import OF_THE_RUN
+from assay.app.runs.push import server_of
 from assay.app.specialists.mint import WAITING, MintDocument, failed, mint
-from assay.domain.errors import AssayError
+from assay.app.specialists.remote import mint_from_server
+from assay.domain.errors import AssayError, UnknownName
 from assay.domain.observations import MintEnded, MintRequested, Observation, ObservationKind, with_body
 from assay.domain.selection import Selection
 from assay.exchange.results_folder.folder import FolderBusy, locked
@@ -25,8 +27,17 @@ _LOG: Final = logging.getLogger("assay")
 
 
 def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
-    """Mint a snapshot; if grades or runs are pending, record the request for the last decision. Raises the errors of `mint`."""
-    result = mint(workspace, request)
+    """Mint a snapshot; if grades or runs are pending, record the request for the last decision. Raises the errors of `mint`.
+
+    A batch that the store lacks is read from the server in the settings; such a mint is not recorded.
+    """
+    try:
+        result = mint(workspace, request)
+    except UnknownName:
+        server = server_of(workspace.settings)
+        if server is None:
+            raise
+        return mint_from_server(workspace, request, server)
     if result.state == WAITING and replace(request, token="") not in [
         replace(each, token="") for each in open_mints(workspace)
     ]:

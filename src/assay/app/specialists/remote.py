@@ -1,0 +1,118 @@
+"""Mint from the batch of the server in the settings, whose scores count only after their review there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from yarl import URL
+
+from assay.app.imports.importer import import_paths
+from assay.app.imports.options import ImportOptions
+from assay.app.specialists.mint import MintDocument, failed, mint
+from assay.app.statistics.results import GOING_ON
+from assay.app.workspace import Workspace
+from assay.domain.errors import InputError
+from assay.domain.failure import CallFailed
+from assay.domain.lifecycle import AssessmentState
+from assay.exchange.parsing import json_values as js
+from assay.exchange.readers.agent_runs import NAME
+from assay.providers.session import Address, HttpSession
+
+if TYPE_CHECKING:
+    from assay.domain.observations import MintRequested
+    from assay.specialists.comparison import Section
+
+_MOST: Final = 1000
+"""Maximum number of runs of a batch, and of grades of a run, that a server returns at once."""
+
+_SENT: Final = (
+    *("runId", "suite", "scenario", "tier", "agent", "model", "startedAt", "completedAt", "isSuccessful"),
+    *("specialistEnabled", "specialistName", "specialistVersion"),
+)
+"""Fields of a run that a server has received, as it sends them."""
+
+_GRADED_BY: Final = {
+    AssessmentState.APPROVED: "person",
+    AssessmentState.CORRECTED: "person",
+    AssessmentState.NOT_REQUIRED: "rule",
+    AssessmentState.EXEMPT: "rule",
+}
+
+
+def mint_from_server(workspace: Workspace, request: MintRequested, server: str) -> MintDocument:
+    """Mint a batch that only the server in the settings has; raises the errors of `mint`, and `InputError` for the server.
+
+    The runs are imported into a temporary store, so that exactly the rules of local runs apply to them.
+    """
+    rows, waiting = asyncio.run(_read(workspace, server, request.batch_id))
+    if waiting:
+        problem = f"{waiting} of its grades or runs are not complete on {server}; mint again after their review there."
+        return replace(failed(request, problem), waiting=waiting)
+    with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        file = Path(folder) / "batch.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+        options: dict[str, Any] = {"store": f"sqlite:///{folder}/assay.db", "results": "off", "server": None}
+        environment = {k: v for k, v in workspace.settings.environment.items() if k not in {"ASSAY_SERVER", "ASSAY_STORE"}}
+        with Workspace.open(workspace.folder, options=options, environment=environment) as copy:
+            if skipped := import_paths(copy, [file], ImportOptions(format=NAME)).skipped:
+                raise InputError(server, f"sent a run that cannot be read: {skipped[0].why}")
+            return mint(copy, request, source=server)
+
+
+async def _read(workspace: Workspace, server: str, batch_id: str) -> tuple[list[Section], int]:
+    """Return the graded runs of a batch as `POST /api/runs` receives them, and the number of pending grades and open runs."""
+    session = HttpSession(timeout_s=30)
+    token = workspace.settings.values["server_token"]
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    async def get(path: str) -> Section:
+        url = URL(f"{server}/api/{path}?limit={_MOST}", encoded=True)
+        address = Address(url, headers, None, url.authority, bool(workspace.settings.values["local_only"]))
+        try:
+            answer = await session.send("GET", address, b"")
+            document = js.parse_json(answer.body) if answer.status == 200 else None
+        except (CallFailed, js.NotJson) as error:
+            raise InputError(server, f"did not return /api/{path}: {error}") from error
+        if not isinstance(document, dict):
+            raise InputError(server, f"answered /api/{path} with status {answer.status}, expected 200 and a JSON object.")
+        return document
+
+    try:
+        batch = await get(f"batches/{quote(batch_id, safe='')}")
+        listed = batch.get("runs")
+        if not isinstance(listed, list) or not listed or len(listed) >= _MOST:
+            raise InputError(server, f"has no batch {batch_id!r} with fewer than {_MOST:,} runs.")
+        documents = [await get(f"runs/{quote(str(each.get('runId')), safe='')}") for each in listed if isinstance(each, dict)]
+    finally:
+        await session.close()
+    rows: list[Section] = []
+    waiting = 0
+    for document in documents:
+        entries = [entry for entry in document.get("evaluations") or () if isinstance(entry, dict)]
+        waiting += sum(entry.get("state", entry.get("score")) in (None, AssessmentState.PENDING) for entry in entries)
+        run = js.as_object(document.get("run"))
+        waiting += run.get("status") in GOING_ON
+        kept = [{**entry, "gradedBy": _GRADED_BY[entry["state"]]} for entry in entries if entry.get("state") in _GRADED_BY]
+        kept += [entry for entry in entries if "state" not in entry]  # of another program: its models' grades await review here
+        sent = {key: run[key] for key in _SENT if run.get(key) is not None}
+        sent |= {"status": "completed", "telemetry": document.get("telemetry")}
+        sent["evaluations"] = [{key: value for key, value in entry.items() if value is not None} for entry in kept]
+        own = document.get("agentRuns") or [{**sent, "weightedScore": run.get("weightedScore")}]
+        rows += [{**_with_override(row), "batchId": batch_id} for row in own if row.get("evaluations")]
+    return rows, waiting
+
+
+def _with_override(row: Section) -> Section:
+    """Return a run with one grade in place of its evaluators' grades if a person gave it another overall score."""
+    score, parts = js.as_number(row.get("weightedScore")), [js.as_object(part) for part in row["evaluations"]]
+    weights = [js.as_number(part.get("weight", 1.0)) or 0.0 for part in parts]
+    graded = sum(weight * (js.as_number(part.get("score")) or 0.0) for weight, part in zip(weights, parts, strict=True))
+    if score is None or not 0 <= score <= 1 or abs(graded - score * sum(weights)) < 1e-6 * sum(weights):
+        return row
+    return {**row, "evaluations": [{"evaluatorName": "overall", "score": score, "gradedBy": "person"}]}
