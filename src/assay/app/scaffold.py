@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, Refused
 from assay.suites.scenarios import KEBAB
-from assay.suites.starter import example_scenario, starter_files
+from assay.suites.starter import example_scenario, starter_files, starter_specialist
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +40,24 @@ def start_scenario(folder: Path, name: str, *, example: str) -> Path:
         raise Refused(str(place), "exists already.", remedy="Choose another name, or remove the folder first.")
     _write(place, {place / path: text for path, text in files.items()})
     return place
+
+
+def start_specialist(folder: Path, name: str) -> Path:
+    """Write a commented template of a specialist to `templates` below a project's folder, and return its path.
+
+    Raises:
+        InputError: the name is not of the form `@org/name` or `name`.
+        Refused: the file exists; nothing was written.
+    """
+    scope, slash, short = name.rpartition("/")
+    if not KEBAB.fullmatch(short) or (slash and not KEBAB.fullmatch(scope.removeprefix("@"))) or (slash and scope[:1] != "@"):
+        remedy = "Use small letters, digits and hyphens: --specialist @org/react-expert"
+        raise InputError("--specialist", f"is {name!r}, expected @ORG/NAME or NAME.", remedy=remedy)
+    path = folder / "templates" / f"{short}.json5"
+    if path.exists():
+        raise Refused(str(path), "exists already.", remedy="Choose another name, or remove the file first.")
+    _write(path.parent, {path: starter_specialist(name)})
+    return path
 
 
 def _write(folder: Path, files: Mapping[Path, str]) -> tuple[Path, ...]:

@@ -16,6 +16,7 @@ from assay.scoring.graders import GRADERS
 from assay.scoring.prompts import template_problems
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import MATH, option_problems, reference_problems
+from assay.specialists.templates import template_problems as template_problems_in, template_schema
 from assay.suites.checks import METHODS, ExternalChecks
 from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
@@ -84,8 +85,10 @@ def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
 
 
 def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tuple[SuiteError, ...]:
-    """Return all problems in a suite file or set file, or in `text` before it is saved as such a file."""
+    """Return all problems in a suite file, set file, scenario or template, or in `text` before it is saved as a suite."""
     settings = workspace.settings
+    if path.suffix == ".json5" and text is None:
+        return template_problems_in(path, within=settings.folder)
     if (path / SCENARIO_FILE).is_file():
         path /= SCENARIO_FILE
     if path.name == SCENARIO_FILE and text is None:
@@ -94,7 +97,9 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
 
 
 def json_schema(kind: str) -> dict[str, JsonValue]:
-    """Return the JSON Schema of suite files (`suite`), set files (`set`) or scenarios (`scenario`), for editors."""
+    """Return the JSON Schema of suite files, set files, scenarios or templates of specialists, for editors."""
+    if kind == "template":
+        return template_schema()
     return {"suite": suite_json_schema, "set": set_json_schema, "scenario": scenario_json_schema}[kind]()
 
 

@@ -12,6 +12,7 @@ from assay.cli.mint import mint_batch, mint_request, say_mint
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
+from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 )
 @click.option("--model", metavar="NAME", help="Model of an agent that is a vendor, such as `anthropic`, or `claude-code`.")
 @click.option(
+    "--specialist", metavar="NAME|FILE", help="Template, as a file or @org/name[@version]; gives the agents its prompts."
+)
+@click.option("--no-enriched", is_flag=True, help="With --specialist: the template as it is, not its newest enriched version.")
+@click.option("--baseline", is_flag=True, help="With --specialist: let each agent also work without it.")
+@click.option(
     "--iterations", type=click.IntRange(min=1), metavar="N", help="Trials of each agent on each scenario and tier; default 1."
 )
 @click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
@@ -52,6 +58,9 @@ def bench(
     tiers: tuple[str, ...],
     agents: tuple[str, ...],
     model: str | None,
+    specialist: str | None,
+    no_enriched: bool,
+    baseline: bool,
     iterations: int | None,
     batch_id: str | None,
     skip_warmup: bool,
@@ -71,11 +80,22 @@ def bench(
     from assay.app.wire import to_json
     from assay.domain.run import RunOptions
 
+    if specialist is None and (no_enriched or baseline):
+        raise InputError("--no-enriched and --baseline", "need --specialist.", remedy="Add --specialist NAME-OR-FILE.")
     with workspace(store, budget=budget) as opened:
+        template = None
+        if specialist is not None:
+            from assay.app.specialists.candidates import add_specialist, preferred_agents, specialist_template
+
+            template, file = specialist_template(opened, specialist, enriched=not no_enriched)
+            tell(f"specialist: {template.name} {template.version} from {file}")
+            agents = preferred_agents(template, agents, model)
         agents = tuple(_with_model(opened, agent, model, asks=not as_json) for agent in agents)
         of_agents = scenario_runs.scenario_suite(
             opened, suite, scenarios, agents=agents or ("echo",), tiers=tiers, skip_warmup=skip_warmup
         )
+        if template is not None:
+            of_agents = add_specialist(of_agents, template, baseline=baseline)
         batch_id = batch_id or f"batch_{time.time_ns() // 1_000_000}"
         server_of(opened.settings)  # a wrong address or template stops the command before it costs anything
         wanted = mint_template and mint_request(opened, mint_template, batch_id, mint_output)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--scenario", metavar="SUITE/NAME", help="Instead, create a scenario for coding agents below DIR/suites.")
 @click.option("--example", metavar="NAME", help="With --scenario: bug-fix, dependency-update, migration or refactoring.")
+@click.option("--specialist", metavar="NAME", help="Instead, write a template of a specialist to DIR/templates.")
 @file_option("--from", "rows", about="Instead, propose a suite for a table: CSV, TSV, JSON, JSONL or Parquet.")
 @click.option("--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable.")
 @click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
@@ -35,12 +36,18 @@ if TYPE_CHECKING:
 def init(
     folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
 ) -> int:  # every command takes --store
-    """Create a project in DIR with a suite that runs at once without a key, a suite for a table, or a scenario for agents."""
+    """Create a project in DIR with a suite that runs at once without a key, one for a table, a scenario or a specialist."""
     from assay.app import table_suite
-    from assay.app.scaffold import start_project, start_scenario
+    from assay.app.scaffold import start_project, start_scenario, start_specialist
 
     go = "" if folder == Path() else f"cd {folder} && "
-    scenario, example = candidates.pop("scenario"), candidates.pop("example")
+    scenario, example, specialist = (candidates.pop(name) for name in ("scenario", "example", "specialist"))
+    if specialist is not None:
+        if rubric or rows is not None or scenario or example or any(candidates.values()):
+            raise InputError("--specialist", "creates one template.", remedy="Leave the other options out.")
+        path = start_specialist(folder, specialist)
+        following = f"next: edit it, then assay validate {path}"
+        return answer({"folder": str(path.parent), "files": [str(path)]}, f"made {path}\n{following}", as_json=as_json)
     if scenario is not None:
         if rubric or rows is not None or any(candidates.values()):
             raise InputError("--scenario", "creates one scenario.", remedy="Leave the other options out, except --example.")
@@ -98,10 +105,12 @@ def _problem(error: AssayError) -> dict[str, str]:
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
-@click.option("--schema", type=click.Choice(["suite", "set", "scenario"]), help="Print the JSON Schema of such files instead.")
+@click.option(
+    "--schema", type=click.Choice(["suite", "set", "scenario", "template"]), help="Print the JSON Schema of such files instead."
+)
 @common
 def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:
-    """Check suite and set files and scenarios without running them; exit 2 if one is wrong."""
+    """Check suite and set files, scenarios and templates of specialists without running them; exit 2 if one is wrong."""
     from assay.app.suites import json_schema, problems
 
     if schema:

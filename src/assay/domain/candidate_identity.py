@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.digest import digest, text_digest
+from assay.domain.specialists import specialist_of
 from assay.domain.suite import CandidateSpec, message_identity
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def _program(candidate: CandidateSpec) -> Iterator[str]:
 
 def _prompts(plan: RunPlan, candidate: CandidateSpec) -> Iterator[str]:
     system = plan.system_prompt if candidate.system_prompt is None else candidate.system_prompt
+    if (specialist := specialist_of(candidate)) is not None:
+        parts = (specialist.name, specialist.version, (specialist.digest or "")[:8])
+        yield " ".join(["specialist", *(part for part in parts if part)])
     if system:
         yield f"{_SYSTEM} {text_digest(system)[:8]}"
     if candidate.prompt is not None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.programs import OFFERED, template_of
+from assay.domain.specialists import specialist_prompts
 from assay.domain.suite import CandidateSpec, Message, Task, message_identity
 
 if TYPE_CHECKING:
@@ -84,10 +85,10 @@ def sent_to(system_prompt: str, candidate: CandidateSpec, task: Task) -> tuple[M
 def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec) -> tuple[Message, ...]:
     """Return the messages for a candidate: one system message, then the turns.
 
-    The system message contains, in this order: the candidate's system prompt (or else the task's, or else the suite's
-    `system_prompt`), the task's context unless a template names it, and the system messages of the prompt. A candidate's
-    `prompt` replaces the task's last user message, and its `messages` replace all of the task's messages. The task's images
-    stay with the last user message.
+    The system message contains, in this order: the prompt of the candidate's specialist, the candidate's system prompt (or
+    else the task's, or else the suite's `system_prompt`), the task's context unless a template names it, and the system messages
+    of the prompt. A candidate's `prompt` replaces the task's last user message, and its `messages` replace all of the task's
+    messages. The task's images stay with the last user message.
     """
     first, messages = system_prompt if task.system_prompt is None else task.system_prompt, task.prompt
     if candidate.system_prompt is not None or candidate.prompt is not None or candidate.messages or task.columns:
@@ -95,7 +96,10 @@ def candidate_messages(system_prompt: str, task: Task, candidate: CandidateSpec)
         first = columns["system_prompt"] if candidate.system_prompt is None else filled_in(candidate.system_prompt, columns)
         messages = _own_messages(task, candidate, columns)
     context = task.context if task.context and CONTEXT not in all_columns(candidate) else ""
-    system = "\n\n".join(part for part in (first, context, *(m.content for m in messages if m.role == "system")) if part)
+    special = specialist_prompts(candidate).get(task.id, "")
+    system = "\n\n".join(
+        part for part in (special, first, context, *(m.content for m in messages if m.role == "system")) if part
+    )
     turns = tuple(message for message in messages if message.role != "system")
     return (Message(role="system", content=system), *turns) if system else turns
 

@@ -12,6 +12,9 @@ from assay.domain.suite import CandidateSpec
 SPECIALIST: Final = "specialist"
 """Key of a candidate's metadata with its specialist, which imports of finished runs set too."""
 
+PROMPTS: Final = "prompts"
+"""Key of the stored specialist with its system prompt for each task, by the task's id."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecialistTemplate:
@@ -46,9 +49,13 @@ class Specialist:
     version: str | None = None
     digest: str | None = None
 
-    def as_metadata(self) -> dict[str, JsonValue]:
-        """Return the metadata with which a candidate records its specialist."""
-        return {SPECIALIST: asdict(self)}
+    def label(self, candidate: str) -> str:
+        """Return the name of a candidate that uses this specialist."""
+        return f"{candidate} with {self.name or SPECIALIST}" + (f" {self.version}" if self.version else "")
+
+    def as_metadata(self, prompts: Mapping[str, str] | None = None) -> dict[str, JsonValue]:
+        """Return the metadata with which a candidate records its specialist, and its prompts by the ids of tasks."""
+        return {SPECIALIST: {**asdict(self), **({PROMPTS: dict(prompts)} if prompts else {})}}
 
 
 def specialist_of(candidate: CandidateSpec) -> Specialist | None:
@@ -61,6 +68,13 @@ def specialist_of(candidate: CandidateSpec) -> Specialist | None:
         return None
     parts = {part: value if isinstance(value := stored.get(part), str) else None for part in ("name", "version", "digest")}
     return Specialist(**parts)
+
+
+def specialist_prompts(candidate: CandidateSpec) -> dict[str, str]:
+    """Return the system prompts of a candidate's specialist by the ids of tasks; empty for a baseline."""
+    stored = candidate.metadata.get(SPECIALIST)
+    prompts = stored.get(PROMPTS) if isinstance(stored, dict) else None
+    return {task: text for task, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
 
 
 def short_name(name: str) -> str:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.errors import InputError, UnknownName, did_you_mean
+from assay.domain.errors import InputError, SuiteError, UnknownName, did_you_mean
 from assay.domain.specialists import SpecialistTemplate, short_name
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ENRICHED: Final = re.compile(r"enriched-([0-9]{3,9})\.json5")
 class TemplateErrors(InputError):
     """All problems with a template, each with its path in the document."""
 
-    def __init__(self, errors: Sequence[InputError]) -> None:
+    def __init__(self, errors: Sequence[SuiteError]) -> None:
         self.errors = tuple(errors)
         more = [f"... and {len(errors) - _SHOWN} more."] if len(errors) > _SHOWN else []
         super().__init__("", "\n".join([*map(str, errors[:_SHOWN]), *more]))
@@ -65,10 +65,11 @@ def read_template(path: Path, *, within: Path | None = None) -> SpecialistTempla
     root = (within or home_of(path)).resolve()
     document = _merged(path, root, ())
     if errors := [
-        InputError(f"{path} {where}".rstrip(), problem) for where, problem in violations(document, template_schema())
+        SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in violations(document, template_schema())
     ]:
         raise TemplateErrors(errors)
-    models = (each if isinstance(each, str) else each["model"] for each in document.get("preferred_models", ()))
+    preferred = (each if isinstance(each, dict) else {"model": each} for each in document.get("preferred_models", ()))
+    models = (each["model"] for each in preferred if each.get("specialist_enabled", True))
     return SpecialistTemplate(
         name=document["name"],
         version=document["version"],
@@ -79,6 +80,17 @@ def read_template(path: Path, *, within: Path | None = None) -> SpecialistTempla
         prompts=document.get("prompts", {}),
         document=document,
     )
+
+
+def template_problems(path: Path, *, within: Path) -> tuple[SuiteError, ...]:
+    """Return all problems of a template; `within` applies to templates in this folder."""
+    try:
+        read_template(path, within=within if path.resolve().is_relative_to(within.resolve()) else None)
+    except TemplateErrors as errors:
+        return errors.errors
+    except InputError as error:
+        return (SuiteError(error.where, error.problem, remedy=error.remedy),)
+    return ()
 
 
 def read_json5(path: Path, *, most: int = LARGEST_TEMPLATE) -> tuple[dict[str, Any], str]:

@@ -35,5 +35,10 @@ def example_scenario(name: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
+def starter_specialist(name: str) -> str:
+    """Return a commented template of a specialist."""
+    return _text("specialist.json5").replace("{name}", name)
+
+
 def _text(name: str) -> str:
     return (_FILES / name).read_text("utf-8")

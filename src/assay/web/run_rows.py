@@ -17,6 +17,7 @@ from assay.app.wire import Absent, Json, document, fill, optional, source
 from assay.domain.identifiers import RunId, shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
 from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
+from assay.domain.specialists import Specialist, specialist_of
 from assay.domain.suite import PERSON
 from assay.scoring.workspace_grader import EVALUATORS
 from assay.web.safe_text import visible
@@ -322,7 +323,8 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
     """Return a run for other programs. A pending assessment has no scores, so that no program can count them."""
     start = decisions.assessment_key(after) if after else None
     rows = list(decisions.assessments(workspace, Selection(runs=(summary.id,)), after=start, limit=limit))
-    stored = workspace.journal.plan_of(summary.id).environment.get("agent_run")
+    plan = workspace.journal.plan_of(summary.id)
+    stored = plan.environment.get("agent_run")
     agent_run: Mapping[str, JsonValue] = stored if isinstance(stored, dict) else {}
     return RunWithEvaluationsDocument(
         run=fill(
@@ -330,7 +332,7 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
             run_row(summary),
             candidates=summary.candidates,
             judges=summary.judges,
-            **_as_agent_run(summary, agent_run),
+            **_as_agent_run(summary, agent_run, specialist_of(plan.candidates[0]) if agent_run else None),
             **(_totals(summary, rows, agent_run) if agent_run else {}),
         ),
         evaluations=tuple(entry for row in rows for entry in _evaluations(row)),
@@ -375,23 +377,21 @@ def _seconds(summary: RunSummary) -> float | None:
     return (datetime.fromisoformat(summary.finished) - datetime.fromisoformat(summary.started)).total_seconds()
 
 
-def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue]) -> dict[str, object]:
+def _as_agent_run(summary: RunSummary, agent_run: Mapping[str, JsonValue], specialist: Specialist | None) -> dict[str, object]:
     """Return a run's fields with the names that agent harnesses use; `agent_run` is the harness's own data."""
-    both = ("scenario", "tier", "agent", "model")
-    pairs = (
-        ("specialistEnabled", "specialist_enabled"),
-        ("specialistName", "specialist_name"),
-        ("specialistVersion", "specialist_version"),
-        ("metadata", "metadata"),
-    )
+    own: dict[str, object] = {name: agent_run.get(name) for name in ("scenario", "tier", "agent", "model", "metadata")}
+    own |= {
+        "specialistEnabled": specialist is not None,
+        "specialistName": specialist and specialist.name,
+        "specialistVersion": specialist and specialist.version,
+    }
     return {
         "runId": summary.id,
         "batchId": summary.batch_id,
         "status": str(summary.state),
         "startedAt": summary.started,
         "completedAt": summary.finished,
-        **({name: agent_run.get(name) for name in both} if agent_run else {}),
-        **({camel: agent_run.get(camel, agent_run.get(snake)) for camel, snake in pairs} if agent_run else {}),
+        **(own if agent_run else {}),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from assay.domain.names import name_problem
 from assay.domain.programs import Agent
 from assay.domain.scenarios import Scenario, WorkspaceReport
 from assay.domain.selection import Selection
+from assay.domain.specialists import Specialist, specialist_of
 from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec, Rubric, Suite, Task
 from assay.scoring.workspace_grader import EVALUATORS, judge_parameters, scenario_rubric, succeeded
 from assay.suites.scenarios import load_scenario, scenario_folder
@@ -37,7 +38,10 @@ _AT_ONCE: Final = 20
 
 @document
 class AgentTrialDocument:
-    """The outcome of an agent's trial; score and success are null for a trial without a grade that counts."""
+    """The outcome of an agent's trial; score and success are null for a trial without a grade that counts.
+
+    `specialist` has the name, version and digest of the template that the agent used; null for a baseline.
+    """
 
     id: str
     scenario: str
@@ -55,6 +59,7 @@ class AgentTrialDocument:
     reviewed: bool
     evaluators: dict[str, float | None]
     weights: dict[str, float]
+    specialist: dict[str, str | None] | None = None
 
 
 def scenario_suite(
@@ -148,7 +153,9 @@ def _is_on_scenarios(workspace: Workspace, run: RunId) -> bool:
 def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]:
     """Return the outcome of each graded trial of a run, local or received, in the order of its assessments."""
     trials: list[AgentTrialDocument | None] = []
-    received = workspace.journal.plan_of(run).environment.get("agent_run")
+    plan = workspace.journal.plan_of(run)
+    received = plan.environment.get("agent_run")
+    specialists = {candidate.name: specialist_of(candidate) for candidate in plan.candidates}
     received = received if isinstance(received, dict) else None
     if received is None and not _is_on_scenarios(workspace, run):
         return ()
@@ -157,7 +164,8 @@ def outcomes(workspace: Workspace, run: RunId) -> tuple[AgentTrialDocument, ...]
     calls = {(calls.trial, calls.candidate): calls for calls in by_trial if calls.role is Role.CANDIDATE}
     for at in range(0, len(keys), _AT_ONCE):
         trials += [
-            _outcome(detail, calls, received) for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])
+            _outcome(detail, calls, received, specialists)
+            for detail in workspace.archive.assessments.as_stored(keys[at : at + _AT_ONCE])
         ]
     return tuple(trial for trial in trials if trial is not None)
 
@@ -166,6 +174,7 @@ def _outcome(
     detail: AssessmentDetail,
     calls: Mapping[tuple[TrialKey, str | None], CallsOfTrial],
     received: Mapping[str, JsonValue] | None,
+    specialists: Mapping[str, Specialist | None],
 ) -> AgentTrialDocument | None:
     row = detail.row
     response = detail.responses[0]
@@ -183,6 +192,7 @@ def _outcome(
     score = row.assessment.scores.get(response.candidate) if counts else None
     name, _, tier = row.task.rpartition("/")
     own = calls.get((row.trial, response.candidate))
+    specialist = specialists.get(response.candidate)
     return AgentTrialDocument(
         id=f"t{row.trial}",
         scenario=name,
@@ -200,4 +210,5 @@ def _outcome(
         reviewed=row.state in (AssessmentState.APPROVED, AssessmentState.CORRECTED),
         weights={criterion.name: criterion.weight for criterion in scenario_rubric(scenario).criteria},
         evaluators={grade.criterion: grade.score if counts else None for grade in row.assessment.grades},
+        specialist=None if specialist is None else asdict(specialist),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from assay.app.wire import document
 from assay.domain.digest import digest
 from assay.domain.errors import SettingsError
 from assay.domain.selection import Selection
+from assay.domain.specialists import Specialist
 from assay.providers.origin import is_local
 
 if TYPE_CHECKING:
@@ -98,13 +100,16 @@ def finished_runs(summary: RunSummary, trials: Sequence[AgentTrialDocument]) -> 
 
 
 def _finished_run(summary: RunSummary, trial: AgentTrialDocument) -> dict[str, Any]:
+    specialist = None if trial.specialist is None else Specialist(**trial.specialist)
     return {
         "runId": f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
         "batchId": summary.batch_id or summary.id,
         "suite": summary.suite,
         "scenario": trial.scenario,
         "tier": trial.tier,
-        "agent": trial.agent,
+        "agent": trial.agent if specialist is None else trial.agent.removesuffix(specialist.label("")),
+        "specialistEnabled": specialist is not None,
+        **({} if specialist is None else {f"specialist{part.title()}": value for part, value in asdict(specialist).items()}),
         "status": "completed",
         "trial": trial.trial,
         "startedAt": summary.started,

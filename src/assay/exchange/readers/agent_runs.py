@@ -106,7 +106,8 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
     tier, model = js.as_id(fields.get("tier")), js.as_id(fields.get("model"))
     task = scenario if tier is None else f"{scenario}/{tier}"
     specialist = _specialist(fields)
-    candidate = (options and options.candidate) or _candidate(specialist, agent, model)
+    name = agent if model is None or model == agent else f"{agent}/{model}"
+    candidate = (options and options.candidate) or (name if specialist is None else specialist.label(name))
     trial = _trial(fields)
     evaluators = _evaluators(fields.get("evaluations"))
     status = (js.as_id(fields.get("status")) or "completed").lower()
@@ -209,14 +210,8 @@ def _specialist(fields: js.JsonObject) -> Specialist | None:
     enabled, name = _value(fields, "specialist"), js.as_id(_value(fields, "specialist_name"))
     if not (name if enabled is None else enabled):
         return None
-    return Specialist(name=name, version=js.as_id(_value(fields, "specialist_version")))
-
-
-def _candidate(specialist: Specialist | None, agent: str, model: str | None) -> str:
-    name = agent if model is None or model == agent else f"{agent}/{model}"
-    if specialist is None:
-        return name
-    return f"{name} with {specialist.name or 'specialist'}" + (f" {specialist.version}" if specialist.version else "")
+    version, content = (js.as_id(_value(fields, f"specialist_{part}")) for part in ("version", "digest"))
+    return Specialist(name=name, version=version, digest=content)
 
 
 def _trial(fields: js.JsonObject) -> int:

@@ -20,6 +20,7 @@ from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId
 from assay.domain.selection import Selection
+from assay.domain.specialists import SPECIALIST, specialist_prompts
 from assay.domain.suite import CandidateSpec, scale_in_words
 from assay.web.context import rooms_of
 from assay.web.links import shown_column
@@ -143,7 +144,7 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
                 "model": visible(asked[c.name]["model"]) if c.name in asked else None,
                 "base_url": visible(asked[c.name]["base_url"] or "") if c.name in asked else "",
                 "parameters": visible(_pairs(asked[c.name]["parameters"])) if c.name in asked else "",
-                "metadata": visible(_pairs(dict(c.metadata))),
+                "metadata": visible(_pairs({name: value for name, value in c.metadata.items() if name != SPECIALIST})),
                 "prompts": [(role, visible(text)) for role, text in _templates(c)],
             }
             for c in plan.candidates
@@ -191,6 +192,7 @@ def _templates(candidate: CandidateSpec) -> Iterator[tuple[str, str]]:
     if candidate.prompt is not None:
         yield "user", candidate.prompt
     yield from ((message.role, message.content) for message in candidate.messages)
+    yield from ((f"{SPECIALIST}, {task}", text) for task, text in specialist_prompts(candidate).items())
 
 
 def _pairs(values: Any) -> str:

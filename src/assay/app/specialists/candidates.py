@@ -1,0 +1,94 @@
+"""Give agents a specialist: find its template, choose its preferred agent and model, and add its prompts to candidates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.app.runs.model_list import vendor_of, with_model
+from assay.domain.errors import InputError
+from assay.domain.specialists import Specialist
+from assay.specialists.prompts import specialist_prompt
+from assay.specialists.templates import find_template, most_enriched, read_template, template_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.app.workspace import Workspace
+    from assay.domain.specialists import SpecialistTemplate
+    from assay.domain.suite import CandidateSpec, Suite
+
+_VENDORS = {"claude": "anthropic", "gpt": "openai"}
+"""Vendors of models that templates name without a provider."""
+
+
+def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = True) -> tuple[SpecialistTemplate, Path]:
+    """Return a template and its file, by its path or by `@org/name[@version]` in the project's folder `templates`.
+
+    `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or wrong.
+    """
+    base = workspace.folder
+    is_file = wanted.endswith((".json5", ".json")) or Path(wanted).is_file()
+    path = Path(wanted) if is_file else find_template(wanted, template_folders(base))
+    within = base if path.resolve().is_relative_to(base.resolve()) else None
+    path = most_enriched(path, within=within) if enriched else path
+    return read_template(path, within=within), path
+
+
+def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model: str | None) -> tuple[str, ...]:
+    """Return the agents with the template's preferred model if they need one and `model` is None; by default, its vendor.
+
+    Raises `InputError` without an agent if the template prefers no model whose provider is known.
+    """
+    preferred = [_with_vendor(name) for name in template.preferred_models]
+    if not agents:
+        vendor = next((vendor for vendor, _ in preferred if vendor), None)
+        if vendor is None:
+            names = ", ".join(template.preferred_models) or "no model"
+            remedy = "Add --agent, or write preferred_models: ['provider/name'] in the template."
+            raise InputError(template.name, f"prefers {names}, which names no provider.", remedy=remedy)
+        agents = (vendor,)
+    if model is not None:
+        return tuple(agents)
+    return tuple(_preferring(agent, preferred) for agent in agents)
+
+
+def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool = False) -> Suite:
+    """Return a suite of scenarios whose candidates use a specialist; with `baseline`, each also takes part without it."""
+    specialist = Specialist(name=template.name, version=template.version, digest=template.digest)
+    special = tuple(
+        replace(
+            candidate,
+            name=specialist.label(candidate.name),
+            metadata=specialist.as_metadata(
+                {task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks}
+            ),
+        )
+        for candidate in suite.candidates
+    )
+    return replace(suite, candidates=(*suite.candidates, *special) if baseline else special)
+
+
+def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:
+    vendor = vendor_of(agent)
+    target = agent.rpartition("=")[2].strip()
+    wanted = "anthropic" if target == "claude-code" else vendor
+    name = next((name for of_vendor, name in preferred if wanted and of_vendor in (wanted, None)), None)
+    return agent if name is None else with_model(agent, name)
+
+
+def _with_vendor(model: str) -> tuple[str | None, str]:
+    """Return a preferred model's vendor, or None if it is unknown, and its name."""
+    vendor, slash, name = model.partition("/")
+    if slash and vendor_of(vendor):
+        return vendor, name
+    return next((vendor for start, vendor in _VENDORS.items() if model.startswith(start)), None), model
+
+
+def _model_of(candidate: CandidateSpec) -> str:
+    if candidate.model is None or candidate.model.program is None:
+        return "" if candidate.model is None else candidate.model.name
+    match = re.search(r"--model[ =](\S+)", candidate.model.program.label)
+    return match[1] if match else ""
