@@ -92,9 +92,7 @@ def test_a_failing_document_fails_alone(
     assert done.code == 1
     assert [each["outcome"] for each in done.document["documents"]] == ["failed", "enriched", "failed", "failed", "failed"]
     reasons = [each["reason"] or "" for each in done.document["documents"]]
-    for reason, part in zip(
-        reasons, ("status 404", "", "lies outside", "not an address by http", "is not a file"), strict=True
-    ):
+    for reason, part in zip(reasons, ("status 404", "", "lies outside", "does not exist", "does not exist"), strict=True):
         assert part in reason
     assert ["enrichment" in each for each in read_template(most_enriched(path)).documentation] == [
         False,
@@ -121,6 +119,30 @@ def test_enriched_documents_are_skipped_unless_forced(
     assert forced.document["path"].endswith("enriched-002.json5")
     assert describing.served == 2
     assert "Anew." in most_enriched(path).read_text("utf-8")
+
+
+def test_a_forced_document_that_fails_keeps_its_enrichment(assay: Command, project: Path, describing: ModelServer) -> None:
+    for name in ("a.md", "b.md"):
+        (project / name).write_text(f"text of {name}", "utf-8")
+    path = template(project, "a.md", "b.md")
+    assert assay("enrich", path, *MODEL).code == 0
+    (project / "a.md").unlink()
+    describing.answer = lambda call: json.dumps({**FIELDS, "summary": "Anew."})
+    assert assay("enrich", path, *MODEL, "--force").code == 1
+    summaries = [each["enrichment"]["summary"] for each in read_template(most_enriched(path)).documentation]
+    assert summaries == [FIELDS["summary"], "Anew."]
+
+
+def test_inherited_documents_are_enriched(assay: Command, project: Path, describing: ModelServer) -> None:
+    (project / "a.md").write_text("text", "utf-8")
+    template(project, "a.md").rename(project / "base.json5")
+    child = project / "child.json5"
+    child.write_text('{from: "./base.json5", name: "@org/child" /* mine */}', "utf-8")
+    assert assay("enrich", child, *MODEL).code == 0
+    newest = most_enriched(child)
+    assert newest.name == "enriched-001.json5"
+    assert "/* mine */" in newest.read_text("utf-8")
+    assert read_template(newest).documentation[0]["enrichment"]["summary"] == FIELDS["summary"]
 
 
 def test_private_documents_need_the_users_own_permission(

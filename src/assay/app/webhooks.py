@@ -276,11 +276,11 @@ async def posted(
     """Send a POST request once. Return (True if a retry makes sense, reason for the failure); the reason is empty on success."""
     import aiohttp  # only needed with a webhook
 
-    from assay.providers.session import LocalResolver
+    from assay.providers.session import CheckedResolver
 
     timeout = aiohttp.ClientTimeout(total=timeout_s)
     try:
-        connector = aiohttp.TCPConnector(resolver=LocalResolver() if pinned else None)
+        connector = aiohttp.TCPConnector(resolver=CheckedResolver() if pinned else None)
         async with (
             aiohttp.ClientSession(
                 connector=connector, timeout=timeout, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()

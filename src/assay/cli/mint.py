@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, file_option, workspace
-from assay.cli.output import answer, say, say_table, tell
+from assay.cli.output import answer, counted, say, say_table, tell
 from assay.cli.statistics import EXIT_GATE_CLOSED
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def mint(
     with workspace(store) as opened:
         if pending:
             results = mint_recorded(opened)
-            lines = [outcome(result) for result in results] or ["No mint is recorded."]
+            lines = [f"batch {result.batch_id}: {outcome(result)}" for result in results] or ["No mint is recorded."]
             answer({"mints": results}, lambda: say("\n".join(lines)), as_json=as_json)
             return int(any(result.problem for result in results))
         options: Any = {"key": key, "enriched": not no_enriched, "require_decided": require is not None}
@@ -87,7 +87,10 @@ def say_mint(result: MintDocument) -> None:
     say(outcome(result), colour="green" if result.path else None)
     if isinstance(result.evidence, dict):
         say(result.evidence["statement"])
-        say("\n".join([*result.evidence["shows"], *(f"not shown: {gap}" for gap in result.evidence["does_not_show"])]))
+        for sentence in result.evidence["shows"]:
+            say(sentence)
+        for sentence in result.evidence["does_not_show"]:
+            say(f"not shown: {sentence}")
     if result.path and result.public_key is None:
         tell("note: the snapshot is not signed, so anyone can change it and compute its SHA-256 anew; sign with --key FILE")
 
@@ -96,10 +99,10 @@ def outcome(result: MintDocument) -> str:
     """Return the outcome of a mint as a line."""
     name = f"{result.specialist} {result.version}"
     if result.problem:
-        return f"batch {result.batch_id} is not minted: {result.problem}"
+        return f"not minted: {result.problem}"
     if result.state == "waiting":
-        why = f"batch {result.batch_id} has {result.waiting:,} grades to review or runs to finish"
-        return f"{name} is not minted yet, because {why}. The mint is recorded and happens at the last decision."
+        await_review = f"{counted(result.waiting, 'grade or run')} of batch {result.batch_id} not complete"
+        return f"{name} is not minted yet: {await_review}. The mint is recorded and happens at the last decision."
     return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison does not decide."
 
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import socket
 import zlib
 from typing import Final, NamedTuple
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from assay.domain.failure import CallFailed
 from assay.providers.address_rules import FetchRules
 from assay.providers.origin import Origin, origin_of
-from assay.providers.session import TRANSPORT_ERRORS, raise_call_failed
+from assay.providers.session import TRANSPORT_ERRORS, CheckedResolver, raise_call_failed
 
 LARGEST_DOCUMENT: Final = 4 * 10**6
 """Maximum bytes of a document, before and after decompression."""
@@ -35,22 +33,6 @@ class FetchedDocument(NamedTuple):
 
     content: bytes
     media_type: str
-
-
-class _CheckedResolver(AbstractResolver):
-    """Resolves names for one origin, and refuses a name with any address that the rules forbid."""
-
-    def __init__(self, origin: Origin, rules: FetchRules) -> None:
-        self._origin, self._rules = origin, rules
-
-    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        addresses = await aiohttp.ThreadedResolver().resolve(host, port, family)
-        for address in addresses:
-            _check(self._origin, address["host"], self._rules)
-        return addresses
-
-    async def close(self) -> None:
-        """Do nothing; a `ThreadedResolver` holds nothing open."""
 
 
 async def fetch_document(url: str, rules: FetchRules, *, timeout_s: float = TIMEOUT_S) -> FetchedDocument:
@@ -82,7 +64,9 @@ async def _request(url: str, origin: Origin, rules: FetchRules) -> FetchedDocume
         _check(origin, origin.host, rules)
     headers = {"User-Agent": "assay-bench", "Accept": "text/html, text/*;q=0.9", "Accept-Encoding": "gzip, deflate"}
     # A new connector for each hop: a pooled connection or a cached name could belong to another check.
-    connector = aiohttp.TCPConnector(resolver=_CheckedResolver(origin, rules), use_dns_cache=False, force_close=True)
+    connector = aiohttp.TCPConnector(
+        resolver=CheckedResolver(lambda address: _check(origin, address, rules)), use_dns_cache=False, force_close=True
+    )
     async with (
         aiohttp.ClientSession(
             connector=connector, auto_decompress=False, trust_env=False, cookie_jar=aiohttp.DummyCookieJar()

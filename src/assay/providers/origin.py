@@ -2,7 +2,7 @@
 
 House rules. A host is always compared, judged and sent in the same spelling: `ascii_host` maps it by UTS 46, removes a final
 dot and writes numbers as the resolver reads them. This module never resolves a name. If a name counts as local, its resolved
-addresses are checked again when the connection is opened (`session.LocalResolver`).
+addresses are checked again when the connection is opened (`session.CheckedResolver`).
 """
 
 from __future__ import annotations

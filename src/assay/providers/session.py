@@ -2,7 +2,7 @@
 
 House rules. Connections belong to the event loop that opened them, so each loop opens a client for its first request. The
 engine limits concurrency; the connector has no limit. Redirects to another origin are refused, so that no key or document is
-sent there. Bodies are bytes; protocol modules parse them. Connections use exactly the addresses that `LocalResolver` checked,
+sent there. Bodies are bytes; protocol modules parse them. Connections use exactly the addresses that `CheckedResolver` checked,
 so a name that resolves differently a moment later does no harm.
 """
 
@@ -52,18 +52,24 @@ class NotLocal(OSError):
     """Raised if a name that must be on this machine or network resolves to another address."""
 
 
-class LocalResolver(AbstractResolver):
-    """Resolves names, and refuses a name with an address outside this machine and network."""
+def check_local(address: str) -> None:
+    """Raise `NotLocal` if an address is not on this machine or network."""
+    if not is_local_address(address):
+        raise NotLocal(f"its name resolves to {address}, which is not on this machine or network")
 
-    def __init__(self) -> None:
+
+class CheckedResolver(AbstractResolver):
+    """Resolves names, and refuses a name with an address for which `check` raises an exception."""
+
+    def __init__(self, check: Callable[[str], None] = check_local) -> None:
+        self._check = check
         self._resolver = aiohttp.ThreadedResolver()
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        """Return a host's addresses; raises `NotLocal` if an address is not on this machine or network."""
+        """Return a host's addresses, all of which were checked."""
         addresses = await self._resolver.resolve(host, port, family)
         for address in addresses:
-            if not is_local_address(address["host"]):
-                raise NotLocal(f"its name resolves to {address['host']}, which is not on this machine or network")
+            self._check(address["host"])
         return addresses
 
     async def close(self) -> None:
@@ -147,7 +153,7 @@ class HttpSession:
         if client is None:
             self._drop_ended()
             client = self._clients[loop, pinned] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=LocalResolver() if pinned else None),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, resolver=CheckedResolver() if pinned else None),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "assay-bench"},
                 # With `trust_env`, aiohttp looks up the proxy on every request and reads `.netrc`; the endpoint already has its

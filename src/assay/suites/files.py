@@ -119,8 +119,14 @@ def _neighbour(path: FilePath) -> str:
 class NamedFiles:
     """Reads files relative to the suite's folder, and records the digest of every file that it reads."""
 
-    def __init__(self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None) -> None:
-        """Read only below `folder` and `also`, because contents are sent to models; `texts`: texts of files in memory, by name."""
+    def __init__(
+        self, folder: FilePath, *, also: Iterable[FilePath] = (), texts: Mapping[str, str] | None = None, owner: str = "suite"
+    ) -> None:
+        """Read only below `folder` and `also`, because contents are sent to models.
+
+        `texts`: texts of files in memory, by name. `owner`: the file that names the others, for messages.
+        """
+        self._owner = owner
         self._texts = texts or {}
         self.folder = folder
         self._roots = [_resolved(root) for root in (folder, *also)]
@@ -144,7 +150,7 @@ class NamedFiles:
             return False
         problems.report(
             path,
-            f"names {shown(named)}, which lies outside the suite's folder and the project's, and would be sent to models.",
+            f"names {shown(named)}, which lies outside the {self._owner}'s folder and the project's, and would be sent to models.",
             "Copy it there, or name its folder in ASSAY_READ_FROM.",
         )
         return False
@@ -228,7 +234,7 @@ class NamedFiles:
         return digest([text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]])
 
     def _hint(self) -> str:
-        return f"Paths are relative to the suite's folder ({self.folder})." if str(self.folder) != "." else ""
+        return f"Paths are relative to the {self._owner}'s folder ({self.folder})." if str(self.folder) != "." else ""
 
 
 def _resolved(path: FilePath) -> FilePath:

@@ -6,7 +6,6 @@ Each paid reply is on disk before the enriched version is written, so an interru
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -23,10 +22,12 @@ from assay.domain.errors import InputError, Interrupted
 from assay.domain.failure import CallFailed
 from assay.domain.isolation import IsolatedRequest, Returned
 from assay.engine.asking import Asker, GaveUp
-from assay.providers.documents import LARGEST_DOCUMENT, FetchedDocument, fetch_document
+from assay.providers.documents import FetchedDocument, fetch_document
 from assay.sandbox.workers import WorkerPool
 from assay.specialists.enrichment import LONGEST_TEXT, enrichment_request, read_enrichment, with_enrichments
 from assay.specialists.templates import enriched_folder, home_of, most_enriched, need_extra, read_json5, read_template
+from assay.suites.files import NamedFiles
+from assay.suites.problems import Location, Problems
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -107,7 +108,8 @@ def enrich(
     if not documentation:
         raise InputError(str(path), "names no documents.", remedy="List them under `documentation`.")
     newest = read_template(most_enriched(path)).documentation
-    kept = {} if force else {n: each["enrichment"] for n, each in enumerate(newest) if each.get("enrichment")}
+    known = {n: each["enrichment"] for n, each in enumerate(newest) if each.get("enrichment")}
+    kept = {} if force else known
     spec = chosen_model(workspace, provider, model)
     name = digest([str(path.resolve()), template.digest, spec.ref])
     paid = PaidAnswers(workspace.settings.folder / ".assay" / "enriching" / f"{name}.jsonl", workspace.clock)
@@ -116,28 +118,27 @@ def enrich(
     tally = Tally(workspace)
     tally.add(enrichment_request(spec, template, "", "x" * LONGEST_TEXT), times=len(documentation) - len(kept))
     check_cap(tally.estimate(), budget_usd)
-    job = _Enrichment(workspace, template, path, spec, calls)
+    job = _Enrichment(template, home_of(path), spec, calls)
     try:
         outcomes = asyncio.run(job.all({n: source_of(each) for n, each in enumerate(documentation) if n not in kept}))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         problem = f"was stopped; {len(paid.replies)} answers are kept for a day."
         raise Interrupted("enrich", problem, remedy="Run the same command again to continue.") from error
     fresh = {n: outcome for n, outcome in outcomes.items() if isinstance(outcome, dict)}
-    own = {n for n, each in enumerate(documentation) if each.get("enrichment")}
     written = None
     if fresh:
-        added = {**{n: each for n, each in kept.items() if n not in own}, **fresh}
-        written = write_numbered(
-            enriched_folder(path, template.version), "enriched", with_enrichments(text, documentation, added)
-        )
+        added = {**{n: each for n, each in known.items() if not documentation[n].get("enrichment")}, **fresh}
+        enriched_text = with_enrichments(text, documentation, added)
+        written = write_numbered(enriched_folder(path, template.version), "enriched", enriched_text)
         paid.done()  # only now, so that a crash before this line loses no paid reply
-    rows = []
-    for n, each in enumerate(documentation):
-        outcome = outcomes.get(n)
-        state = "skipped" if n in kept else "enriched" if n in fresh else "failed"
-        rows.append(
-            EnrichedDocument(source=source_of(each), outcome=state, reason=outcome if isinstance(outcome, str) else None)
+    rows = [
+        EnrichedDocument(
+            source=source_of(each),
+            outcome="skipped" if n in kept else "enriched" if n in fresh else "failed",
+            reason=outcome if isinstance(outcome := outcomes.get(n), str) else None,
         )
+        for n, each in enumerate(documentation)
+    ]
     return EnrichmentDocument(
         template=template.name,
         path=None if written is None else str(written),
@@ -160,15 +161,10 @@ def source_of(documented: dict[str, JsonValue]) -> str:
 class _Enrichment:
     """Reads documents and asks for their metadata, `AT_ONCE` at the same time."""
 
-    def __init__(
-        self, workspace: Workspace, template: SpecialistTemplate, path: Path, model: ModelSpec, calls: PaidCalls
-    ) -> None:
-        self._workspace = workspace
-        self._template = template
-        self._home = home_of(path)
-        self._model = model
-        self._calls = calls
-        self._rules = fetch_rules(workspace.settings)
+    def __init__(self, template: SpecialistTemplate, home: Path, model: ModelSpec, calls: PaidCalls) -> None:
+        self._template, self._home, self._model, self._calls = template, home, model, calls
+        self._workspace = calls.workspace
+        self._rules = fetch_rules(self._workspace.settings)
         self._pool = WorkerPool(functions={"main_text": "assay.specialists.extraction:main_text"})
 
     async def all(self, sources: dict[int, str]) -> dict[int, dict[str, JsonValue] | str]:
@@ -193,8 +189,7 @@ class _Enrichment:
         return outcomes
 
     async def _enriched(self, asker: Asker, source: str) -> dict[str, JsonValue]:
-        scheme = urlsplit(source).scheme
-        remote = scheme in ("http", "https")
+        remote = source.lower().startswith(("http:", "https:"))
         fetched = await fetch_document(source, self._rules) if remote else await asyncio.to_thread(self._read, source)
         text = (await self._text(fetched)).strip()
         if not text:
@@ -203,25 +198,15 @@ class _Enrichment:
         return {**fields, "enriched_at": self._workspace.clock.now(), "model_used": self._model.ref}
 
     def _read(self, source: str) -> FetchedDocument:
-        """Return a file that a template names; its text goes to a model, so it must lie beside the template or in the project."""
-        parts = urlsplit(source)
-        if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
-            raise InputError("", "is not an address by http or https, a file:// address or a relative path.")
-        named = unquote(parts.path) if parts.scheme else source
-        roots = [root.resolve() for root in (self._home, *self._workspace.settings.read_from)]
-        with suppress(OSError, ValueError, RuntimeError):  # name too long, NUL in it, loop of links
-            place = (self._home / named).resolve()
-            inside = [place.relative_to(root) for root in roots if place.is_relative_to(root)]
-            if any(not any(part.startswith(".") for part in within.parts) for within in inside):
-                if not place.is_file():
-                    raise InputError("", f"is not a file; relative paths start at {self._home}.")
-                with place.open("rb") as file:
-                    content = file.read(LARGEST_DOCUMENT + 1)
-                if len(content) > LARGEST_DOCUMENT:
-                    raise InputError("", f"has more than {LARGEST_DOCUMENT // 10**6} MB, the maximum for a document.")
-                return FetchedDocument(content, "text/html" if place.suffix in (".html", ".htm", ".xhtml") else "text/plain")
-        problem = "is hidden, cannot be read, or lies outside the folders of the template and the project."
-        raise InputError("", problem, remedy="Copy it there, or name its folder in ASSAY_READ_FROM.")
+        """Return a file that a template names; its text goes to a model, so it must be one that a suite may name."""
+        named = unquote(urlsplit(source).path) if source.startswith("file:") else source
+        problems = Problems(lambda path, at_key: Location("the template", 0, ""))
+        content = NamedFiles(self._home, also=self._workspace.settings.read_from, owner="template").text(named, (), problems)
+        if content is None:
+            raise problems.errors()[0]
+        return FetchedDocument(
+            content.encode(), "text/html" if Path(named).suffix in (".html", ".htm", ".xhtml") else "text/plain"
+        )
 
     async def _text(self, fetched: FetchedDocument) -> str:
         """Return the main text of a page, or the whole text of a text file."""

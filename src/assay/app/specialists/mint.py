@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import assay
-from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.evidence import benchmarks_of, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.wire import Json, document
@@ -16,6 +15,7 @@ from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
 from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
 from assay.specialists.snapshots import laid_out, seal
+from assay.specialists.templates import most_enriched, read_template
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -123,7 +123,7 @@ def requested(
     request = MintRequested(
         token="",
         batch_id=batch_id,
-        template=stored(str(specialist_template(workspace, template, enriched=False)[1])),
+        template=stored(template),
         output=stored(output),
         key=None if key is None else stored(str(key)),
         enriched=enriched,
@@ -135,5 +135,6 @@ def requested(
 
 def _parts(workspace: Workspace, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
     """Read the template and the key of a request."""
-    template, _ = specialist_template(workspace, str(workspace.folder / request.template), enriched=request.enriched)
+    path = workspace.folder / request.template
+    template = read_template(most_enriched(path) if request.enriched else path)
     return template, None if request.key is None else SigningKey(workspace.folder / request.key)
