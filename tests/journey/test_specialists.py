@@ -111,6 +111,14 @@ def test_prompts_are_planned_for_each_task_and_shown_to_reviewers(project: Path,
     assert specialist_of(suite.candidates[0]) is None
 
 
+def test_a_name_too_long_with_the_specialist_is_refused(project: Path, scenario: Path) -> None:
+    with Workspace.open(project, environment={}) as opened:
+        own, _ = specialist_template(opened, str(template(project)))
+        suite = scenario_suite(opened, "basics", ["fix-slug"], agents=["cmd: " + "x" * 180])
+        with pytest.raises(InputError, match="Name it"):
+            add_specialist(suite, own)
+
+
 def test_agent_and_model_default_to_the_preferred_ones(project: Path) -> None:
     def agents(preferred: str, *given: str, model: str | None = None) -> tuple[str, ...]:
         with Workspace.open(project, environment={}) as opened:
@@ -124,7 +132,8 @@ def test_agent_and_model_default_to_the_preferred_ones(project: Path) -> None:
     assert agents(both, "openai/o3", "claude-code --model haiku") == ("openai/o3", "claude-code --model haiku")
     assert agents('"claude-sonnet-4.5"') == ("anthropic/claude-sonnet-4.5",)
     assert agents('{model: "gpt-4o", specialist_enabled: false}, "claude-x"') == ("anthropic/claude-x",)
-    for preferred in ("", '"mystery-9"'):
+    assert agents('"replay/answers.jsonl"') == ("replay/answers.jsonl",), "any known provider will do"
+    for preferred in ("", '"mystery-9"', '"mystery/9"'):
         with pytest.raises(InputError, match=r"Add --agent"):
             agents(preferred)
 

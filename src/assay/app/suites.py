@@ -88,7 +88,7 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
     """Return all problems in a suite file, set file, scenario or template, or in `text` before it is saved as a suite."""
     settings = workspace.settings
     if path.suffix == ".json5" and text is None:
-        return template_problems_in(path, within=settings.folder)
+        return template_problems_in(path)
     if (path / SCENARIO_FILE).is_file():
         path /= SCENARIO_FILE
     if path.name == SCENARIO_FILE and text is None:

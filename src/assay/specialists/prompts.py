@@ -51,7 +51,8 @@ def specialist_prompt(template: SpecialistTemplate, task: Task, model: str) -> s
 
 def task_type(text: str) -> str:
     """Return the type of a task by the first word that shows one, such as `migration`; `default` if no word does."""
-    matches = [(match.start(), kind) for kind, pattern in _types().items() if (match := pattern.search(text))]
+    patterns = _table("types").items()
+    matches = [(match.start(), kind) for kind, pattern in patterns if (match := re.search(pattern, text, re.IGNORECASE))]
     return min(matches)[1] if matches else DEFAULT
 
 
@@ -159,11 +160,6 @@ def _plain(model: str) -> str:
 def _same(a: str, b: str) -> bool:
     short, long = sorted((a, b), key=len)
     return long.startswith(short) and bool(short) and (a == b or _VERSION.fullmatch(long[len(short) :]) is not None)
-
-
-@cache
-def _types() -> dict[str, re.Pattern[str]]:
-    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _table("types").items()}
 
 
 @cache

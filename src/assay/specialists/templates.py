@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LARGEST_TEMPLATE: Final = 1_000_000
 """Bytes; Assay parses JSON5 at about 200 kB per second."""
 
+TEMPLATES: Final = "templates"
+"""Folder of a project in which templates are looked up by name."""
+
 _MOST_PARENTS: Final = 10
 _SHOWN: Final = 20
 _NAME: Final = re.compile(r"((?:@[a-z0-9-]+/)?[a-z0-9-]+)(?:@([0-9A-Za-z.+-]+))?")
@@ -52,40 +55,34 @@ def template_schema() -> dict[str, JsonValue]:
     return schema
 
 
-def read_template(path: Path, *, within: Path | None = None) -> SpecialistTemplate:
+def read_template(path: Path) -> SpecialistTemplate:
     """Return a template merged with its parents, whose own values come first; a list replaces the parent's list.
 
-    Args:
-        within: the folder that contains all parents; by default, the folder of the template.
+    Parents lie in the folder `templates` that contains the template, or else in the template's own folder.
 
     Raises:
         TemplateErrors: the merged document violates the schema; with every violation.
-        InputError: a file cannot be read or is too large, or a parent is missing, outside of `within` or its own descendant.
+        InputError: a file cannot be read or is too large, or a parent is missing, outside of its folder or its own descendant.
     """
-    root = (within or home_of(path)).resolve()
-    document = _merged(path, root, ())
-    if errors := [
-        SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in violations(document, template_schema())
-    ]:
-        raise TemplateErrors(errors)
+    home = home_of(path).resolve()
+    document = _merged(path, next((folder for folder in (home, *home.parents) if folder.name == TEMPLATES), home), ())
+    problems = violations(document, template_schema())
+    if problems:
+        raise TemplateErrors([SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in problems])
     preferred = (each if isinstance(each, dict) else {"model": each} for each in document.get("preferred_models", ()))
-    models = (each["model"] for each in preferred if each.get("specialist_enabled", True))
     return SpecialistTemplate(
-        name=document["name"],
-        version=document["version"],
-        persona=document["persona"],
-        capabilities=document["capabilities"],
-        preferred_models=tuple(models),
+        preferred_models=tuple(each["model"] for each in preferred if each.get("specialist_enabled", True)),
         documentation=tuple(document.get("documentation", ())),
         prompts=document.get("prompts", {}),
         document=document,
+        **{name: document[name] for name in ("name", "version", "persona", "capabilities")},
     )
 
 
-def template_problems(path: Path, *, within: Path) -> tuple[SuiteError, ...]:
-    """Return all problems of a template; `within` applies to templates in this folder."""
+def template_problems(path: Path) -> tuple[SuiteError, ...]:
+    """Return all problems of a template."""
     try:
-        read_template(path, within=within if path.resolve().is_relative_to(within.resolve()) else None)
+        read_template(path)
     except TemplateErrors as errors:
         return errors.errors
     except InputError as error:
@@ -161,12 +158,12 @@ def enriched_folder(path: Path, version: str) -> Path:
     return (home if home.name == path.stem else home / path.stem) / "enriched" / version
 
 
-def most_enriched(path: Path, *, within: Path | None = None) -> Path:
+def most_enriched(path: Path) -> Path:
     """Return the newest enriched version of a template, else `NAME/VERSION/NAME.json5`, else the template.
 
     An enriched version that differs from the template by more than its enrichment is older than the template, and left out.
     """
-    template = read_template(path, within=within)
+    template = read_template(path)
     home, own = home_of(path), _without_enrichment(template)
     folders = dict.fromkeys((enriched_folder(path, template.version), home / "enriched" / template.version))
     numbered = [
@@ -178,14 +175,9 @@ def most_enriched(path: Path, *, within: Path | None = None) -> Path:
     ]
     copies = [home / path.stem / template.version / path.name, home / template.version / path.name]
     for file in [*(file for _, file in sorted(numbered, reverse=True)), *(file for file in copies if file.is_file())]:
-        if _without_enrichment(read_template(file, within=within or home)) == own:
+        if _without_enrichment(read_template(file)) == own:
             return file
     return path
-
-
-def template_folders(base: Path) -> list[Path]:
-    """Return the folders in which a project's templates are looked up by name: `templates`, or else the project itself."""
-    return [base / "templates" if (base / "templates").is_dir() else base]
 
 
 def find_template(wanted: str, folders: Iterable[Path]) -> Path:
@@ -234,7 +226,7 @@ def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> dict[str, Any
     if not isinstance(parent, str) or not parent:
         raise InputError(f"{path} from", f"is {parent!r}, expected the path or name of a template.")
     if _NAME.fullmatch(parent):
-        place = find_template(parent, template_folders(root))
+        place = find_template(parent, [root])
     else:
         place = home_of(path) / parent
     if not place.resolve().is_relative_to(root):

@@ -135,7 +135,17 @@ def test_a_child_overrides_its_parent_and_replaces_lists(tmp_path: Path) -> None
 def test_a_parent_is_looked_up_by_its_name(tmp_path: Path) -> None:
     write(tmp_path / "templates" / "a.json5", minimal())
     child = write(tmp_path / "templates" / "b.json5", '{from: "@org/a@1.0.0", name: "b"}')
-    assert read_template(child, within=tmp_path).version == "1.0.0"
+    assert read_template(child).version == "1.0.0"
+
+
+def test_a_parent_may_lie_anywhere_in_the_folder_of_templates(tmp_path: Path) -> None:
+    write(tmp_path / "templates" / "base" / "base.json5", minimal())
+    write(tmp_path / "secret.json5", minimal())
+    child = write(tmp_path / "templates" / "b" / "b.json5", '{from: "../base/base.json5", name: "b"}')
+    assert read_template(child).version == "1.0.0"
+    write(child, '{from: "../../secret.json5", name: "b"}')
+    with pytest.raises(InputError, match="lies outside"):
+        read_template(child)
 
 
 def test_cycles_and_parents_outside_of_the_folder_are_refused(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from assay.app.runs.model_list import vendor_of, with_model
 from assay.domain.errors import InputError
+from assay.domain.names import name_problem
 from assay.domain.specialists import Specialist
+from assay.providers.model_refs import provider_names
 from assay.specialists.prompts import specialist_prompt
-from assay.specialists.templates import find_template, most_enriched, read_template, template_folders
+from assay.specialists.templates import TEMPLATES, find_template, most_enriched, read_template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +31,10 @@ def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = T
 
     `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or wrong.
     """
-    base = workspace.folder
-    is_file = wanted.endswith((".json5", ".json")) or Path(wanted).is_file()
-    path = Path(wanted) if is_file else find_template(wanted, template_folders(base))
-    within = base if path.resolve().is_relative_to(base.resolve()) else None
-    path = most_enriched(path, within=within) if enriched else path
-    return read_template(path, within=within), path
+    is_file = wanted.endswith(".json5") or Path(wanted).is_file()
+    path = Path(wanted) if is_file else find_template(wanted, [workspace.folder / TEMPLATES])
+    path = most_enriched(path) if enriched else path
+    return read_template(path), path
 
 
 def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model: str | None) -> tuple[str, ...]:
@@ -44,20 +44,21 @@ def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model:
     """
     preferred = [_with_vendor(name) for name in template.preferred_models]
     if not agents:
-        vendor = next((vendor for vendor, _ in preferred if vendor), None)
-        if vendor is None:
+        known = [(vendor, name) for vendor, name in preferred if vendor]
+        if not known:
             names = ", ".join(template.preferred_models) or "no model"
             remedy = "Add --agent, or write preferred_models: ['provider/name'] in the template."
             raise InputError(template.name, f"prefers {names}, which names no provider.", remedy=remedy)
-        agents = (vendor,)
-    if model is not None:
-        return tuple(agents)
-    return tuple(_preferring(agent, preferred) for agent in agents)
+        agents = (known[0][0] if model else "/".join(known[0]),)
+    return tuple(agents) if model else tuple(_preferring(agent, preferred) for agent in agents)
 
 
 def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool = False) -> Suite:
     """Return a suite of scenarios whose candidates use a specialist; with `baseline`, each also takes part without it."""
     specialist = Specialist(name=template.name, version=template.version, digest=template.digest)
+    for candidate in suite.candidates:
+        if problem := name_problem(specialist.label(candidate.name)):
+            raise InputError("--agent", f"is {candidate.name!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
     special = tuple(
         replace(
             candidate,
@@ -72,9 +73,7 @@ def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool
 
 
 def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:
-    vendor = vendor_of(agent)
-    target = agent.rpartition("=")[2].strip()
-    wanted = "anthropic" if target == "claude-code" else vendor
+    wanted = "anthropic" if agent.rpartition("=")[2].strip() == "claude-code" else vendor_of(agent)
     name = next((name for of_vendor, name in preferred if wanted and of_vendor in (wanted, None)), None)
     return agent if name is None else with_model(agent, name)
 
@@ -82,7 +81,7 @@ def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:
 def _with_vendor(model: str) -> tuple[str | None, str]:
     """Return a preferred model's vendor, or None if it is unknown, and its name."""
     vendor, slash, name = model.partition("/")
-    if slash and vendor_of(vendor):
+    if slash and vendor in provider_names():
         return vendor, name
     return next((vendor for start, vendor in _VENDORS.items() if model.startswith(start)), None), model
 
