@@ -94,7 +94,12 @@ def test_allowed_origin_is_fetched_and_its_redirect_is_checked(documents: Docume
 
 def test_local_only_stops_remote_documents_even_if_allowed(network: CapturedNetwork) -> None:
     rules = FetchRules(frozenset({origin_of("https://docs.example.com")}), local_only=True)
+    looked_up: list[str] = []
+    network.addresses = lambda name: looked_up.append(name) or (PUBLIC,)  # type: ignore[func-returns-value]
     assert "local_only" in refusal("https://docs.example.com/", rules)
+    assert not looked_up
+    rules = FetchRules(frozenset({origin_of("http://intranet")}), local_only=True)
+    assert f"it is {PUBLIC}, which local_only forbids" in refusal("http://intranet/", rules)
     assert not network.destinations
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import json5
 import pytest
 
+from assay.app.specialists import enrich
 from assay.specialists.templates import most_enriched, read_template
 from tests.journey.conftest import Command, start
 from tests.support.document_server import DocumentServer
@@ -178,6 +179,49 @@ def test_no_file_outside_or_hidden_reaches_the_model(
     done = assay("enrich", template(project, name), *MODEL)
     assert done.code == 1
     assert describing.served == 0
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "reason"),
+    [
+        (b"%PDF-1.7", "application/pdf", "is application/pdf; only pages and texts"),
+        (b"\0\1", "text/plain", "only pages and texts"),
+        (b"<div>" * 300_000, "text/html", "has no text"),
+        (b"", "text/html", "has no text"),
+    ],
+)
+def test_a_document_without_text_is_refused(
+    assay: Command, project: Path, documents: DocumentServer, describing: ModelServer, page: bytes, kind: str, reason: str
+) -> None:
+    documents.page, documents.kind = page, kind
+    done = assay("enrich", template(project, f"{documents.url}/page"), *MODEL)
+    assert (done.code, describing.served) == (1, 0)
+    assert reason in done.out
+
+
+def test_a_page_that_takes_too_long_to_read_fails(
+    assay: Command, project: Path, documents: DocumentServer, describing: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrich, "EXTRACTION_S", 0.2)
+    documents.page = b"<p>hello, a text of some length." * 100_000
+    done = assay("enrich", template(project, f"{documents.url}/page"), *MODEL)
+    assert "took longer than 0.2 s" in done.out
+    assert describing.served == 0
+
+
+@pytest.mark.slow
+def test_an_interrupted_enrichment_names_the_way_on(project: Path, describing: ModelServer) -> None:
+    (project / "a.md").write_text("text", "utf-8")
+    describing.script([Mishap.HANG])
+    process = start("enrich", template(project, "a.md"), *MODEL)
+    deadline = time.monotonic() + 60
+    while not describing.in_flight:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Run the same command again to continue" in err
 
 
 def test_at_most_three_documents_are_in_work_at_once(

@@ -54,6 +54,8 @@ async def fetch_document(url: str, rules: FetchRules, *, timeout_s: float = TIME
 
 async def _request(url: str, origin: Origin, rules: FetchRules) -> FetchedDocument | str:
     """Return the document, or the address that a redirect names."""
+    if rules.local_only and not origin.local:  # refused by name, because a look-up would tell its owner
+        raise _failed(f"{origin.netloc} was not called: local_only allows only this machine and network.")
     # The host as it was checked: aiohttp asks no resolver for an address written as numbers, of which there are several spellings.
     target = URL(url).with_host(origin.host)
     try:
