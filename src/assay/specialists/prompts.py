@@ -96,14 +96,14 @@ def _fit(template: SpecialistTemplate, document: Mapping[str, Any], text: str, k
     frameworks = set(tables["frameworks"])
     shared = asked & told
     counts = {
-        "type": kind != DEFAULT and _named([kind.replace("_", " ")], told) > 0,
+        "type": kind != DEFAULT and _named([kind], told),
         "tech_stack": _named(template.persona.get("tech_stack", ()), shared),
-        "capability": _named((tag.replace("-", " ") for tag in template.capabilities["tags"]), shared),
+        "capability": _named(template.capabilities["tags"], shared),
         "framework": len(shared & frameworks),
         "other_framework": bool(asked & frameworks) and not shared & frameworks and bool(told & frameworks),
         "component": len(shared & set(tables["components"])),
         "technology": len(shared & set(tables["technologies"])),
-        "tag": _named((tag.replace("-", " ") for tag in notes.get("relevant_tags") or notes.get("key_concepts", ())), asked),
+        "tag": _named(notes.get("relevant_tags") or notes.get("key_concepts", ()), asked),
     }
     weights = _table("weights")
     return float(_table("kinds").get(document.get("type", ""), 0) + sum(weights[name] * n for name, n in counts.items()))

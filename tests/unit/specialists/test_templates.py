@@ -101,7 +101,7 @@ def test_all_violations_are_listed_with_their_paths(tmp_path: Path) -> None:
         (b"[" * 5000 + b"]" * 5000, "is nested too deeply"),
         (b"{a: Infinity}", "is not valid JSON5"),
         (b'{a: "\\ud800"}', "is not valid JSON5"),
-        (b" " * (LARGEST_TEMPLATE + 1), "has more than 1,000,000 bytes"),
+        (b" " * (LARGEST_TEMPLATE + 1), "has more than 500,000 bytes"),
     ],
 )
 def test_a_file_that_is_no_template_gets_one_message(tmp_path: Path, content: bytes, problem: str) -> None:
