@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assay.app.specialists.waiting import mint_or_wait
+from assay.app.workspace import Workspace
+from assay.domain.observations import MintRequested
 from assay.specialists.signatures import SigningKey
 from assay.specialists.snapshots import laid_out, read_snapshot, seal
 from tests.journey.conftest import Command, Said
@@ -101,6 +105,15 @@ def test_worked_comparison_of_the_seed_is_minted_and_verified(assay: Command, te
         "runs": "passed",
         "validity": "passed",
     }
+
+
+def test_parallel_mints_give_each_number_once(assay: Command, template: Path, project: Path) -> None:
+    imported(assay, WORKED)
+    request = MintRequested(batch_id="comparison_batch", template=str(template), output="snapshots")
+    with Workspace.open(project, environment={}) as opened, ThreadPoolExecutor(20) as pool:
+        paths = [result.path or "" for result in pool.map(lambda _: mint_or_wait(opened, request), range(20))]
+    assert sorted(Path(path).name for path in paths) == [f"snapshot-{number:03}.json5" for number in range(1, 21)]
+    assert all(read_snapshot(Path(path))[1] == [] for path in paths)
 
 
 def test_thin_evidence_is_minted_and_said_unless_decided_is_required(assay: Command, template: Path) -> None:
@@ -279,11 +292,15 @@ def test_bench_mints_its_batch(assay: Command, template: Path, scenario: Path) -
     words = ("--agent", "echo", "--tier", "L0", "--batch-id", "b7", "--json", "--mint-template")
     assert assay("bench", "basics", "fix-slug", *words, "missing.json5").code == 2
     assert assay("runs", "--json").document["runs"] == [], "a missing template costs nothing"
-    done = assay("bench", "basics", "fix-slug", *words, template, "--mint-output", "out")
-    assert done.document["mint"]["path"] == str(Path("out/my-specialist/1.0.0/snapshot-001.json5").absolute())
-    assert (done.document["mint"]["comparison"]["baseline_runs"], done.document["mint"]["comparison"]["improvement"]) == (
-        1,
-        None,
-    )
-    verified = assay("mint-verify", done.document["mint"]["path"], "--json")
+    own = ("--specialist", "@org/my-specialist", "--baseline", "--iterations", "2")
+    done = assay("bench", "basics", "fix-slug", *words, "@org/my-specialist", "--mint-output", "out", *own)
+    minted = done.document["mint"]
+    assert minted["path"] == str(Path("out/my-specialist/1.0.0/snapshot-001.json5").absolute())
+    comparison = minted["comparison"]
+    assert (comparison["baseline_runs"], comparison["specialist_runs"], comparison["improvement"]) == (2, 2, 0)
+    assert comparison["test"]["n_scenarios"] == 1, "both sides have the same agent, whatever their candidates are called"
+    assert not any("other content" in gap for gap in minted["evidence"]["does_not_show"])
+    verified = assay("mint-verify", minted["path"], "--json")
     assert results(verified)["runs"] == "passed"
+    again = mint(assay, template, "--batch-id", "b7", "--no-enriched")
+    assert again.code == 0

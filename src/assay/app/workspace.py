@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from assay.app.settings import Settings, read_settings
+from assay.domain.errors import AssayError
 from assay.domain.lifecycle import AssessmentPurpose
 from assay.domain.observations import ObservationKind
 
@@ -123,10 +124,11 @@ class Workspace:
     def _mint_due(self, events: Sequence[ReviewEvent]) -> None:
         """Mint the snapshots that awaited these decisions."""
         numbers = [event.id for event in events if event.decision.purpose is AssessmentPurpose.WORK]
-        runs = self.archive.runs.decided_after(min(numbers) - 1) if numbers else ()
-        if any(self.observations.read(kinds=(ObservationKind.MINT,), run=run) for run in runs):
-            # By name, because minting uses this class. Few projects wait for a mint, and the others load nothing.
-            import_module("assay.app.specialists.waiting").mint_due(self, runs)
+        with suppress(AssayError):  # the decisions are stored; `assay mint --pending` repeats what is lost here
+            runs = self.archive.runs.decided_after(min(numbers) - 1) if numbers else ()
+            if any(self.observations.read(kinds=(ObservationKind.MINT,), run=run) for run in runs):
+                # By name, because minting uses this class. Few projects wait for a mint, and the others load nothing.
+                import_module("assay.app.specialists.waiting").mint_due(self, runs)
 
     @cached_property
     def results(self) -> Projector:

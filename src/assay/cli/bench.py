@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.mint import mint_batch, mint_request, say_mint
+from assay.cli.mint import say_mint
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
@@ -77,7 +77,10 @@ def bench(
     """
     from assay.app.runs import agent_comparison, bench as scenario_runs, documents, execution, preflight
     from assay.app.runs.push import server_of
+    from assay.app.specialists.mint import prepared
+    from assay.app.specialists.waiting import mint_or_wait
     from assay.app.wire import to_json
+    from assay.domain.observations import MintRequested
     from assay.domain.run import RunOptions
 
     if specialist is None and (no_enriched or baseline):
@@ -98,7 +101,9 @@ def bench(
             of_agents = add_specialist(of_agents, template, baseline=baseline)
         batch_id = batch_id or f"batch_{time.time_ns() // 1_000_000}"
         server_of(opened.settings)  # a wrong address or template stops the command before it costs anything
-        wanted = mint_template and mint_request(opened, mint_template, batch_id, mint_output)
+        snapshot = None
+        if mint_template is not None:
+            snapshot = prepared(opened, MintRequested(template=mint_template, batch_id=batch_id, output=mint_output))
         options = RunOptions(trials=iterations, batch_id=batch_id, budget_usd=opened.settings.values["budget"])
         ahead = preflight.look_ahead(opened, of_agents, options)
         for note in ahead.notes:
@@ -108,7 +113,7 @@ def bench(
             result = execution.run(opened, of_agents, options, ahead=ahead, listener=listener)
         trials = scenario_runs.outcomes(opened, ahead.plan.id)
         pushed = push_results(opened, ahead.plan.id)
-        minted = mint_batch(opened, wanted) if wanted else None
+        minted = None if snapshot is None else mint_or_wait(opened, snapshot)
     comparison = agent_comparison.compare_agents(trials)
     summary = documents.run_result(result)
     if as_json:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from assay.cli.options import common, file_option, workspace
-from assay.cli.output import answer, counted, say, say_table, tell
+from assay.cli.output import answer, say, say_table, tell
 from assay.cli.statistics import EXIT_GATE_CLOSED
 
 if TYPE_CHECKING:
     from assay.app.specialists.mint import MintDocument
-    from assay.app.workspace import Workspace
-    from assay.domain.observations import MintRequested
 
 
 @click.command()
@@ -54,32 +52,26 @@ def mint(
         public = make_key(new_key)
         text = f"private key: {new_key}; keep it to yourself\npublic key: {public}; give it to those who verify"
         return answer({"private": str(new_key), "public": str(public)}, lambda: say(text), as_json=as_json)
-    from assay.app.specialists.waiting import mint_recorded
+    from assay.app.specialists.waiting import mint_or_wait, mint_recorded
+    from assay.domain.observations import MintRequested
 
     with workspace(store) as opened:
         if pending:
             results = mint_recorded(opened)
-            lines = [f"batch {result.batch_id}: {outcome(result)}" for result in results] or ["No mint is recorded."]
+            lines = [outcome(result) for result in results] or ["No mint is recorded."]
             answer({"mints": results}, lambda: say("\n".join(lines)), as_json=as_json)
             return int(any(result.problem for result in results))
-        options: Any = {"key": key, "enriched": not no_enriched, "require_decided": require is not None}
-        minted = mint_batch(opened, mint_request(opened, str(template), str(batch_id), str(output), **options))
+        request = MintRequested(
+            batch_id=str(batch_id),
+            template=str(template),
+            output=str(output),
+            key=None if key is None else str(key),
+            enriched=not no_enriched,
+            require_decided=require is not None,
+        )
+        minted = mint_or_wait(opened, request)
     answer(minted, lambda: say_mint(minted), as_json=as_json)
     return EXIT_GATE_CLOSED if minted.state == "not_decided" else 0
-
-
-def mint_request(opened: Workspace, template: str, batch_id: str, output: str, **options: Any) -> MintRequested:
-    """Return the request for a mint; raises `InputError` for a wrong template or key."""
-    from assay.app.specialists.mint import requested
-
-    return requested(opened, template, batch_id, output, **options)
-
-
-def mint_batch(opened: Workspace, request: MintRequested) -> MintDocument:
-    """Mint a batch, or record the request if grades are pending; raises the errors of `mint`."""
-    from assay.app.specialists.waiting import mint_or_wait
-
-    return mint_or_wait(opened, request)
 
 
 def say_mint(result: MintDocument) -> None:
@@ -87,10 +79,7 @@ def say_mint(result: MintDocument) -> None:
     say(outcome(result), colour="green" if result.path else None)
     if isinstance(result.evidence, dict):
         say(result.evidence["statement"])
-        for sentence in result.evidence["shows"]:
-            say(sentence)
-        for sentence in result.evidence["does_not_show"]:
-            say(f"not shown: {sentence}")
+        say("\n".join([*result.evidence["shows"], *(f"not shown: {gap}" for gap in result.evidence["does_not_show"])]))
     if result.path and result.public_key is None:
         tell("note: the snapshot is not signed, so anyone can change it and compute its SHA-256 anew; sign with --key FILE")
 
@@ -99,10 +88,10 @@ def outcome(result: MintDocument) -> str:
     """Return the outcome of a mint as a line."""
     name = f"{result.specialist} {result.version}"
     if result.problem:
-        return f"not minted: {result.problem}"
+        return f"batch {result.batch_id} is not minted: {result.problem}"
     if result.state == "waiting":
-        await_review = f"{counted(result.waiting, 'grade or run')} of batch {result.batch_id} not complete"
-        return f"{name} is not minted yet: {await_review}. The mint is recorded and happens at the last decision."
+        why = f"batch {result.batch_id} has {result.waiting:,} grades to review or runs to finish"
+        return f"{name} is not minted yet, because {why}. The mint is recorded and happens at the last decision."
     return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison does not decide."
 
 

@@ -106,7 +106,9 @@ def _problem(error: AssayError) -> dict[str, str]:
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
 @click.option(
-    "--schema", type=click.Choice(["suite", "set", "scenario", "template"]), help="Print the JSON Schema of such files instead."
+    "--schema",
+    type=click.Choice(["suite", "set", "scenario", "template", "snapshot"]),
+    help="Print the JSON Schema of such files instead.",
 )
 @common
 def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_json: bool) -> int:

@@ -160,15 +160,16 @@ class MintRequested:
     """Request to mint a snapshot of a batch at its last decision, recorded for each run with pending grades.
 
     `template`, `output` and `key`: paths, relative to the project's folder if inside of it; `key` is None without a signature.
+    `token`: identifies the request; empty until it is recorded.
     """
 
-    token: str
     batch_id: str
     template: str
     output: str
     key: str | None = None
     enriched: bool = True
     require_decided: bool = False
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,12 +83,12 @@ def _tested(sides: Sequence[tuple[Run, str]]) -> Comparison:
             (scenario, str(run["tier"] or ""), run["agent"], str(run["model"] or ""))
             for scenario, (run, _) in zip(scenarios, sides, strict=True)
         ],
-        candidate=[side for _, side in sides],
+        candidate=[f"the {side}" for _, side in sides],
         trial=[f"{number}" for number in range(len(sides))],
         score=[run["overall_score"] for run, _ in sides],
         family=scenarios,
     )
-    return compare(table, SPECIALIST, BASELINE, rng=np.random.default_rng(_DRAWS_SEED))
+    return compare(table, f"the {SPECIALIST}", f"the {BASELINE}", rng=np.random.default_rng(_DRAWS_SEED))
 
 
 def _test(comparison: Comparison) -> Section:

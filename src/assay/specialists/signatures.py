@@ -28,14 +28,13 @@ def make_key(path: Path) -> Path:
     private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     beside = path.with_name(f"{path.name}.pub")
-    if beside.exists():
-        raise InputError(str(beside), "exists, and keys are never overwritten.", remedy="Name another file.")
+    for file in (path, beside):
+        if file.exists():
+            raise InputError(str(file), "exists, and keys are never overwritten.", remedy="Name another file.")
     for file, content, mode in ((path, private, 0o600), (beside, public, 0o644)):
         try:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
                 opened.write(content)
-        except FileExistsError:
-            raise InputError(str(file), "exists, and keys are never overwritten.", remedy="Name another file.") from None
         except OSError as error:
             raise InputError(str(file), f"cannot be written: {error.strerror}.") from error
     return beside
@@ -78,19 +77,17 @@ def is_signed(digest: str, signature: str, public: str) -> bool:
 
 def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:
     serialization, ed25519 = _cryptography()
-    remedy = "Make one: assay mint --new-key FILE"
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_KEY:
-            raise InputError(str(path), "is no file with a key.", remedy=remedy)
-        content = path.read_bytes()
+        content = path.read_bytes() if path.is_file() and path.stat().st_size <= _LARGEST_KEY else b""
         private = b"PRIVATE" in content
-        key: Any = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
+        key = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror}.") from error
-    except (ValueError, TypeError) as error:  # TypeError: the key needs a password
-        raise InputError(str(path), "is no PEM file with an Ed25519 key without a password.", remedy=remedy) from error
+    except (ValueError, TypeError):  # TypeError: the key needs a password
+        key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey):
-        raise InputError(str(path), "is a key of another kind than Ed25519.", remedy=remedy)
+        problem = "is no PEM file with an Ed25519 key without a password."
+        raise InputError(str(path), problem, remedy="Make one: assay mint --new-key FILE")
     loaded: Ed25519PrivateKey | Ed25519PublicKey = key
     return loaded
 

@@ -16,6 +16,7 @@ from assay.domain.programs import Agent
 from assay.domain.selection import Selection
 from assay.domain.specialists import specialist_of
 from assay.report import wording
+from assay.report.wording.numbers import capitalise
 from assay.scoring.calibration import identity_of
 from assay.specialists.comparison import BASELINE, SPECIALIST, Section, compare_runs, side_of
 
@@ -116,7 +117,7 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
         },
         "runs": list(runs),
         "comparison": section,
-    }, wording.verdict(comparison)
+    }, capitalise(wording.verdict(comparison))
 
 
 def evidence_of(
@@ -126,29 +127,31 @@ def evidence_of(
     runs, test = benchmarks["runs"], benchmarks["comparison"]["test"]
     sides = Counter(side_of(run, template.name, template.version) for run in runs)
     decided = test["decision"] != "not_decided"
-    used = (
-        f"the test uses {test['n_baseline']} and {test['n_specialist']} of them, on {test['n_scenarios']} shared scenario(s)."
-    )
-    shows = [f"{_runs(sides[BASELINE])} of the baseline and {_runs(sides[SPECIALIST])} of the specialist count; {used}"]
+    used = f"The test uses {test['n_baseline']} and {test['n_specialist']} of them, on {_of(test['n_scenarios'], 'scenario')}."
+    shows = [f"{_of(sides[BASELINE], 'run')} of the baseline and {sides[SPECIALIST]} of the specialist count. {used}"]
     gaps = [] if decided else ["That the specialist is better or worse than the baseline."]
     if test["n_scenarios"] == 1:
         gaps.append("Anything about other scenarios, because both worked on one scenario only.")
     gaps += [f"Any improvement: no run of the {side} counts." for side in (BASELINE, SPECIALIST) if not sides[side]]
     if sides[None]:
-        gaps.append(f"Anything about {_runs(sides[None])} with another specialist or another version; no average has them.")
+        gaps.append(
+            f"Anything about {_of(sides[None], 'run')} with another specialist or another version; no average has them."
+        )
     if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
         gaps.append("Exactly this template: some runs used one with the same version but other content.")
     states = Counter(run["review"] for run in runs)
-    shows += [f"A person approved or corrected the grades of {_runs(states['person'])}."] if states["person"] else []
-    shows += [f"Rules without a model graded {_runs(states['rule'])}."] if states["rule"] else []
+    shows += [f"A person approved or corrected the grades of {_of(states['person'], 'run')}."] if states["person"] else []
+    shows += [f"Rules without a model graded {_of(states['rule'], 'run')}."] if states["rule"] else []
     if states["unseen"]:
-        gaps.append(f"That the grades of {_runs(states['unseen'])} are right: a model gave them, and no person has seen them.")
+        gaps.append(
+            f"That the grades of {_of(states['unseen'], 'run')} are right: a model gave them, and no person has seen them."
+        )
     excluded = Counter[str]()
     for summary in summaries:
         excluded["failed"] += summary.trials.get(TrialState.FAILED, 0)
         excluded["rejected"] += summary.assessments.get(AssessmentState.REJECTED, 0)
         excluded["left out of the review sample"] += summary.assessments.get(AssessmentState.LEFT_OUT, 0)
-    gaps += [f"Anything about {_runs(n)} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
+    gaps += [f"Anything about {_of(n, 'run')} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
     gaps += [
         f"How well {judge['name']} grades: no calibration matches its rubric, prompt and parameters."
         for judge in judges
@@ -187,5 +190,5 @@ def validity_of(
     }
 
 
-def _runs(n: int) -> str:
-    return f"{n} run{'' if n == 1 else 's'}"
+def _of(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

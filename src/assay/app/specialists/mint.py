@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import assay
+from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.evidence import benchmarks_of, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.wire import Json, document
 from assay.domain.errors import Refused
-from assay.domain.observations import MintRequested
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
 from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
 from assay.specialists.snapshots import laid_out, seal
-from assay.specialists.templates import most_enriched, read_template
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
+    from assay.domain.observations import MintRequested
     from assay.domain.specialists import SpecialistTemplate
     from assay.specialists.comparison import Section
 
@@ -35,14 +35,14 @@ class MintDocument:
 
     state: str
     batch_id: str
-    specialist: str | None
-    version: str | None
-    path: str | None
-    waiting: int
-    comparison: Json
-    evidence: Json
-    public_key: str | None
-    problem: str | None
+    specialist: str | None = None
+    version: str | None = None
+    path: str | None = None
+    waiting: int = 0
+    comparison: Json = None
+    evidence: Json = None
+    public_key: str | None = None
+    problem: str | None = None
 
 
 def mint(workspace: Workspace, request: MintRequested, *, source: str | None = None) -> MintDocument:
@@ -59,7 +59,7 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     summaries = workspace.archive.runs.matching(selection)
     known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
     if waiting := waiting_in(summaries):
-        return _document(WAITING, waiting=waiting, **known)
+        return MintDocument(state=WAITING, waiting=waiting, **known)
     runs = runs_that_count(workspace, request.batch_id)
     if not runs:
         remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
@@ -87,54 +87,27 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     }
     known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": None if key is None else key.public}
     if request.require_decided and not evidence["decided"]:
-        return _document(NOT_DECIDED, **known)
+        return MintDocument(state=NOT_DECIDED, **known)
     folder = workspace.folder / request.output / short_name(template.name) / template.version
     written = write_numbered(folder, "snapshot", laid_out(seal(content, key)))
-    return _document(MINTED, path=str(written), **known)
+    return MintDocument(state=MINTED, path=str(written), **known)
 
 
-def _document(state: str, **parts: Any) -> MintDocument:
-    empty = dict.fromkeys(("path", "comparison", "evidence", "public_key", "problem"))
-    return MintDocument(state=state, **{**empty, "waiting": 0, **parts})
-
-
-def failed(request: MintRequested, problem: str) -> MintDocument:
-    """Return the document of a recorded mint that failed, and stays recorded."""
-    return _document(WAITING, batch_id=request.batch_id, specialist=None, version=None, problem=problem)
-
-
-def requested(
-    workspace: Workspace,
-    template: str,
-    batch_id: str,
-    output: str,
-    *,
-    key: Path | None = None,
-    enriched: bool = True,
-    require_decided: bool = False,
-) -> MintRequested:
-    """Return the request for a mint, with paths that stay valid if the project is moved; raises the errors of `mint`."""
+def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:
+    """Return a request with paths that stay valid if the project is moved; raises `InputError` for a wrong template or key."""
     root = workspace.folder.resolve()
 
     def stored(path: str) -> str:
         whole = (root / path).resolve()
         return str(whole.relative_to(root) if whole.is_relative_to(root) else whole)
 
-    request = MintRequested(
-        token="",
-        batch_id=batch_id,
-        template=stored(template),
-        output=stored(output),
-        key=None if key is None else stored(str(key)),
-        enriched=enriched,
-        require_decided=require_decided,
-    )
+    template = stored(str(specialist_template(workspace, request.template, enriched=False)[1]))
+    request = replace(request, template=template, output=stored(request.output), key=request.key and stored(request.key))
     _parts(workspace, request)
     return request
 
 
 def _parts(workspace: Workspace, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
     """Read the template and the key of a request."""
-    path = workspace.folder / request.template
-    template = read_template(most_enriched(path) if request.enriched else path)
+    template, _ = specialist_template(workspace, str(workspace.folder / request.template), enriched=request.enriched)
     return template, None if request.key is None else SigningKey(workspace.folder / request.key)

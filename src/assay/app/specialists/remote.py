@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -14,7 +13,7 @@ from yarl import URL
 
 from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions
-from assay.app.specialists.mint import MintDocument, failed, mint
+from assay.app.specialists.mint import WAITING, MintDocument, mint
 from assay.app.statistics.results import GOING_ON
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
@@ -53,7 +52,7 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
     rows, waiting = asyncio.run(_read(workspace, server, request.batch_id))
     if waiting:
         problem = f"{waiting} of its grades or runs are not complete on {server}; mint again after their review there."
-        return replace(failed(request, problem), waiting=waiting)
+        return MintDocument(state=WAITING, batch_id=request.batch_id, waiting=waiting, problem=problem)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "batch.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")

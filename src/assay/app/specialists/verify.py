@@ -77,14 +77,11 @@ def _comparison(snapshot: Section) -> tuple[str, str, str]:
     computed, verdict = benchmarks_of(listed["runs"], snapshot["name"], snapshot["version"])
     wrong = [f"benchmarks.{place}" for place in _differing(listed, computed, "")]
     wrong += ["evidence.statement"] if snapshot["evidence"]["statement"] != verdict else []
-    wrong += ["evidence.decided"] if snapshot["evidence"]["decided"] != _decided(computed) else []
+    decided = computed["comparison"]["test"]["decision"] != "not_decided"
+    wrong += ["evidence.decided"] if snapshot["evidence"]["decided"] is not decided else []
     if wrong:
         return "comparison", FAILED, f"Does not follow from the listed runs: {_some(wrong)}."
     return "comparison", PASSED, f"The comparison follows from the {len(listed['runs'])} listed runs."
-
-
-def _decided(benchmarks: Section) -> bool:
-    return bool(benchmarks["comparison"]["test"]["decision"] != "not_decided")
 
 
 def _runs(workspace: Workspace, snapshot: Section) -> tuple[str, str, str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from assay.app.review.protocol import OF_THE_RUN
 from assay.app.runs.push import server_of
-from assay.app.specialists.mint import WAITING, MintDocument, failed, mint
+from assay.app.specialists.mint import WAITING, MintDocument, mint, prepared
 from assay.app.specialists.remote import mint_from_server
-from assay.domain.errors import AssayError, UnknownName
+from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.observations import MintEnded, MintRequested, Observation, ObservationKind, with_body
 from assay.domain.selection import Selection
 from assay.exchange.results_folder.folder import FolderBusy, locked
@@ -31,6 +31,7 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
 
     A batch that the store lacks is read from the server in the settings; such a mint is not recorded.
     """
+    request = prepared(workspace, request)
     try:
         result = mint(workspace, request)
     except UnknownName:
@@ -68,14 +69,14 @@ def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -
                 try:
                     result = mint(workspace, request)
                 except AssayError as error:
-                    result = failed(request, str(error))
+                    result = MintDocument(state=WAITING, batch_id=request.batch_id, problem=str(error))
                 results.append(result)
                 if result.state != WAITING:
                     end = MintEnded(token=request.token, path=result.path or "")
                     for run in workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,))):
                         _note(workspace, run.id, f"minted:{request.token}:{run.id}", end)
-    except FolderBusy:
-        return tuple(failed(request, "another process is minting") for request in open_mints(workspace, runs))
+    except FolderBusy as error:
+        raise Refused(str(error), "is locked by another process that mints.", remedy="Try again in a moment.") from error
     return tuple(results)
 
 
