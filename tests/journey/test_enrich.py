@@ -146,6 +146,15 @@ def test_inherited_documents_are_enriched(assay: Command, project: Path, describ
     assert read_template(newest).documentation[0]["enrichment"]["summary"] == FIELDS["summary"]
 
 
+def test_a_template_is_found_by_name(assay: Command, project: Path, describing: ModelServer) -> None:
+    (project / "templates").mkdir()
+    (project / "templates" / "a.md").write_text("text", "utf-8")
+    template(project, "a.md").rename(project / "templates" / "my-specialist.json5")
+    assert assay("enrich", "@org/my-specialist", *MODEL).code == 0
+    assert (project / "templates" / "my-specialist" / "enriched" / "1.0.0" / "enriched-001.json5").is_file()
+    assert "there is no specialist" in assay("enrich", "@org/other", *MODEL).err
+
+
 def test_private_documents_need_the_users_own_permission(
     assay: Command, project: Path, documents: DocumentServer, describing: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ EXTRAS = {
     "math": ("math_verify", "the math scorer"),
     "charts": ("vl_convert", "charts as PNG and Vega-Lite"),
     "postgres": ("psycopg", "a store on PostgreSQL"),
+    "specialists": ("trafilatura", "enriched templates and snapshots"),
     "parquet": ("pyarrow", "exports and imports Parquet"),
 }
 

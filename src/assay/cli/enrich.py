@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("template", metavar="TEMPLATE", type=click.Path(path_type=Path))
+@click.argument("template", metavar="TEMPLATE")
 @click.option("--provider", metavar="NAME", help="Provider of the model; default openrouter, or the one in --model.")
 @click.option("--model", metavar="NAME", help="Model that describes the documents; default Claude 3.5 Haiku.")
 @click.option("--force", is_flag=True, help="Also enrich documents that are already enriched.")
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 @keys_over_http
 @common
 def enrich(
-    template: Path, provider: str | None, model: str | None, force: bool, budget: float | None, store: str | None, as_json: bool
+    template: str, provider: str | None, model: str | None, force: bool, budget: float | None, store: str | None, as_json: bool
 ) -> int:
-    """Let a model describe each document of the specialist in the file TEMPLATE, for the choice of documents in prompts.
+    """Let a model describe each document of TEMPLATE, a file or the name of a specialist, for the choice of documents in prompts.
 
     The result is a new file: enriched/VERSION/enriched-NNN.json5. The exit code is 1 if a document failed.
     """

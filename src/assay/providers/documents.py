@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import zlib
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import aiohttp
@@ -58,12 +59,8 @@ async def _request(url: str, origin: Origin, rules: FetchRules) -> FetchedDocume
         raise _failed(f"{origin.netloc} was not called: local_only allows only this machine and network.")
     # The host as it was checked: aiohttp asks no resolver for an address written as numbers, of which there are several spellings.
     target = URL(url).with_host(origin.host)
-    try:
-        ipaddress.ip_address(origin.host.partition("%")[0])
-    except ValueError:
-        pass
-    else:
-        _check(origin, origin.host, rules)
+    with suppress(ValueError):
+        _check(origin, str(ipaddress.ip_address(origin.host)), rules)
     headers = {"User-Agent": "assay-bench", "Accept": "text/html, text/*;q=0.9", "Accept-Encoding": "gzip, deflate"}
     # A new connector for each hop: a pooled connection or a cached name could belong to another check.
     connector = aiohttp.TCPConnector(

@@ -14,6 +14,7 @@ from assay.app.address_rules import fetch_rules
 from assay.app.calibration.answer_cache import PaidAnswers
 from assay.app.calibration.paid_calls import PaidCalls
 from assay.app.runs.cost_estimate import Tally, check_cap
+from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.suites import model_candidate
 from assay.app.wire import document
@@ -85,7 +86,7 @@ def chosen_model(workspace: Workspace, provider: str | None, model: str | None) 
 
 def enrich(
     workspace: Workspace,
-    path: Path,
+    wanted: str,
     *,
     provider: str | None = None,
     model: str | None = None,
@@ -95,6 +96,7 @@ def enrich(
     """Enrich a template's documents and write `enriched/VERSION/enriched-NNN.json5`; documents that fail are left as they are.
 
     Args:
+        wanted: the template's file or name.
         force: also enrich documents that are already enriched, here or in the newest enriched version.
         budget_usd: maximum cost in US dollars; documents beyond it fail.
 
@@ -102,7 +104,7 @@ def enrich(
         InputError: the template is invalid, or the model cannot be called.
         Interrupted: the enrichment was stopped; its paid replies are kept for a day.
     """
-    template = read_template(path)
+    template, path = specialist_template(workspace, wanted, enriched=False)
     _, text = read_json5(path)
     documentation = [dict(each) for each in template.documentation]
     if not documentation:
