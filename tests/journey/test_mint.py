@@ -178,6 +178,14 @@ def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> Non
     assert assay("mint", "--pending").out.strip() == "No mint is recorded."
 
 
+def test_rejected_grades_are_in_no_number_but_named(assay: Command, template: Path) -> None:
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    assert assay("review", "reject", pending(assay)["id"], "--reason", "wrong").code == 0
+    minted = mint(assay, template).document
+    assert minted["comparison"]["baseline_avg_score"] == 0.65
+    assert "Anything about 1 run that was rejected." in minted["evidence"]["does_not_show"]
+
+
 def test_a_failing_mint_stays_recorded_and_harms_no_decision(
     assay: Command, template: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
