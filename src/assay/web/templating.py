@@ -24,7 +24,7 @@ from assay.web.context import reviewer_of, rooms_of
 from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
 from assay.web.security.access import VISITOR
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, WORDS, for_script, t
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,24 +54,7 @@ SETTINGS: Final = (
 )
 """Pages of the settings, in the same form."""
 
-BELONGS: Final = {
-    "run": "runs",
-    "answers": "runs",
-    "batch": "runs",
-    "record": "runs",
-    "trend": "statistics",
-    "identity": "statistics",
-    "assessment": "review",
-    "adjudication": "reviewers",
-    "checks": "reviewers",
-    "grades": "compare",
-    "diff": "compare",
-    "candidate": "candidates",
-    "model": "models",
-    "rubric": "criteria",
-    "bout": "arena",
-    "one-calibration": "calibration",
-}
+BELONGS: Final = WORDS["belongs"]
 """Pages without their own entry in the navigation, and the entry that is highlighted for each."""
 
 
