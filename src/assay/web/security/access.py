@@ -12,7 +12,9 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import tomllib
 from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -42,33 +44,14 @@ OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin", "/api/signou
 DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
 """Path prefixes of data for programs, which refuse requests from other sites' pages."""
 
-POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "frame-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        # Even our own scripts cannot turn a string into markup; they build pages node by node.
-        "trusted-types 'none'",
-    )
-)
 
-HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    # Otherwise the browser would resolve the hosts of links in a model's text before anyone follows them.
-    (b"x-dns-prefetch-control", b"off"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+def headers_of(kind: str) -> dict[str, str]:
+    """Return the response headers of `pages` or of `frames`, from `headers.toml`."""
+    headers = tomllib.loads((files(__package__) / "headers.toml").read_text("utf-8"))[kind]
+    return {name: value if isinstance(value, str) else "; ".join(value) for name, value in headers.items()}
+
+
+HEADERS: Final = tuple((name.encode(), value.encode()) for name, value in headers_of("pages").items())
 
 OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
 """Path prefixes that need no token: scripts and styles, and pages in frames, which send no cookie but have random addresses that
