@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -213,17 +214,7 @@ def _package_manager(options: Mapping[str, Any], scenario: Scenario, report: Wor
 
 
 LOCK_FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "package-lock.json": "npm",
-        "pnpm-lock.yaml": "pnpm",
-        "yarn.lock": "yarn",
-        "bun.lock": "bun",
-        "uv.lock": "uv",
-        "poetry.lock": "poetry",
-        "Pipfile.lock": "pipenv",
-        "Cargo.lock": "cargo",
-        "go.sum": "go",
-    }
+    tomllib.loads((files(__package__) / "lock_files.toml").read_text("utf-8"))
 )
 """Lock files by name, with their package managers."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from contextlib import ExitStack
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,26 +34,8 @@ if TYPE_CHECKING:
 
     Write = Callable[[str], object]
 
-COLUMNS: Final = {
-    "task": "text",
-    "candidate": "text",
-    "trial": "whole",
-    "score": "number",
-    "weight": "number",
-    "criterion": "text",
-    "judge": "text",
-    "state": "text",
-    "joint": "yes",
-    "family": "text",
-    "run": "text",
-    "suite": "text",
-    "task_id": "text",
-    "thing": "text",
-    "k": "whole",
-    "attempt": "whole",
-    "assessment": "text",
-}
-"""Data types of the columns: ten score columns, then the columns about the origin of a row."""
+COLUMNS: Final = tomllib.loads((files(__package__) / "columns.toml").read_text("utf-8"))
+"""Data types of the columns, in order."""
 
 _APART: Final = {**COLUMNS, "not_counted": "text"}
 

@@ -20,30 +20,12 @@ TEXTS: Final[dict[str, str]] = {
 WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads((files("assay.web") / "words.toml").read_text("utf-8"))
 """Words and addresses that pages use, by table of `words.toml`."""
 
-REJECT_REASONS: Final = (
-    "The judge states something wrong about the response",
-    "It quotes text that does not exist",
-    "The scores contradict the reasons",
-    "The rubric is misread",
-    "It is incomplete or cut off",
-    "Another reason, see the note",
-)
-
-REJECT_REASONS_OF_PEOPLE: Final = (
-    "The responses cannot be graded",
-    "The task or the rubric is at fault",
-    "A response is incomplete or cut off",
-    "Another reason, see the note",
-)
+_REASONS: Final = tomllib.loads((files("assay.web") / "reasons.toml").read_text("utf-8"))
+REJECT_REASONS: Final = tuple(_REASONS["reject"])
+REJECT_REASONS_OF_PEOPLE: Final = tuple(_REASONS["reject_of_people"])
 """Reasons if people grade without a judge."""
 
-RERUN_REASONS: Final = (
-    "It is incomplete or cut off",
-    "It makes no sense",
-    "It quotes text that does not exist",
-    "The scores contradict the reasons",
-    "Another reason, see the note",
-)
+RERUN_REASONS: Final = tuple(_REASONS["rerun"])
 
 GLYPHS: Final = WORDS["glyphs"]
 """A sign for every state, because colour alone does not reach everybody."""
