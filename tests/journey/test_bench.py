@@ -409,15 +409,15 @@ def test_graded_trials_are_sent_to_the_server_in_the_settings(
     assert means == {each["agent"]: pytest.approx(each["mean"]) for each in document["comparison"]["agents"]}
     monkeypatch.chdir(tmp_path)  # the server in this process left it
     gone = assay("resume", document["run_id"])
-    assert "did not take a trial" in gone.err
+    assert "refused a trial" in gone.err
 
 
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        ("ftp://example.com", "is no address"),
+        ("ftp://example.com", "is not a web address"),
         ("http://example.com", "would send the token to example.com unencrypted"),
-        ("https://[", "is no address"),
+        ("https://[", "is not a web address"),
     ],
 )
 def test_unusable_server_stops_bench_before_it_runs(

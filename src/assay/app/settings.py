@@ -96,9 +96,8 @@ def read_settings(
         environment: environment variables; None for those of this process.
         options: command-line values by key; None values are ignored.
 
-    Raises:
-        SettingsError: an unreadable file, a file that another user may have written, an unknown key, a value of the wrong type,
-            or a setting in a project file that only the user may set.
+    Raises SettingsError for an unreadable file, a file that another user may have written, an unknown key, a value of the wrong
+    type, or a setting in a project file that only the user may set.
     """
     process = os.environ if environment is None else environment
     own_file = user_file(process)

@@ -44,7 +44,7 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     if status == 404:
         return _page(scope, status, **_no_page(scope))
     if status == 405:
-        lead = "It accepts data from pages and programs and has nothing to show."
+        lead = "The address accepts data from pages and programs, but has no page to show."
         return _page(scope, status, title=_STATUS_TITLES[405], lead=lead)
     if status == 500 and error.where == scope["path"]:
         where = "The server's log, in the terminal where it was started, has the details."

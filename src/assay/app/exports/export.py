@@ -43,9 +43,7 @@ _APART: Final = {**COLUMNS, "not_counted": "text"}
 def export(request: ExportRequest) -> Exported:
     """Write the selected results one by one, so that memory does not grow with the store.
 
-    Raises:
-        InputError: an unknown format, or a missing file name or package.
-        Refused: a file already exists.
+    Raises InputError for an unknown format, or a missing file name or package, and Refused if a file already exists.
     """
     try:
         exporter = EXPORTERS.load(request.format)
@@ -116,7 +114,7 @@ def export_results(request: ExportRequest) -> Exported:
         )
     folder = request.output or workspace.results.folder
     if folder is None:
-        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or change the setting.")
+        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or set `results`.")
     runs = workspace.archive.runs.matching(request.selection)
     try:
         for summary in reversed(runs):
@@ -275,7 +273,7 @@ def assessment_record(
 
 
 _KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"})
-"""Assessment fields in which names are not replaced."""
+"""Assessment fields in which an anonymised export does not replace names."""
 
 
 def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:

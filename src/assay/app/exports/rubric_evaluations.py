@@ -178,7 +178,6 @@ def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, Assessmen
 def _line(
     request: ExportRequest, run: _GradedRun, detail: AssessmentDetail, candidate: str, model: str, names: Anonymiser
 ) -> Line:
-    """Return the line for one candidate's response."""
     row, judged, final = detail.row, detail.judged, detail.row.assessment
     submission = run.plan.environment.get("submission")
     ids = submission if isinstance(submission, dict) else {}

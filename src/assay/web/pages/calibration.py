@@ -267,7 +267,6 @@ def _standing(listed: Listed) -> Mapping[str, object]:
 
 
 def _brief(listed: Listed) -> Mapping[str, object]:
-    """Return a calibration without its reference samples."""
     document: Any = record_document(listed.record)
     return {name: value for name, value in document.items() if name not in ("samples", "pairs", "failed_tries")}
 

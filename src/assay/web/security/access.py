@@ -231,7 +231,7 @@ class Entrance:
             scope[VISITOR] = visitor
             if open_to_all or visitor.may_open(scope["method"], scope["path"], scope["query_string"].decode("latin-1")):
                 return None
-            remedy = f"Open {visitor.home}, or ask the owner."
+            remedy = f"Open {visitor.home}, or ask the owner for access."
             return problem_response(scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy)
         if wrong or (not open_to_all and (_bearer(headers) is not None or _session(headers) is not None)):
             address = scope["client"][0] if scope.get("client") else ""
@@ -244,7 +244,7 @@ class Entrance:
             asked = scope["path"] + (f"?{rest}" if rest else "")
             wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
             return RedirectResponse(f"/signin{wanted}", status_code=303)
-        remedy = "Open the address printed at start, or send it as `Authorization: Bearer`."
+        remedy = "Open the address that `assay serve` printed, or send the token as `Authorization: Bearer TOKEN`."
         return problem_response(scope, 401, "request", "has no valid token.", remedy=remedy)
 
     async def _spent(self, code: str) -> str | None:
@@ -283,13 +283,11 @@ def visitor_of(request: Request) -> Visitor:
 
 
 def _bearer(headers: dict[str, str]) -> str | None:
-    """Return the token of the header `Authorization`, or None."""
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else None
 
 
 def _session(headers: dict[str, str]) -> str | None:
-    """Return the value of the session cookie, or None."""
     try:
         morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
