@@ -71,7 +71,7 @@ def read_structure(reply: Reply) -> StructuredAnswer:
                 texts = {name: _text(parts[name]) for name in _TEXTS if name in parts}
                 lists = {name: _list(parts[name]) for name in _LISTS if name in parts}
                 return StructuredAnswer(**texts, **lists)  # type: ignore[arg-type] # names and values agree
-    raise UnreadableReply("There is no JSON object with `steps` and `final_answer`.")
+    raise UnreadableReply("The reply contains no JSON object with `steps` and `final_answer`.")
 
 
 def structure_text(structure: StructuredAnswer) -> str:
