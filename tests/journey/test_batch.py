@@ -219,6 +219,10 @@ def test_answers_are_judged_by_the_rubric_of_the_settings(assay: Command, server
     (project / "raw.json").write_text(json.dumps(raw()), "utf-8")
     (project / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), "utf-8")
     (project / "assay.yaml").write_text("rubric: rubric.yaml\njudge: openai/judge\n", "utf-8")
+    for verb in (("run",), ("batch", "submit")):
+        refused = assay(*verb, "raw.json", "--limit", "1")
+        assert refused.code == 2
+        assert "--limit does not apply to raw.json, which already holds the answers." in refused.err
     run = assay("batch", "submit", "raw.json", "--json").document
     assert [(job["stage"], job["requests"]) for job in run["jobs"]] == [("structuring", 6)]
     assert collected(assay, run["run"]["run_id"])["run"]["failures"] == []
