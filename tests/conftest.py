@@ -19,6 +19,8 @@ settings.register_profile("quick", deadline=None, derandomize=True, max_examples
 settings.register_profile("full", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("anew", deadline=None, max_examples=200)
 settings.load_profile("quick")
+IN_BROWSER = frozenset({"chromium", "shared_page", "page"})
+"""Fixtures of tests that drive a browser."""
 pytest.register_assert_rewrite("assay.testing")
 # With this package, importing jsonschema builds 38 grammars for 3 s, in every worker; no schema here names an IRI's format.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment] # which is how an import is made to fail
@@ -46,12 +48,15 @@ def shared_statements() -> Iterator[None]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test on PostgreSQL as slow, unless it is one of the few that `make test` runs there too.
+    """Mark a test on PostgreSQL or in a browser as slow, unless it is one of the few that `make test` runs there too.
 
-    A test takes several times as long there as on SQLite.
+    A test takes several times as long on PostgreSQL as on SQLite, and 1.4 s of CPU on average in a browser.
     """
     callspec = getattr(item, "callspec", None)
     if callspec and "postgresql" in callspec.params.values() and not item.get_closest_marker("quick_postgresql"):
+        item.add_marker(pytest.mark.slow)
+    named = set(getattr(item, "fixturenames", ())) - set(callspec.params if callspec else ())
+    if IN_BROWSER & named and not item.get_closest_marker("quick_browser"):
         item.add_marker(pytest.mark.slow)
 
 

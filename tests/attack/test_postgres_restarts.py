@@ -35,8 +35,11 @@ from assay.web.server import create_app
 
 JUDGE = "openai/judge"
 HOME = "http://127.0.0.1"
-LOCKS = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1095979865"
-"""The sessions that hold the lock of a process; the number is `process_locks._ADVISORY_CLASS`."""
+LOCKS = """
+SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database
+WHERE locktype = 'advisory' AND classid = 1095979865 AND datname = current_database()
+"""
+"""The sessions of this database that hold the lock of a process; the number is `process_locks._ADVISORY_CLASS`."""
 
 
 @pytest.fixture

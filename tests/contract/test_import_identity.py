@@ -196,7 +196,7 @@ def test_differing_logs_without_a_version_are_refused_in_words(workspace: Worksp
     result = bring(workspace, files.put(tmp_path / "2.json", a_log(a_sample(1), a_sample(2, "C"))))
     (run,) = workspace.archive.runs.matching()
     (skipped,) = result.skipped
-    assert f"differs from run {run.id} in 1 of the same results" in skipped.why
+    assert f"has 1 results that differ from run {run.id}" in skipped.why
     assert f"assay delete {run.id}" in skipped.why
     assert values(workspace) == [("1", MODEL, 1.0), ("2", MODEL, 0.0)]
 
@@ -253,7 +253,7 @@ def test_promptfoos_table_of_an_imported_evaluation_is_no_run(workspace: Workspa
     (run,) = workspace.archive.runs.matching()
     assert results[0].formats == {"promptfoo": 1}
     assert (results[-1].unchanged, results[-1].skipped) == ({str(table): (run.id,)}, [])
-    (note,) = [note for note in results[-1].notes if note.where == str(table) and "answers as run" in note.what]
+    (note,) = [note for note in results[-1].notes if note.where == str(table) and "answers equal those of run" in note.what]
     assert run.id in note.what
     assert "--dataset NAME" in note.what
     assert sum(run.trials.values()) == 1
@@ -329,7 +329,7 @@ def test_an_answer_changed_under_the_same_id_is_refused(workspace: Workspace, tm
     forged.write_text("\n".join([*map(batch_line, range(4)), batch_line(4, "no")]), "utf-8")
     result = bring(workspace, forged)
     assert result.runs == 0
-    assert "differs from run" in result.skipped[0].why
+    assert "that differ from run" in result.skipped[0].why
 
 
 # --- deleting ---------------------------------------------------------------------------------------------------------

@@ -214,6 +214,20 @@ def test_structuring_and_judging_in_batches_equal_a_live_run(assay: Command, ser
     assert by_stage == {("answers", 4), ("structuring", 10), ("judging", 8)}
 
 
+def test_answers_are_judged_by_the_rubric_of_the_settings(assay: Command, server: BatchServer, project: Path) -> None:
+    server.answer = answer
+    (project / "raw.json").write_text(json.dumps(raw()), "utf-8")
+    (project / "rubric.yaml").write_text(yaml.safe_dump(RUBRIC), "utf-8")
+    (project / "assay.yaml").write_text("rubric: rubric.yaml\njudge: openai/judge\n", "utf-8")
+    for verb in (("run",), ("batch", "submit")):
+        refused = assay(*verb, "raw.json", "--limit", "1")
+        assert refused.code == 2
+        assert "--limit does not apply to raw.json, which already holds the answers." in refused.err
+    run = assay("batch", "submit", "raw.json", "--json").document
+    assert [(job["stage"], job["requests"]) for job in run["jobs"]] == [("structuring", 6)]
+    assert collected(assay, run["run"]["run_id"])["run"]["failures"] == []
+
+
 def test_a_pairwise_judge_and_conversations_take_as_many_jobs_as_rounds(
     assay: Command, server: BatchServer, project: Path
 ) -> None:

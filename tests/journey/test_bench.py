@@ -265,15 +265,15 @@ def test_tests_that_change_during_a_trial_do_not_grade_it(assay: Command, server
     ("change", "problem"),
     [
         (("evaluators:", "evaluatorz:"), "evaluators"),
-        (("{name: test, weight: 0.7}", "{name: tests}"), "is not an evaluator"),
+        (("{name: test, weight: 0.7}", "{name: tests}"), "is neither an evaluator"),
         (("{name: test, weight: 0.7}", "{name: file_structure}"), "needs `required`"),
-        (("{name: test, weight: 0.7}", "{name: dependency_targets, options: {required: [a]}}"), "cannot read"),
+        (("{name: test, weight: 0.7}", "{name: dependency_targets, options: {required: [a]}}"), "invalid options"),
         (("weight: 0.7}", "weight: -1}"), "of at least 0"),
         (("timeout_minutes: 1", "llm_judge: {categories: [{weight: 2}]}"), "needs `name`"),
         (("timeout_minutes: 1", "llm_judge: {categories: [test]}"), "have test twice"),
         (("timeout_minutes: 1", "llm_judge: {weight: -1}"), "at least 0"),
         (("timeout_minutes: 1", "heuristic_checks: {patterns: ['(']}"), "not a regular expression"),
-        (("{test:", "{7:"), "is not an evaluator"),
+        (("{test:", "{7:"), "is neither an evaluator"),
         (('commands: {test: "python -m unittest -q"}', "required: [lint]"), "lint, which has no command"),
         (("timeout_minutes: 1", "timeout_minutes: 1\n  x: ["), "scenario.yaml:"),
     ],
@@ -409,15 +409,15 @@ def test_graded_trials_are_sent_to_the_server_in_the_settings(
     assert means == {each["agent"]: pytest.approx(each["mean"]) for each in document["comparison"]["agents"]}
     monkeypatch.chdir(tmp_path)  # the server in this process left it
     gone = assay("resume", document["run_id"])
-    assert "did not take a trial" in gone.err
+    assert "refused a trial" in gone.err
 
 
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        ("ftp://example.com", "is no address"),
+        ("ftp://example.com", "is not a web address"),
         ("http://example.com", "would send the token to example.com unencrypted"),
-        ("https://[", "is no address"),
+        ("https://[", "is not a web address"),
     ],
 )
 def test_unusable_server_stops_bench_before_it_runs(

@@ -156,7 +156,7 @@ def test_a_sample_cannot_shrink_or_appear(assay: Command, server: ModelServer, p
     server.answer = by_worth
     run = assay("run", suite(project, tasks=10, review={"sample": 0.4}), "--json").document["run_id"]
     smaller = assay("extend", run, "--review", "sample:0.2")
-    assert (smaller.code, "a sample of 0.4 can only grow" in smaller.err) == (2, True), smaller.err
+    assert (smaller.code, "already has a share of 0.4 and cannot shrink" in smaller.err) == (2, True), smaller.err
     whole = assay("run", suite(project, tasks=10), "--json").document["run_id"]
     other = assay("extend", whole, "--review", "sample:0.2")
     assert (other.code, "has the review policy `every`" in other.err) == (2, True), other.err

@@ -155,6 +155,24 @@ def test_an_unreadable_structure_reaches_a_person(assay: Command, server: ModelS
     assert asked(server, "judge") == 0
 
 
+def test_an_answer_is_verified_although_the_judge_cannot_be_read(assay: Command, server: ModelServer, files: Path) -> None:
+    server.answer = lambda call: answer(call) if call.body["model"] == "structurer" else "I would rather not say."
+    assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json")
+    rows = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    kinds = {row["candidates"][0]: [flag["kind"] for flag in row["flags"]] for row in rows}
+    assert kinds == {"m1": ["parse_error"], "m2": ["parse_error", "failed_verification"]}
+    for row in rows:
+        scores = [
+            part
+            for name in ("problem_understanding", "results_formulae")
+            for part in ("--score", f"{row['candidates'][0]}/{name}=1")
+        ]
+        assert assay("review", "correct", row["id"], *scores, "--reason", "read", "--reviewer", "rita").code == 0
+    lines = [json.loads(line) for line in assay("export", "evaluations").out.splitlines()]
+    assert {(line["model_id"], line["final_answer_verified"]) for line in lines} == {("m1", True), ("m2", False)}
+    assert all("prose" in line["parsing_error"] and line["aggregated_score"] == "Pass" for line in lines)
+
+
 def test_a_suite_judges_and_verifies_in_one_run(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = lambda call: json.dumps(
         {
@@ -298,6 +316,18 @@ def test_final_results_fill_a_folder_that_can_be_imported(assay: Command, files:
     again = assay("run", ingested, "--rubric", "rubric.yaml", "--judge", "openai/judge", "--store", "b.db", "--json")
     assert again.document["trials"]["done"] == 2
     assert again.document["agreement"][0]["n"] == 4
+
+
+def test_questions_about_a_prompt_become_keys_of_metadata(assay: Command, files: Path) -> None:
+    document = raw()
+    questions = [{"question": "Subject", "human_input_value": "Algebra"}, {"question": "Task URL", "human_input_value": "x"}]
+    document["rlhf"][0]["messages"][0]["prompt_evaluation"] = [*questions, {"question": "taskId", "human_input_value": "7"}]
+    (files / "raw.json").write_text(json.dumps(document), "utf-8")
+    graded_and_approved(assay)
+    assert assay("export", "final-results", "--output", "data").code == 0
+    (path,) = (files / "data").rglob("*_final_results.json")
+    task = json.loads(path.read_text("utf-8"))["results"][0]
+    assert task["metadata"] == {"subject": "Algebra", "task_url": "x", "taskId": "7"}
 
 
 def test_exported_evaluations_can_be_anonymous(assay: Command, files: Path) -> None:

@@ -316,7 +316,6 @@ def test_calibration_and_correction_never_give_nan(pairs: list[tuple[float, floa
     assert_finite(st.partial_review(task, [*judge, *rest], seen, random=True))
     assert_finite(st.cohen_kappa([round(a, 1) for a in judge], [round(b, 1) for b in human], weights="quadratic"))
     differences = [a - b for a, b in pairs]
-    assert_finite(st.e_process(differences))
     assert_finite(st.selective_rejection([k % 3 for k in range(len(judge))], differences, [a > b for a, b in pairs]))
 
 

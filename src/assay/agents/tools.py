@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import re
 import shlex
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 from assay.domain.sandbox import CommandEnd
@@ -22,36 +24,19 @@ _LARGEST: Final = 4 << 20
 _NO_ANSWER: Final = "Nobody can answer that. Use your best judgement."
 
 
-def _tool(name: str, description: str, **parameters: str) -> Tool:
-    """Return a tool with text parameters, given as `name=description`; a final `?` makes a parameter optional."""
+def _tool(name: str, description: str, parameters: Mapping[str, str]) -> Tool:
+    """Return a tool with text parameters; a final `?` makes a parameter optional."""
     properties: dict[str, Any] = {key: {"type": "string", "description": text} for key, text in parameters.items()}
     required: list[Any] = [key for key, text in parameters.items() if not text.endswith("?")]
     return Tool(
         name=name,
-        description=description,
+        description=description.format(seconds=COMMAND_S),
         parameters={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
     )
 
 
-TOOLS: Final = (
-    _tool("read_file", "Return the content of a file.", path="Path in the repository."),
-    _tool("write_file", "Create or replace a file.", path="Path in the repository.", content="The whole content."),
-    _tool(
-        "edit_file",
-        "Replace a text that occurs exactly once in a file.",
-        path="Path in the repository.",
-        old="The text to replace.",
-        new="The text that replaces it.",
-    ),
-    _tool("list_directory", "List the files below a folder.", path="Folder in the repository; by default its root?"),
-    _tool(
-        "search",
-        "Return the lines of files that match a regular expression.",
-        pattern="Extended regular expression.",
-        path="Folder or file in the repository; by default its root?",
-    ),
-    _tool("run_command", f"Run a shell command for at most {COMMAND_S:.0f} seconds.", command="The command."),
-    _tool("ask_user", "Ask the person who gave the task.", question="One question."),
+TOOLS: Final = tuple(
+    _tool(name, **row) for name, row in tomllib.loads((files(__package__) / "tools.toml").read_text("utf-8")).items()
 )
 
 

@@ -92,5 +92,5 @@ def check_demands(workspace: Workspace, plan: RunPlan) -> None:
             continue
         problem = "has no current calibration" if record is None else f"was calibrated as {record.tier.words}"
         problem = f"{problem}, but the suite requires at least {wanted.words}."
-        remedy = f"assay calibrate {judge.model.ref} --suite {plan.copy.path} measures it; more samples may be needed."
+        remedy = f"Calibrate it: assay calibrate {judge.model.ref} --suite {plan.copy.path} (may need more samples)"
         raise InputError(f"judge {judge.name}", problem, remedy=remedy)

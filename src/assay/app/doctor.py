@@ -79,9 +79,7 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     for part in parts:
         yield _checked(part, "Restore the store from a copy.")
     if not any(part.problems for part in parts):
-        remedy = (
-            "If the store is right, `assay export results RUN` writes the files again; if not, restore the store from a copy."
-        )
+        remedy = "If the store is correct, `assay export results RUN` rewrites the files. Otherwise restore a backup."
         yield _checked(compare_records(workspace), remedy)
 
 
@@ -115,7 +113,7 @@ def _chromium(workspace: Workspace) -> Check:
     if browser and has_own_sandbox():
         return Check("chromium", "good", browser)
     if browser:
-        remedy = "Chromium opens pages that models wrote with `--no-sandbox`. Run Assay as a user other than root."
+        remedy = "Run Assay as a user other than root, so that Chromium opens pages written by models in a sandbox."
         return Check("chromium", "good", f"{browser}, without its own sandbox, because Assay runs as root", remedy)
     if named:
         remedy = "Correct `chromium` in your own settings, or ASSAY_CHROMIUM."

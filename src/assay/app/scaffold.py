@@ -26,9 +26,7 @@ def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...
 def start_scenario(folder: Path, name: str, *, example: str) -> Path:
     """Write a copy of an example as the scenario `SUITE/NAME` below a project's folder, and return its folder.
 
-    Raises:
-        InputError: the name is not of this form, or there is no such example.
-        Refused: the folder exists; nothing was written.
+    Raises InputError for an invalid name or an unknown example, and Refused if the folder exists; nothing was written.
     """
     suite, _, scenario = name.partition("/")
     if not (KEBAB.fullmatch(suite) and KEBAB.fullmatch(scenario)):
@@ -61,7 +59,6 @@ def start_specialist(folder: Path, name: str) -> Path:
 
 
 def _write(folder: Path, files: Mapping[Path, str]) -> tuple[Path, ...]:
-    """Write the files that do not exist yet, and return their paths."""
     made = []
     try:
         for path, text in files.items():

@@ -7,9 +7,11 @@ program to run or decide where keys are sent. Only the user's own file, the envi
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.resources import files
 from io import StringIO
 from itertools import takewhile
 from pathlib import Path
@@ -35,32 +37,10 @@ class Setting:
     kind: str
 
 
-SETTINGS: Final = (
-    Setting(key="store", about="where results are kept: a path, sqlite:///path or postgresql://…", default=None, kind="string"),
-    Setting(key="results", about="the results folder, updated with the store: a path, or off", default=None, kind="any"),
-    Setting(key="judge", about="the judge of suites that name none: a model, or a mapping as in a suite", default=None, kind="any"),
-    Setting(key="judge_names", about="models for bare judge names from clients: {o1: openai/o1}", default={}, kind="object"),
-    Setting(key="rubric", about="the rubric of suites that name none: as in a suite, or a file", default=None, kind="any"),
-    Setting(key="reviewer", about="the name under which decisions are recorded", default=None, kind="string"),
-    Setting(key="local_only", about="refuse every provider that is not on this machine or network", default=False, kind="boolean"),
-    Setting(key="concurrency", about="maximum number of model calls at the same time", default=5, kind="integer"),
-    Setting(key="budget", about="maximum cost of a run in US dollars", default=None, kind="number"),
-    Setting(key="read_from", about="additional folders from which suites may read files", default=[], kind="array"),
-    Setting(key="chromium", about="the browser that renders pages for judges, by path or name", default=None, kind="string"),
-    Setting(key="sandbox", about="where tests run: bubblewrap, namespaces, container, or none", default=None, kind="string"),
-    Setting(key="webhook", about="an address that is notified when a run ends or reviews are waiting", default=None, kind="string"),
-    Setting(key="webhook_secret", about="signs the notices; best set as ASSAY_WEBHOOK_SECRET", default=None, kind="string"),
-    Setting(key="server", about="the Assay server that assay bench sends results to", default=None, kind="string"),
-    Setting(key="server_token", about="token for that server; best set as ASSAY_SERVER_TOKEN", default=None, kind="string"),
-    Setting(key="keys", about="variable with the key for an origin: {https://api.example.com: NAME}", default={}, kind="object"),
-    Setting(key="allow_http_keys", about="allow sending keys unencrypted beyond this network", default=False, kind="boolean"),
-    Setting(key="web_allow_origins", about="origins that a base_url entered in the browser may name", default=[], kind="array"),
-    Setting(key="fetch.allow", about="origins from which templates may fetch private documents", default=[], kind="array"),
-    Setting(key="batch_interval", about="seconds between checks by assay batch collect --watch", default=30.0, kind="number"),
-    Setting(key="batch_requests", about="maximum number of requests in one batch", default=None, kind="integer"),
-    Setting(key="batch_tries", about="number of batches that may leave a request unanswered", default=5, kind="integer"),
-    Setting(key="prices", about="US dollars per million tokens, by model: {input, output}", default={}, kind="object"),
-)  # fmt: skip
+SETTINGS: Final = tuple(
+    Setting(**{"default": None, **row}, key=key)
+    for key, row in tomllib.loads((files(__package__) / "settings.toml").read_text("utf-8")).items()
+)
 
 USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "fetch.allow", "sandbox", "server", "server_token"})
 """Keys that a project's files cannot set."""
@@ -116,9 +96,8 @@ def read_settings(
         environment: environment variables; None for those of this process.
         options: command-line values by key; None values are ignored.
 
-    Raises:
-        SettingsError: an unreadable file, a file that another user may have written, an unknown key, a value of the wrong type,
-            or a setting in a project file that only the user may set.
+    Raises SettingsError for an unreadable file, a file that another user may have written, an unknown key, a value of the wrong
+    type, or a setting in a project file that only the user may set.
     """
     process = os.environ if environment is None else environment
     own_file = user_file(process)

@@ -69,28 +69,23 @@ def submit(
 
 def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterator[tuple[RunPlan, Iterable[PlannedTask]]]:
     """Yield the plan of a suite's run, or the plan of each run that grades a file of answers with a rubric."""
+    from assay.app.imports.raw_answers import is_raw
+    from assay.app.runs import regrade as regrading
     from assay.app.runs.start import tasks_of
-    from assay.cli.run import looked_ahead
+    from assay.app.suites import default_rubric, rubric_of_file
+    from assay.cli.run import import_answers, looked_ahead
 
-    rubric = None
-    if options["rubric"] is not None:
-        from assay.app.imports.raw_answers import import_raw, is_raw
-        from assay.app.runs import regrade as regrading
-        from assay.app.suites import rubric_of_file
-
-        rubric = rubric_of_file(opened, options["rubric"])
-    if rubric is None or not is_raw(suite):
+    rubric = None if options["rubric"] is None else rubric_of_file(opened, options["rubric"])
+    of_answers = default_rubric(opened) if rubric is None else rubric
+    if of_answers is None or not is_raw(suite):
         loaded, chosen, ahead = looked_ahead(opened, suite, options, rubric)
         for note in ahead.notes:
             tell(f"note: {note}")
         yield ahead.plan, tasks_of(loaded, chosen)
         return
-    runs, notes = import_raw(opened, [suite])
-    for note in notes:
-        tell(f"note: {note}")
     judge = options["judge"] or opened.settings.values["judge"]
-    for run in runs:
-        regraded = regrading.planned(opened, run, judge=judge, rubric=rubric, budget_usd=opened.settings.values["budget"])
+    for run in import_answers(opened, [suite], options):
+        regraded = regrading.planned(opened, run, judge=judge, rubric=of_answers, budget_usd=opened.settings.values["budget"])
         yield regraded.plan, regraded.tasks
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--iterations", type=click.IntRange(min=1), metavar="N", help="Trials of each agent on each scenario and tier; default 1."
 )
 @click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
-@click.option("--skip-warmup", is_flag=True, help="Start from the fixture as it is, without the baseline commands.")
+@click.option("--skip-warmup", is_flag=True, help="Start from the unchanged fixture, without the baseline commands.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
 @click.option("--mint-template", metavar="FILE", help="Mint a snapshot of this specialist from the batch; see `assay mint`.")
 @click.option("--mint-output", metavar="DIR", default="snapshots", show_default=True, help="Folder of that snapshot.")
@@ -138,9 +138,9 @@ def push_results(opened: Workspace, run: RunId) -> PushDocument | None:
     if pushed is not None:
         tell(f"sent {counted(pushed.sent, 'trial')} to {pushed.server}")
         if pushed.problem:
-            tell(f"warning: then the server did not take a trial: {pushed.problem}. Send the rest: assay resume {run}")
+            tell(f"warning: the server refused a trial: {pushed.problem}. Send the remaining trials: assay resume {run}")
         if pushed.waiting:
-            tell(f"note: {counted(pushed.waiting, 'trial')} await review; after it, send them: assay resume {run}")
+            tell(f"note: {counted(pushed.waiting, 'trial')} await review; send them after the review: assay resume {run}")
     return pushed
 
 

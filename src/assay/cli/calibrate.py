@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _WHY_NOT = {
     "no_pairs": "not measured: no answers to compare",
     "no_twins": "not measured: no sample has a shorter version",
-    "judged_once": "not measured: --repeat 3 measures it",
-    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for its own and other model families",
+    "judged_once": "not measured: add --repeat 3",
+    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for the judge's and for other families",
     "judge_has_no_variation": "none: the judge gave every answer the same score",
     "no_variation": "none: all references have the same expected score",
     "need_at_least_3_pairs": "none: fewer than three references",
@@ -122,14 +122,14 @@ def _say(done: Calibrated) -> None:
     say(f"mean error {_points(trust.mae)}; largest {largest}; bias {_points(trust.bias, signed=True)}")
     say(f"Pearson {_ratio(trust.pearson)}; Spearman {_ratio(trust.spearman)}")
     say(
-        f"order: the winner changed with the order in {_share(trust.position_flips)}; "
+        f"order: swapping the two answers changed the winner in {_share(trust.position_flips)}; "
         f"being first is worth {_points(trust.first_place_bonus, signed=True)}"
     )
     say(f"length: longer versions of the same answer get {_points(trust.length_bias, signed=True)} more than they deserve")
-    say(f"own family: {_points(trust.self_preference, signed=True)} more than it gives to other families")
+    say(f"own family: {_points(trust.self_preference, signed=True)} more than the judge gives other model families")
     say(f"repeated judging: standard deviation {_points(trust.repeat_sd)}")
     if trust.unread:
-        say(f"{trust.unread} replies could not be read and count as misses")
+        say(f"{trust.unread} replies could not be parsed and count as outside tolerance")
     for name, failure in done.failures[:10]:
         say(f"  failed: {name}: {failure.kind} ({failure.fault}): {failure.detail}")
     if trust.more_pairs:
@@ -177,7 +177,6 @@ def _share(figure: Figure) -> str:
 
 
 def _points(figure: Figure, *, signed: bool = False) -> str:
-    """Format a figure in points out of 100."""
     if figure.value is None:
         return _why_not(figure)
     sign = "+" if signed else ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms.")
 @margin_option("--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts.")
 @click.option("--against", metavar="NAME", help="junit: a task passes if its result is not worse than this candidate's.")
-@margin_option("--margin", about="junit: how much worse it may be: 0.03, or 3pts.")
+@margin_option("--margin", about="junit: how much worse the result may be: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @filters
 @common

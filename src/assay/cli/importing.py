@@ -34,7 +34,7 @@ _EVERY_S = 2.0
 @file_option("--log", "logs", multiple=True, about="Log of the run. May be repeated.")
 @file_option("--criteria", about="Text file with the criteria that answers are judged by.")
 @file_option("--model-info", about="YAML or JSON with details of the model: size, vram_gb, hf_id.")
-@file_option("--fields", about="Fields to extract from each answer, and from an input for the title of its row.")
+@file_option("--fields", about="File that names fields to extract from each answer, and from the prompt as a title.")
 @click.option("--no-copy", is_flag=True, help="Do not copy the files to the folder of the store.")
 @click.option("--move", is_flag=True, help="Delete the files after their copies are verified.")
 @click.option("--rebuild", is_flag=True, help="Restore the runs of the results folder PATH, with reviews and statistics.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from importlib.resources import files
 from io import TextIOWrapper
 from typing import Any, Final
 
@@ -17,44 +19,9 @@ import assay
 from assay.cli.output import complain, tell
 from assay.domain.errors import MORE_FILES, AssayError, ConnectionLost, Interrupted, did_you_mean
 
-COMMANDS = {
-    "run": ("assay.cli.run", "Run a suite: ask, grade, and store every trial."),
-    "bench": ("assay.cli.bench", "Let agents work on scenarios in sandboxed workspaces, and grade what they leave."),
-    "resume": ("assay.cli.run", "Finish an interrupted or failed run without repeating finished work."),
-    "pause": ("assay.cli.run", "Stop a run after its current trials, until it is resumed."),
-    "cancel": ("assay.cli.run", "Stop a run after its current trials; finished trials are kept."),
-    "extend": ("assay.cli.run", "Add trials or candidates to a run."),
-    "batch": ("assay.cli.batch", "Run a suite through batch APIs: submit, status, collect."),
-    "regrade": ("assay.cli.regrade", "Grade a run's stored responses again, as a new run."),
-    "review": ("assay.cli.review", "Approve, correct, reject or rerun the grades of judges."),
-    "stats": ("assay.cli.statistics", "Show each candidate's score over the trials that count, with its interval."),
-    "compare": ("assay.cli.statistics", "Compare two candidates: which is better, by how much, how certain."),
-    "rank": ("assay.cli.statistics", "Rank all candidates, show each one's possible ranks, and compare all pairs."),
-    "plan": ("assay.cli.statistics", "Estimate how many trials or tasks a decision needs, and their cost."),
-    "chart": ("assay.cli.chart", "Draw scores, ranks, pairs or single trials to SVG, PNG or CSV."),
-    "gate": ("assay.cli.statistics", "Exit 0 if A is shown to be at most a margin worse than B, otherwise 3."),
-    "export": ("assay.cli.export", "Write approved results to a file: tables, records, reports."),
-    "mint": ("assay.cli.mint", "Write a snapshot of a specialist with the results that measured it."),
-    "mint-verify": ("assay.cli.mint", "Verify a snapshot's bytes, signature and numbers."),
-    "calibrate": ("assay.cli.calibrate", "Measure a judge against references and against people's corrections."),
-    "enrich": ("assay.cli.enrich", "Let a model describe the documents of a specialist's template."),
-    "import": ("assay.cli.importing", "Import results from other tools; the format is detected."),
-    "validate": ("assay.cli.project", "Check suite and set files without running them."),
-    "init": ("assay.cli.project", "Create a project with a suite that is ready to run."),
-    "config": ("assay.cli.project", "Show the settings in effect and where each comes from."),
-    "doctor": ("assay.cli.project", "Check this machine and show how to fix problems."),
-    "store": ("assay.cli.store", "Back up, restore or copy the store, verified row by row."),
-    "runs": ("assay.cli.registry", "List runs, newest first."),
-    "show": ("assay.cli.registry", "Show a run, a batch, a trial or an assessment."),
-    "delete": ("assay.cli.delete", "Remove runs from lists and statistics; --undo restores them."),
-    "archive": ("assay.cli.delete", "Hide runs from lists and statistics, but keep them readable by id."),
-    "diff": ("assay.cli.history", "Compare the set-up and results of two runs."),
-    "trend": ("assay.cli.history", "Show a suite's scores over time, candidate by candidate."),
-    "models": ("assay.cli.models", "List known models with their prices; --search TEXT narrows the list."),
-    "candidates": ("assay.cli.candidates", "List candidates; rename or merge misspelt names, or undo that."),
-    "reviewers": ("assay.cli.reviewers", "Invite reviewers and viewers to the web app; list or revoke invitations."),
-    "serve": ("assay.cli.serve", "Start the web app."),
-    "demo": ("assay.cli.demo", "Try the main workflow on recorded answers, without an API key."),
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    name: (module, about)
+    for name, (module, about) in json.loads((files(__package__) / "commands.json").read_text("utf-8")).items()
 }
 
 _READING: Final = frozenset(

@@ -54,8 +54,8 @@ def choose_model(listed: Sequence[ModelDocument], vendor: str, default: str) -> 
         for number, name in enumerate(shown[:_OFFERED], 1):
             tell(f"{number:>3}  {name}")
         if len(shown) > _OFFERED:
-            tell(f"     … and {len(shown) - _OFFERED} more; type a piece of the name")
-        text: str = click.prompt("Model (number, or a piece of the name)", default=default, err=True)
+            tell(f"     … and {len(shown) - _OFFERED} more; type part of the name")
+        text: str = click.prompt("Model (number, or part of the name)", default=default, err=True)
         if text.isdigit() and 1 <= int(text) <= min(len(shown), _OFFERED):
             return shown[int(text) - 1]
         if text == default or text in names:

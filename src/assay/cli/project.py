@@ -50,7 +50,7 @@ def init(
         return answer({"folder": str(path.parent), "files": [str(path)]}, f"made {path}\n{following}", as_json=as_json)
     if scenario is not None:
         if rubric or rows is not None or any(candidates.values()):
-            raise InputError("--scenario", "creates one scenario.", remedy="Leave the other options out, except --example.")
+            raise InputError("--scenario", "creates one scenario.", remedy="Use no other option than --example.")
         place = start_scenario(folder, scenario, example=example or "minimal")
         files = sorted(str(path) for path in place.rglob("*") if path.is_file())
         command = f"{go}assay bench {scenario.replace('/', ' ')} --agent echo --agent solution"
@@ -182,7 +182,6 @@ def doctor(check_store: bool, store: str | None, as_json: bool) -> int:
 
 
 def _without_password(url: str) -> str:
-    """Return the address of a store without the password."""
     scheme, separator, rest = url.partition("://")
     if "@" not in rest:
         return url

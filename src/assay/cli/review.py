@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def _reviewer(command: Any) -> Any:
-    return click.option("--reviewer", metavar="NAME", help="Name of the reviewer; default: the setting, else your login name.")(
-        command
-    )
+    return click.option(
+        "--reviewer", metavar="NAME", help="Name of the reviewer; default: setting `reviewer`, else your login name."
+    )(command)
 
 
 @click.group(invoke_without_command=True)

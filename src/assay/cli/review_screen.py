@@ -131,7 +131,6 @@ def _folded(line: ScreenLine, columns: int) -> list[str]:
 
 @contextmanager
 def _prefilled(text: str) -> Iterator[None]:
-    """Prefill the next line that the user edits."""
     with suppress(ImportError):
         import readline
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from assay.cli.output import counted, say
@@ -30,23 +31,7 @@ if TYPE_CHECKING:
 _KEYS: Final = "[a]pprove  [c]orrect  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit  [?] help"
 _GRADE_KEYS: Final = "[g]rade  [x] reject  [s]kip  [u]ndo last  [q]uit  [?] help"
 _BLIND_KEYS: Final = "[g]rade, then see the judge's grades  [x] reject  [r]erun  [s]kip  [u]ndo last  [q]uit  [?] help"
-_HELP: Final = """\
-a      approve the judge's grades, so that they count
-c      correct: enter your own scores, criterion by criterion; Enter keeps a score
-g      grade an item that only people grade, or a blind item before you see the judge's grades
-x      reject the grades, so that no statistic counts them; asks for a reason
-r      have the judge grade the answers again; asks for a note to the judge
-s      skip; the item stays pending and comes back after the others
-u      undo your last decision of this session
-q      quit; everything decided so far is stored
-
-↑ ↓ or k j        scroll by a line
-Space, Page Down  scroll by a screen; b or Page Up scrolls back
-Home, End         go to the beginning or the end
-
-Enter scores on each criterion's own scale, such as 7, or as a share, such as 7/10. If a line is invalid, you can edit it.
-Ctrl-C goes back to the item without deciding.
-"""
+_HELP: Final = (files(__package__) / "review_keys.txt").read_text("utf-8")
 
 
 def go_through(workspace: Workspace, selection: Selection, *, reviewer: str | None) -> None:

@@ -197,16 +197,28 @@ def _judge_raw(
     opened: Workspace, paths: Sequence[Path], rubric: Rubric, options: dict[str, Any], *, as_json: bool
 ) -> tuple[tuple[Path, ...], list[Any]]:
     """Import files of answers and grade each imported run; return the other files and the results."""
-    from assay.app.imports.raw_answers import import_raw, is_raw
+    from assay.app.imports.raw_answers import is_raw
     from assay.cli.regrade import grade_again
 
     raw = [path for path in paths if is_raw(path)]
-    runs, notes = import_raw(opened, raw) if raw else ((), ())
-    for note in notes:
-        tell(f"note: {note}")
+    runs = import_answers(opened, raw, options) if raw else ()
     wanted = {**options, "judge": options["judge"] or opened.settings.values["judge"]}
     others = tuple(path for path in paths if path not in raw)
     return others, [grade_again(opened, run, rubric, wanted, as_json=as_json) for run in runs]
+
+
+def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, Any]) -> Sequence[str]:
+    """Import files of answers and return the ids of their runs; raises UsageError for options of other runs."""
+    from assay.app.imports.raw_answers import import_raw
+
+    unfit = [name for name in ("trials", "candidates", "benchmark", "review", "batch_id", "limit") if options[name]]
+    if unfit:
+        option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
+        raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")
+    runs, notes = import_raw(opened, paths)
+    for note in notes:
+        tell(f"note: {note}")
+    return runs
 
 
 def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric: Rubric | None) -> tuple[Any, Any, LookAhead]:

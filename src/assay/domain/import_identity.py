@@ -151,7 +151,7 @@ class Relation(StrEnum):
     PARTLY = "partly"
     CONFLICT = "conflict"
     RETOLD = "retold"
-    """The same answers in two formats of one harness, one of them without ids."""
+    """The same answers, imported in two formats of one harness; one of the formats has no ids."""
 
 
 def relation(overlap: Overlap) -> Relation:

@@ -22,7 +22,7 @@ class JobStage(StrEnum):
 
 
 FILE: Final = "file"
-"""Value of `place` and `status` for a job whose files people transfer by hand."""
+"""Value of `place` and `status` for a batch job whose files a person uploads and downloads."""
 
 STAGE_OF: Final = {
     Role.CANDIDATE: JobStage.ANSWERS,

@@ -98,7 +98,7 @@ COUNTS: Final = frozenset(
 )
 """States that count: only assessments in these states reach a statistic, an export or a snapshot.
 
-Control items have the same states, so the store keeps them in separate tables that such queries do not read.
+Control items use these states too. The store keeps them in separate tables, so queries for results do not read them.
 """
 
 # Rerun is not listed, because it replaces an assessment and makes no decision on its scores.

@@ -142,7 +142,7 @@ class WebService(_Called):
 
 
 OFFERED: Final = frozenset({"prompt", "messages", "system_prompt", "seed", "trial", "key"})
-"""Names that templates of programs may use in addition to the columns of a task."""
+"""Placeholders that a program's templates may contain in addition to the task's columns."""
 
 Program: TypeAlias = Function | Agent | Command | WebService
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
 
 SHARES: Final = ("blind", "plants", "rereview", "second")
-"""The shares of a protocol, each between 0 and 1."""
+"""Protocol settings that are fractions between 0 and 1."""
 
 GAPS: Final = ("gap_items", "gap_hours")
-"""Minimum distances between a decision and its repeat: in the reviewer's own decisions, and in hours."""
+"""Settings for the minimum distance between a decision and its repeat: in decisions of the same reviewer, and in hours."""
 
 NUMBERS: Final = (*SHARES, *GAPS)
 """Names of all protocol settings that a user chooses."""

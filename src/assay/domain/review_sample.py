@@ -59,7 +59,9 @@ class ReviewSample:
             return self
         if share < self.share:
             raise InputError(
-                where, f"is {share:g}, and a sample of {self.share:g} can only grow.", remedy="Name a larger share."
+                where,
+                f"is {share:g}, but the review sample already has a share of {self.share:g} and cannot shrink.",
+                remedy="Name a larger share.",
             )
         return ReviewSample(share=share, by=self.by, grown_from=(*self.grown_from, self.share))
 

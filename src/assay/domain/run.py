@@ -205,7 +205,7 @@ class PlannedTask:
 
 
 FirstRequests: TypeAlias = "Callable[[PlannedTask, int, TrialKey], Sequence[JobRequest]]"
-"""Returns the requests in planned jobs for which the k-th trial of a task waits from the beginning."""
+"""Returns the requests in planned jobs that the k-th trial of a task waits for when it starts."""
 
 
 def check_number_of_trials(where: str, wanted: int | None, *, least: int = 1) -> None:
@@ -227,12 +227,12 @@ def within_bounds(planned: Iterable[PlannedTask], where: str) -> Iterator[Planne
             raise InputError(
                 where,
                 f"would give task {planned_task.task.id!r} {of:,} trials, but the limit is {MOST_TRIALS:,}.",
-                remedy="Request fewer.",
+                remedy="Request fewer trials.",
             )
         if planned_task.trials and total > MOST_PLANNED:
             raise InputError(
                 where,
-                f"would make {total:,} trials of the first {place:,} tasks alone, but a run holds {MOST_PLANNED:,} at most.",
+                f"would create {total:,} trials for the first {place:,} tasks, but a run may have at most {MOST_PLANNED:,}.",
                 remedy="Request fewer trials per task, or fewer tasks.",
             )
         yield planned_task

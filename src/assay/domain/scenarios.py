@@ -20,7 +20,7 @@ REPORT: Final = "assay.workspace-report/1"
 THRESHOLD: Final = 0.7
 
 JUDGE: Final = "llm_judge"
-"""Evaluator that is an LLM: it grades the diff with the validation output, so the whole grade awaits review."""
+"""Evaluator in which an LLM grades the diff and the validation output; a grade that includes it awaits review."""
 
 
 class CommandKind(StrEnum):

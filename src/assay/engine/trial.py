@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -261,6 +261,7 @@ async def _grade(
     async def assess(scorer: Evaluator, alone: Sitting) -> Assessment:
         return (await _assess(bench, claimed, scorer, alone))[0]
 
+    finals: dict[str, str] = {}
     async with bench.slots:
         try:
             shown, finals = await structured(bench, claimed, sitting)
@@ -275,6 +276,9 @@ async def _grade(
             failure = error.failure if isinstance(error, GaveUp) else _undecided(error)
             progress.failures.append(failure)
             unread = _unread(bench, evaluator, sitting, slot, error) if bench.rerun is None else ()
+            if unread and finals:  # the check of final answers needs no judge
+                ((new, call),) = unread
+                unread = ((replace(new, assessment=await verified(bench, sitting, finals, new.assessment, assess)), call),)
             if finishing:
                 await bench.journal.record(Entry(trial=claimed.key, assessments=unread, finished=True, failure=failure))
             else:

@@ -9,10 +9,10 @@ from assay.exchange.importers import IMPORTERS, Importer
 from assay.exchange.parsing.input_files import FileSample, UnreadableFile
 
 LEAST_SHARE: Final = 0.3
-"""Smallest share of a file that a reader must explain; a smaller share suggests another format."""
+"""Minimum share of a file that a reader must understand; a smaller share suggests another format."""
 
 ABOUT_EQUAL: Final = 0.9
-"""Choosing between two readers is a guess if the second explains at least this fraction of the first one's share."""
+"""The format is ambiguous if the second-best reader understands at least this fraction of the best reader's share."""
 
 
 class AmbiguousFormat(UnreadableFile):
@@ -22,7 +22,7 @@ class AmbiguousFormat(UnreadableFile):
         """Store both formats with the share of the file that each reader explains."""
         (first, share), (second, other) = formats
         self.formats = (first, second)
-        super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Name one with `--format`.")
+        super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Choose one with `--format`.")
 
 
 def recognise_format(sample: FileSample, among: Iterable[Importer] | None = None) -> Importer | None:

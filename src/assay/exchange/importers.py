@@ -1,4 +1,4 @@
-"""Importers: the interface of a module that reads one file format, and the table of all importers.
+"""Importers: the interface of a module that reads one file format, and their registry.
 
 An importer is a module (or any object) with
 
@@ -21,14 +21,16 @@ It may also have
 Assay passes arguments by position and ignores any other attribute, so that later versions can ask for more without
 breaking an importer that lacks it.
 
-To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add a line to the table below.
+To add an importer to Assay, copy `readers/terminal_bench.py` to a new module in `readers/` and add a line to `formats.toml`.
 Other packages register importers in the entry-point group `assay.importers`. `assay.testing.ImporterContract` tests both kinds.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Final, Protocol, runtime_checkable
 
 from assay.domain.digest import JsonValue
@@ -94,51 +96,16 @@ class LeavesArtifacts(Protocol):
         ...
 
 
-_READERS: Final = "assay.exchange.readers"
-
 IMPORTERS: Final[Registry[Importer]] = Registry(
     kind="format",
     group="assay.importers",
     own={
-        "openai_batch": f"{_READERS}.batch_output",
-        "openai_batch_input": f"{_READERS}.batch_input",
-        "openai_batch_object": f"{_READERS}.batch_object",
-        "log": f"{_READERS}.batch_server_log",
-        "scores": f"{_READERS}.score_table",
-        "set": f"{_READERS}.set_file",
-        "rlhf": f"{_READERS}.rlhf",
-        "map": f"{_READERS}.mapped_columns",
-        "inspect": f"{_READERS}.inspect_logs",
-        "lm_eval": f"{_READERS}.lm_eval",
-        "promptfoo": f"{_READERS}.promptfoo",
-        "promptfoo_csv": f"{_READERS}.promptfoo_csv",
-        "openai_evals_log": f"{_READERS}.openai_evals_log",
-        "openai_evals": f"{_READERS}.openai_evals_api",
-        "alpaca_eval": f"{_READERS}.alpaca_eval",
-        "mt_bench": f"{_READERS}.mt_bench",
-        "swe_bench": f"{_READERS}.swe_bench",
-        "harbor": f"{_READERS}.harbor",
-        "terminal_bench": f"{_READERS}.terminal_bench",
-        "agent_run": f"{_READERS}.agent_runs",
-        "code_samples": f"{_READERS}.code_samples",
-        "bigcode": f"{_READERS}.bigcode",
-        "pydantic_evals": f"{_READERS}.pydantic_evals",
-        "helm": f"{_READERS}.helm",
-        "opencompass": f"{_READERS}.opencompass",
-        "lighteval": f"{_READERS}.lighteval",
-        "braintrust": f"{_READERS}.braintrust",
-        "llmbar": f"{_READERS}.llmbar",
-        "pandalm": f"{_READERS}.pandalm",
-        "mlflow": f"{_READERS}.mlflow_tables",
-        "langfuse": f"{_READERS}.langfuse",
-        "langsmith": f"{_READERS}.langsmith",
-        "deepeval": f"{_READERS}.deepeval",
-        "ragas": f"{_READERS}.ragas",
-        "phoenix": f"{_READERS}.phoenix",
+        name: f"assay.exchange.readers.{module}"
+        for name, module in tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8")).items()
     },
     members=("NAME", "recognise", "read"),
 )
-"""Importers by format. Their order does not matter: the importer that explains the largest share of a file is used."""
+"""Importers by format, as listed in `formats.toml`."""
 
 
 def importer_named(name: str) -> Importer:

@@ -156,7 +156,7 @@ def _rows(
             cells = next(reader if blanks is None else blanks, None)
         except _TooLong:
             limit = MOST_ROW_CHARACTERS >> 20
-            yield line, f"has a row of more than {limit} million characters, or an open quotation mark."
+            yield line, f"has a row of more than {limit} million characters, or a quotation mark that is never closed."
             return
         except csv.Error as error:
             problem = "a NUL byte" if "NUL" in str(error) else str(error)

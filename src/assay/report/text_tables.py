@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.suite import scale_in_words
@@ -21,26 +23,7 @@ TASKS_SHOWN: Final = 200
 # The dollar sign is included because many programs read it as the start of a formula.
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
-_LATEX: Final = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "–": "--",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "≥": r"$\ge$",
-    "≤": r"$\le$",
-    "\n": " ",
-}
+_LATEX: Final[dict[str, str]] = tomllib.loads((files(__package__) / "latex.toml").read_text("utf-8"))
 
 
 def markdown(report: ReportContents) -> str:

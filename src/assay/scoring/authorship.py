@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MODELS: Final = tuple((files(__package__) / "model_names.txt").read_text("utf-8").splitlines())
-"""Names of models and of their makers."""
+"""Names of models and model makers, which can reveal a response's author."""
 
 SHORTEST: Final = 3
 """Minimum letters of a candidate's name to search for; shorter names occur in any text."""

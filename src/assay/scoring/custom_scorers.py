@@ -49,7 +49,9 @@ def finish(scoring: Scoring, answer: IsolatedAnswer) -> Outcome:
     if value is None:
         return Unscored("scorer_undecided", f"The scorer {scoring.method} could not decide. {note}".strip())
     if not _on_scale(value) or not (confidence is None or _on_scale(confidence)):
-        return Unscored("scorer_bad_value", f"The scorer {scoring.method} answered {answer.value!r:.120}, no score.")
+        return Unscored(
+            "scorer_bad_value", f"The scorer {scoring.method} returned {answer.value!r:.120}, which is not a score from 0 to 1."
+        )
     return Score(float(value), note, confidence)
 
 

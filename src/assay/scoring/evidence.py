@@ -11,6 +11,7 @@ import keyword
 import re
 from bisect import bisect_right
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -145,23 +146,7 @@ def _pressed(text: str) -> str:
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _STRING: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 
-_OTHER_LANGUAGES: Final = _NAME.findall(
-    """
-abstract any api args argv array as ascii assert async atomic auto await bar bigint bool boolean break byte camelcase
-case catch chan char class cli console const constructor continue crate css csv date debugger decimal default defer
-delete deque dict do document double dyn else enum error eval except explicit export extends extern fallthrough false
-final finally float fn foo for foreach friend from func function get go goto hash html http https id ids if impl
-implements import in inline inner int int32 int64 integer interface internal iota is iso it iterator json key kwargs
-lambda lazy let list lock long loop macro main map match math method mock mod module mut mutable mutex namespace
-native new nil none nonlocal not null number o1 object of ok operator option optional or out override package param
-params partial private promise protected protocol pub public pytest queue raise readonly record ref regex register
-rejection require return rune sealed select self set short signed sizeof slice snake_case snakecase some sql static
-std stderr stdin stdout str string struct super switch symbol sync synchronized template test then this thread throw
-throws time timer todo trait transient true try tuple type typealias typedef typeof uint undefined union unittest
-unknown unsafe unsigned url use using utc utf utf8 uuid value var vec vector virtual void volatile weak when where
-while window with yaml yield
-"""
-)
+_OTHER_LANGUAGES: Final = _NAME.findall((files(__package__) / "common_names.txt").read_text("utf-8"))
 
 COMMON_NAMES: Final = frozenset(
     name.casefold() for name in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OTHER_LANGUAGES)

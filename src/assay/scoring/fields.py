@@ -110,7 +110,7 @@ def _field_problems(where: str, spec: Any) -> Iterator[str]:
         if not good or not 2 <= len(labels) <= MOST_LABELS:
             yield f"{where}: `labels` must be a list of 2 to {MOST_LABELS} values."
         elif len({_folded(_text(label)) for label in labels}) < len(labels):
-            yield f"{where}: `labels` names one value twice."
+            yield f"{where}: `labels` contains a value twice."
 
 
 def _field(name: str, spec: Mapping[str, Any]) -> Field:

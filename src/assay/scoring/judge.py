@@ -32,7 +32,7 @@ CONVERSATION_NOTE: Final = (
 )
 
 JUDGE_DEFAULTS: Final = Parameters(temperature=0.1, max_tokens=6000)
-"""Parameters of a judge if neither its own entry nor its model's entry sets any."""
+"""Default parameters of a judge, used if neither the judge nor its model sets any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class EachJudge(JointJudge):
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
         """Return the request for this sitting's only response; raises ValueError if it has several."""
         if len(sitting.responses) != 1:
-            raise ValueError(f"A judge of mode each grades one response in a sitting, not {len(sitting.responses)}.")
+            raise ValueError(f"A judge with `mode: each` grades one response at a time, not {len(sitting.responses)}.")
         return (request_of(self.spec, self.rubric, sitting, candidate=sitting.responses[0].candidate),)
 
 

@@ -20,12 +20,12 @@ def begin(response: str, reference: str) -> Outcome | IsolatedRequest:
     """Return the score if comparing the text suffices, else the call that compares by algebra; without an answer the score is 0."""
     wanted = final_answer(reference)
     if wanted is None:
-        return Unscored("no_reference", "There is no answer in the reference to compare with.")
+        return Unscored("no_reference", "The reference contains no answer to compare with.")
     given = final_answer(response)
     if given is None:
         return Score(0.0, "no answer in the response", 1.0)
     if nesting(given) > MAX_NESTING:
-        return Score(0.0, f"nested more than {MAX_NESTING} levels deep, which no real answer is", 1.0)
+        return Score(0.0, f"the answer is nested more than {MAX_NESTING} levels deep", 1.0)
     same = same_answer(given, wanted)
     if same is None:
         return IsolatedRequest(function="same_answer", arguments={"given": given, "wanted": wanted}, time_limit_s=TIME_LIMIT_S)

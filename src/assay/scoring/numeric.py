@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TOLERANCE: Final = 0.01
 ZERO_TOLERANCE: Final = 0.01
-"""Absolute tolerance if the reference is 0 and the options set none, because relative to 0 there is no error."""
+"""Absolute tolerance if the reference is 0 and the options set none, because a relative error from 0 is undefined."""
 LIMIT: Final = 0.25
 """Relative error at and above which the score is 0."""
 EPSILON: Final = 1e-9
@@ -100,7 +100,7 @@ def numeric(response: str, reference: str, options: Mapping[str, JsonValue], /) 
     """
     wanted = _first_number(reference)
     if wanted is None:
-        return Unscored("no_reference", "There is no number in the reference to compare with.")
+        return Unscored("no_reference", "The reference contains no number to compare with.")
     numbers = numbers_in(response)
     if not numbers:
         return Score(0.0, "no number in the response", 1.0)

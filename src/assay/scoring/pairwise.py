@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assay.scoring.score_parsing import ReadGrade
 
 PREFERENCE: Final = "preference"
-"""The one criterion: the share of pairs won."""
+"""The only criterion of a pairwise judge: the share of pairs that a candidate won."""
 
 _NOUNS: Final = ("Candidate", "Answer", "Response", "Option", "Output", "Assistant", "Model")
 _TIE: Final = ("tie", "draw", "equal", "no difference")

@@ -16,7 +16,7 @@ from assay.domain.digest import shuffled
 from assay.domain.protocol import chance
 
 GOOD: Final = "known_good"
-"""Kind of a planted check without an error."""
+"""Kind of a planted check that contains no error."""
 
 KINDS: Final = ("swapped_scores", "moved_score", "reason_against_score", "invented_quote", "other_task")
 """Kinds of deliberate errors."""

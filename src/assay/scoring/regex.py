@@ -126,7 +126,7 @@ def _linear(pattern: Pattern) -> _Searches | None:
 def _backtracking(pattern: Pattern) -> _SearchesInTime:
     source = _literal_braces(pattern.source)
     if _unrolled(source) > MAX_UNROLLED:
-        raise BadPattern("repeats too much: written out, its counted repetitions are too long to search for.")
+        raise BadPattern("has counted repetitions that are too long to search for; use smaller counts.")
     flags = regex.VERSION0 | regex.ASCII
     for flag in pattern.flags:
         flags |= {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}[flag]

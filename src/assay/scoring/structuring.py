@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
@@ -22,19 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULTS: Final = Parameters(temperature=0.0, max_tokens=4096)
 
-PROMPT: Final = """Take the answer below apart without judging it, and without adding, correcting or leaving out anything.
-
-## The task
-
-{{prompt}}
-
-## The answer
-
-{{answer}}
-
-Reply with one JSON object: `assumptions` (text), `steps` (a list of texts, in order), `intermediate_results` (a list of texts),
-`final_answer` (the result alone, as the answer writes it; empty if it gives none) and `format_notes` (text).
-"""
+PROMPT: Final = (files(__package__) / "prompt_texts" / "structuring.md").read_text("utf-8")
 
 _TEXTS: Final = ("assumptions", "final_answer", "format_notes")
 _LISTS: Final = ("steps", "intermediate_results")
@@ -82,7 +71,7 @@ def read_structure(reply: Reply) -> StructuredAnswer:
                 texts = {name: _text(parts[name]) for name in _TEXTS if name in parts}
                 lists = {name: _list(parts[name]) for name in _LISTS if name in parts}
                 return StructuredAnswer(**texts, **lists)  # type: ignore[arg-type] # names and values agree
-    raise UnreadableReply("There is no JSON object with `steps` and `final_answer`.")
+    raise UnreadableReply("The reply contains no JSON object with `steps` and `final_answer`.")
 
 
 def structure_text(structure: StructuredAnswer) -> str:

@@ -96,7 +96,7 @@ class TestsEvaluator(FunctionEvaluator):
     def _verdict(self, result: CommandResult) -> tuple[bool, str]:
         shown = result.output if len(result.output) <= _SHOWN_CHARS else f"…{result.output[-_SHOWN_CHARS:]}"
         if result.end is CommandEnd.SHELL_LOST:
-            raise Unscorable("tests_not_run", f"The sandbox of the tests was lost. {shown}".strip())
+            raise Unscorable("tests_not_run", f"The sandbox stopped unexpectedly during the tests. {shown}".strip())
         if result.end is CommandEnd.TIMED_OUT:
             return False, f"The tests were stopped after {result.seconds:.0f} s.\n{shown}"
         if result.end in _STOPPED:

@@ -20,7 +20,7 @@ MAX_COMPARED_CELLS: Final = 30_000_000_000
 
 EQUAL: Final = Score(1.0, "equal", 1.0)
 UNEQUAL: Final = Score(0.0, "not equal", 1.0)
-NO_REFERENCE: Final = Unscored("no_reference", "There is no reference to compare with.")
+NO_REFERENCE: Final = Unscored("no_reference", "The task has no reference to compare with.")
 CONTAINS: Final = Score(1.0, "contains the reference")
 DIFFERS: Final = Score(0.0, "not similar", 0.5)
 LACKS: Final = Score(0.0, "does not contain the reference")
@@ -110,5 +110,5 @@ def boolean(response: str, reference: str, options: Mapping[str, JsonValue], /) 
     """Score 1 if the response contains the reference, ignoring case, else 0. A preceding "not" is not noticed."""
     wanted = reference.strip().lower()
     if not wanted:
-        return Unscored("no_reference", "There is no reference to look for.")
+        return Unscored("no_reference", "The task has no reference to look for.")
     return CONTAINS if wanted in response.lower() else LACKS

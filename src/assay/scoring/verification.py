@@ -27,10 +27,10 @@ def rule_flags(rules: VerdictRules, grades: Sequence[Grade], labels: Mapping[str
             yield Flag(kind=FlagKind.PARTIAL_SCORE, detail=detail, candidate=candidate)
         for grade in own if rules.trivial_justification else ():
             if grade.score is not None and grade.score < 1.0 and len(grade.reason.strip()) <= rules.trivial_chars:
-                detail = f"The justification for {grade.criterion} of {label} has {len(grade.reason.strip())} characters."
+                detail = f"The justification for {grade.criterion} of {label} has only {len(grade.reason.strip())} characters."
                 yield Flag(kind=FlagKind.TRIVIAL_JUSTIFICATION, detail=detail, candidate=candidate, criterion=grade.criterion)
         if rules.aggregation_trouble and rules.verdict(scores) is None:
-            detail = f"No rule gives a verdict for the grades of {label}, so it counts as Fail."
+            detail = f"No rule matches the grades of {label}, so its verdict is Fail."
             yield Flag(kind=FlagKind.AGGREGATION_TROUBLE, detail=detail, candidate=candidate)
 
 

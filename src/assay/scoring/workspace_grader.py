@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -32,7 +33,7 @@ EVALUATORS: Final = "evaluators"
 """Name of the grader, and of the scoring method of tasks with a scenario."""
 
 DECLARED: Final = frozenset({"dependency_targets", "dependency_proximity", "companion_versions"})
-"""Evaluators that read the file of dependencies that their option `file` names."""
+"""Evaluators that read the dependency file named by their option `file`."""
 
 HEURISTIC: Final = "heuristic_checks"
 """Evaluator with weighted checks of many kinds; also the kind of the commands that it runs."""
@@ -66,7 +67,7 @@ class WorkspaceGrader(FunctionEvaluator):
         scenario = sitting.task.scenario
         report = WorkspaceReport.from_text(response.text)
         if scenario is None or report is None:
-            raise Unscorable("no_report", "The response is not the report of a workspace, so it cannot be evaluated.")
+            raise Unscorable("no_report", "The response is not a workspace report, so it cannot be evaluated.")
         rules = [spec for spec in scenario.evaluators if spec.name != JUDGE]
         findings = {spec.name: evaluate(spec, scenario, report) for spec in rules}
         weights = {spec.name: spec.weight for spec in rules}
@@ -92,7 +93,7 @@ def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -
 def judge_rubric(options: Mapping[str, Any]) -> Rubric:
     """Return `llm_judge`'s rubric, its `categories` (1 to 5) or Assay's; raises ValueError, KeyError or TypeError if invalid."""
     if unknown := options.keys() - JUDGE_OPTIONS:
-        raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(JUDGE_OPTIONS)}")
+        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; known options are {', '.join(JUDGE_OPTIONS)}")
     criteria: list[Criterion] = []
     for each in options.get("categories", ()):
         row = {"name": each} if isinstance(each, str) else each
@@ -140,9 +141,9 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
         except KeyError as error:
             return f"needs `{error.args[0]}`."
         except (TypeError, ValueError, AttributeError, ZeroDivisionError, re.error) as error:
-            return f"has options in a form that it cannot read ({type(error).__name__}: {error}); see the documentation."
+            return f"has invalid options ({type(error).__name__}: {error}); docs/how-to/bench-coding-agents.md describes them."
         return ""
-    return f"is not an evaluator, and no validation command has this kind. Evaluators: {', '.join(FUNCTIONS)}, {JUDGE}."
+    return f"is neither an evaluator nor the kind of a validation command. Evaluators: {', '.join(FUNCTIONS)}, {JUDGE}."
 
 
 def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
@@ -158,7 +159,7 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
         counts = [int(text[:9]) for text in texts if text.isdecimal()]
         worst = spec.options.get("worst", 10)
         if counts and counts[-1] and isinstance(worst, int | float) and worst > 0:
-            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues of at most {worst:g}. {shown}")
+            return Finding(max(0.0, 1 - counts[-1] / worst), f"{counts[-1]} issues; {worst:g} or more score 0. {shown}")
     return Finding(passed / len(outcomes), shown)
 
 
@@ -199,7 +200,7 @@ def _companion_versions(options: Mapping[str, Any], scenario: Scenario, report: 
         total += len(companions)
         major = declared.get(main.lower())
         apart += [f"{each} differs from {main}" for each in companions if not major or declared.get(each.lower()) != major]
-    return Finding((total - len(apart)) / total, "; ".join(apart) or "All companions have the version of their package.")
+    return Finding((total - len(apart)) / total, "; ".join(apart) or "All companions have the version of their main package.")
 
 
 def _package_manager(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
@@ -208,22 +209,12 @@ def _package_manager(options: Mapping[str, Any], scenario: Scenario, report: Wor
     allowed = {name for name, manager in LOCK_FILES.items() if manager in options["allowed"]}
     wrong = sorted(present.keys() - allowed)
     if wrong or not present:
-        return Finding(0.0, f"It has {', '.join(wrong) or 'no lock file'}, allowed are {', '.join(sorted(allowed))}.")
+        return Finding(0.0, f"The repository has {', '.join(wrong) or 'no lock file'}; allowed: {', '.join(sorted(allowed))}.")
     return Finding(1.0, f"It has {', '.join(sorted(present))}.")
 
 
 LOCK_FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "package-lock.json": "npm",
-        "pnpm-lock.yaml": "pnpm",
-        "yarn.lock": "yarn",
-        "bun.lock": "bun",
-        "uv.lock": "uv",
-        "poetry.lock": "poetry",
-        "Pipfile.lock": "pipenv",
-        "Cargo.lock": "cargo",
-        "go.sum": "go",
-    }
+    tomllib.loads((files(__package__) / "lock_files.toml").read_text("utf-8"))
 )
 """Lock files by name, with their package managers."""
 
@@ -284,7 +275,7 @@ def heuristics(options: Mapping[str, Any], group: str) -> list[dict[str, Any]]:
 
 
 HEURISTICS: Final = {"commands": "command", "scripts": "command", "files": "path", "patterns": "pattern", "structured": "path"}
-"""Groups of heuristic checks, each with the key that a check must have."""
+"""Groups of heuristic checks, and the key that each check in the group requires."""
 
 
 def heuristic_patterns(scenario: Scenario) -> dict[str, tuple[str, str]]:
@@ -301,7 +292,7 @@ def _pattern_name(check: Mapping[str, Any]) -> str:
 def _heuristic_checks(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
     """Share of the checks that hold, by weight: commands succeed, files exist, patterns match, documents have a key or section."""
     if unknown := options.keys() - HEURISTICS.keys():
-        raise ValueError(f"{', '.join(sorted(unknown))} is none of {', '.join(HEURISTICS)}")
+        raise ValueError(f"{', '.join(sorted(unknown))} is unknown; known groups are {', '.join(HEURISTICS)}")
     succeeded = {each.command for each in report.outcomes if each.kind == HEURISTIC and each.exit_code == 0}
     held, total, failed = 0.0, 0.0, []
     for group, needed in HEURISTICS.items():
@@ -346,7 +337,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Mapping[str, Any], Scenario, WorkspaceRe
         HEURISTIC: _heuristic_checks,
     }
 )
-"""Evaluators of files by name; every other evaluator is a kind of validation command."""
+"""Built-in evaluators by name; any other evaluator is a kind of validation command."""
 
 
 def dependencies_in(files: Mapping[str, str | None]) -> dict[str, str]:

@@ -22,7 +22,7 @@ fleiss_kappa           `fleiss_kappa`
 calibration            `calibration`
 ppi                    `ppi`; with tasks: `partial_review`
 power                  `power`; from data, with cost: `plan`
-sequential             `sequential`: `e_value`, `planned_looks`; along a path: `e_process`
+sequential             `sequential`: `e_value`, `planned_looks`
 second opinions        `sign_flip`, `label_permutation`
 fair play              `approval_rates`, `selective_rejection`, `sensitivity`
 coverage               `coverage`
@@ -57,7 +57,6 @@ from assay.statistics.reports import report as report
 from assay.statistics.sensitivity import sensitivity as sensitivity
 from assay.statistics.sequential import (
     PlannedLooks as PlannedLooks,
-    e_process as e_process,
     e_value as e_value,
     planned_looks as planned_looks,
     sequential as sequential,

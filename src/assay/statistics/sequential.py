@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from math import exp, log, log1p, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from assay.statistics.arrays import NO_SPREAD, Floats, Interval
+from assay.statistics.arrays import Floats
 from assay.statistics.distributions import normal_below, normal_quantile
 
 # exp overflows a float above 709.8.
@@ -43,24 +42,6 @@ class PlannedLooks:
     alpha: float
     obf_nominal_p: tuple[float, ...]
     pocock_nominal_p: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EProcess:
-    """Evidence after each task difference in a series.
-
-    `max_e_value` decides: 20 or more is significant at 5%, even if the e-value fell afterwards. `ci95` is valid now and at all
-    other times; `decision` is better, worse or not_decided.
-    """
-
-    n: int
-    difference: float | None = None
-    e_value: float = 1.0
-    max_e_value: float = 1.0
-    anytime_p: float = 1.0
-    ci95: Interval | None = None
-    decision: str = "not_decided"
-    reason: str | None = None
 
 
 def sequential(
@@ -110,59 +91,6 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
         n=n,
         reason=None if half is not None else "interval_not_finite_yet",
     )
-
-
-def e_process(differences: ArrayLike, *, g: float = 1.0, alpha: float = 0.05) -> EProcess:
-    """Compute the e-value over a series of task differences, in order of completion.
-
-    Within a single task, pass the differences between trial k of A and trial k of B in order of arrival; use this pairing for
-    nothing else. Differences are assumed to be nearly symmetric; if they are strongly skewed, this method errs like the t-test.
-
-    Raises ValueError for a difference that is not finite.
-    """
-    d = np.asarray(differences, np.float64).reshape(-1)
-    if not np.isfinite(d).all():
-        raise ValueError("e_process: a difference is not a finite number")
-    if d.size == 0:
-        return EProcess(n=0, reason="no_shared_tasks")
-    mean, std_err, log_e = _path(d, g)
-    now = e_value(None, d.size, g=g, alpha=alpha)
-    best = float(log_e.max())
-    # A claim is kept, with the direction that it had when the evidence was strongest.
-    at = int(log_e.argmax())
-    ci95 = None
-    if now.half_width_over_se is not None and std_err[-1] >= NO_SPREAD:
-        half = now.half_width_over_se * float(std_err[-1])
-        ci95 = (float(mean[-1]) - half, float(mean[-1]) + half)
-    claimed = best >= -log(alpha)
-    direction = "better" if mean[at] > 0 else "worse"
-    return EProcess(
-        n=int(d.size),
-        difference=float(mean[-1]),
-        e_value=exp(min(float(log_e[-1]), LARGEST_LOG)),
-        max_e_value=exp(min(best, LARGEST_LOG)),
-        anytime_p=min(1.0, exp(-best)),
-        ci95=ci95,
-        decision=direction if claimed else "not_decided",
-        reason=None if ci95 is not None else now.reason or "zero_variance",
-    )
-
-
-def _path(d: Floats, g: float) -> tuple[Floats, Floats, Floats]:
-    """Return the running mean, standard error and log e-value; the e-value is 1 as long as all differences are equal."""
-    n = np.arange(1, d.size + 1, dtype=np.float64)
-    # Values are shifted by the first difference, so that the running sums of squares do not cancel.
-    centred = d - d[0]
-    mean = np.cumsum(centred) / n
-    scatter = np.maximum(np.cumsum(centred * centred) - n * mean * mean, 0.0)
-    spread = np.maximum.accumulate(d) - np.minimum.accumulate(d)
-    varied = (spread >= NO_SPREAD) & (scatter > 0)
-    nu = np.maximum(n - 1, 1.0)
-    std_err = np.where(varied, np.sqrt(scatter / nu / n), 0.0)
-    t2 = np.where(varied, ((mean + d[0]) / np.where(varied, std_err, 1.0)) ** 2, 0.0)
-    k = 1 + n * g
-    log_e = -0.5 * np.log(k) + (nu + 1) / 2 * (np.log1p(t2 / nu) - np.log1p(t2 / (nu * k)))
-    return mean + d[0], std_err, np.where(varied, log_e, 0.0)
 
 
 def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:

@@ -85,7 +85,7 @@ class Renaming:
             both = [run for run in moved if run in of_target]
             if both:
                 (name,) = _ids(connection, both[:1])
-                problem = f"and {target_row.name!r} both took part in run {name}, so they are not the same."
+                problem = f"and {target_row.name!r} both took part in run {name}, so they are different candidates."
                 raise Refused(source, problem, remedy="Rename one of them instead.")
             self._names.forget()
             _move(connection, moved, source_row.key, target_row.key)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from assay.store.database.connections import Database
 
 SHOWN: Final = 5
-"""Maximum problems listed per part, because further ones would only repeat the same fault."""
+"""Maximum problems listed per check, because further problems usually have the same cause."""
 
 _AT_ONCE: Final = 1_000
 
@@ -142,7 +142,7 @@ _JSON: Final = frozenset(
 """Text columns that contain JSON."""
 
 _TIME_LENGTH: Final = 30
-"""Length of columns that contain a time; no other column has this length."""
+"""Declared length of columns that contain a time; no other column has this length."""
 
 _STATES: Final[dict[tuple[str, str], type[RunState | TrialState | AssessmentState | Standing]]] = {
     ("run", "state"): RunState,

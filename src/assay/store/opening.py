@@ -95,9 +95,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
         create: if False, raise `StoreError` instead of creating a store.
         read_only: never create, upgrade or change the store; every write raises `StoreError`.
 
-    Raises:
-        SettingsError: The address has a different form.
-        StoreError: The store cannot be opened, is damaged, is not an Assay store, or was written by a newer Assay.
+    Raises SettingsError if the address has a different form, and StoreError if the store cannot be opened, is damaged, is not
+    an Assay store, or was written by a newer Assay.
     """
     address = _address(url)
     where = address.database if address.get_backend_name() == "sqlite" else address.render_as_string()

@@ -48,10 +48,8 @@ class RunRemoval:
     def take_out(self, runs: Sequence[RunId], /, *, reviewer: str, reason: str, archived: bool = False) -> tuple[RunEvent, ...]:
         """Take runs out of use, all or none; with `archived`, people can still open them by id.
 
-        Raises:
-            UnknownName: A run does not exist.
-            Refused: A process executes a run, a run waits for batch jobs or is already archived, or a remaining run grades its
-                answers.
+        Raises UnknownName if a run does not exist. Raises Refused if a process executes a run, if a run waits for batch jobs or
+        is already archived, or if a remaining run grades its answers.
         """
         after = RunState.ARCHIVED if archived else RunState.DELETED
         note = RunNote(reviewer=reviewer, reason=reason, at=self._clock.now())
@@ -138,7 +136,7 @@ def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) 
     ).scalar_one_or_none()
     if staying is not None:
         raise Refused(
-            run, (f"contains the answers that run {staying} grades."), remedy=f"Name {staying} too, or take it out first."
+            run, (f"contains the answers that run {staying} grades."), remedy=f"Name {staying} too, or delete it first."
         )
 
 

@@ -51,7 +51,7 @@ _WARMUP: Final[Mapping[str, grammar.Kind[Any]]] = {
     "enabled": grammar.FLAG,
     "type": grammar.choice(["scripted"]),
     "commands": grammar.list_of(_mapping({"description": grammar.TEXT}, cmd=grammar.TEXT)),
-    "agent": _refused("asks an agent to prepare the fixture.", "Write commands instead."),
+    "agent": _refused("asks an agent to prepare the fixture, which Assay does not support.", "Write commands instead."),
     "working_dir": _refused("is not used: Assay prepares a copy of the fixture.", "Remove it; commands may begin with `cd`."),
 }
 
@@ -72,10 +72,12 @@ class HarnessKeys(grammar.Keys):
     oracle = grammar.key(_mapping({"answers_file": grammar.NAME}), "The file with answers, instead of `oracle-answers.json`.")
     rubric_overrides = grammar.key(_mapping({"weights": _WEIGHTS}), "Weights of evaluators, by name.")
     artifact = grammar.key(
-        _refused("asks for an artefact beside the repository.", "Put what the agent needs into the fixture.")
+        _refused("asks for a file outside the repository; Assay supports none.", "Put what the agent needs into the fixture.")
     )
     reference_path = grammar.key(
-        _refused("names a reference to compare with.", "List its keys for the evaluator `config_accuracy`.")
+        _refused(
+            "names a reference folder, which Assay does not support.", "List its keys for the evaluator `config_accuracy`."
+        )
     )
 
     def warm_up(self) -> tuple[str, ...]:

@@ -314,7 +314,7 @@ def program_of(keys: _ProgramKeys) -> Program | None:
     for other in ("model", *named[1:]):
         if other in node:
             node.report(
-                other, f"is given together with `{named[0]}`, but a candidate is only one of them.", "Keep one of them."
+                other, f"is given together with `{named[0]}`, but a candidate has only one of these keys.", "Keep one of them."
             )
     for stray in ("base_url", "context_tokens"):
         if stray in node:

@@ -59,7 +59,7 @@ def _read_scale(value: Value, path: Path, context: grammar.ReadContext) -> Scale
         return None
     values = [content for _, content in labels]
     if min(values) == max(values):
-        context.report(path, "gives all words the same value, expected at least two values.")
+        context.report(path, "gives all words the same value, expected at least two different values.")
         return None
     return Scale(min(values), max(values), labels)
 

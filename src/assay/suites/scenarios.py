@@ -298,7 +298,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         if repeated := sorted({name for name in criteria if criteria.count(name) > 1}):
             context.report(("evaluators",), f"have {', '.join(repeated)} twice, counting the categories of `{JUDGE}`.")
     if not any(spec.weight for spec in evaluators):
-        context.report(("evaluators",), "have no weight above 0, expected at least one.")
+        context.report(("evaluators",), "all have weight 0, expected at least one weight above 0.")
     files = _digests(folder / fixture, context)
     declared = next((name for name in _DEPENDENCY_FILES if name in files), "requirements.txt")
     search: list[str] = []

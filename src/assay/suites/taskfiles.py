@@ -150,7 +150,7 @@ class TaskFile:
         # that a run takes to start.
         if self._state != self._now() or unreadable(self.file) is not None:
             problems = Problems(self.locate(0))
-            problems.report((), "was changed while it was in use.", "Load the suite again.")
+            problems.report((), "was changed while Assay used it.", "Load the suite again.")
             raise SuiteErrors(problems.errors())
         if self._kept is not None:
             yield from self._kept

@@ -330,7 +330,7 @@ def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: Task
     named = [name for name in prompt_columns(candidate) if name in columns]
     if named and not any(columns[name].strip() for name in named):
         listed = ", ".join(map(repr, named))
-        problem = f"has nothing in {listed}, so the prompt of candidate {candidate.name!r} would ask nothing."
+        problem = f"has no value in {listed}, so the prompt of candidate {candidate.name!r} would be empty."
         node.context.report(node.path, problem)
 
 

@@ -15,50 +15,18 @@ from starlette.responses import HTMLResponse, Response
 from assay.domain.errors import AssayError, Refused, StoreError, UnknownName, nearest
 from assay.web.security.access import VISITOR
 from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, MutableMapping
 
 
-LISTS: Final = {
-    "run": "/runs",
-    "batch": "/runs",
-    "task": "/runs",
-    "suite": "/start",
-    "candidate": "/candidates",
-    "model": "/models",
-    "judge": "/models",
-    "rubric": "/criteria",
-    "calibration": "/calibration",
-    "reviewer": "/reviewers",
-    "assessment": "/review",
-    "trial": "/runs",
-}
+LISTS: Final = WORDS["lists"]
 """Addresses of the pages that list all items of a kind, by the first word of the kind's name."""
 
-_LIST_NAMES: Final = {
-    "/runs": "All runs",
-    "/start": "All suites",
-    "/candidates": "All candidates",
-    "/models": "All models",
-    "/criteria": "All rubrics",
-    "/calibration": "All calibrations",
-    "/reviewers": "All reviewers",
-    "/review": "Start reviewing",
-}
+_LIST_NAMES: Final = WORDS["list_names"]
 
-_STATUS_TITLES: Final = {
-    401: "Access denied",
-    403: "Access denied",
-    405: "This address cannot be opened in a browser",
-    409: "Not possible now",
-    413: "The request is too large",
-    415: "Access denied",
-    421: "Access denied",
-    422: "The address is not valid",
-    500: "Something went wrong",
-    503: "The store is not responding",
-}
+_STATUS_TITLES: Final = {int(status): title for status, title in WORDS["status_titles"].items()}
 
 _RUN: Final = re.compile(r"run (\S+)")
 # Most problems continue a sentence that begins with the location; the others are complete sentences.
@@ -76,7 +44,7 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
     if status == 404:
         return _page(scope, status, **_no_page(scope))
     if status == 405:
-        lead = "It accepts data from pages and programs and has nothing to show."
+        lead = "The address accepts data from pages and programs, but has no page to show."
         return _page(scope, status, title=_STATUS_TITLES[405], lead=lead)
     if status == 500 and error.where == scope["path"]:
         where = "The server's log, in the terminal where it was started, has the details."

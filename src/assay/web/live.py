@@ -58,7 +58,6 @@ class Live:
         return self._listeners < MOST_LISTENERS
 
     def _newest(self) -> tuple[list[LiveRunDocument], int]:
-        """Return the newest runs and the number of pending assessments of all runs."""
         summaries = self._workspace.archive.runs.newest(limit=SHOWN)
         verdicts = self._verdicts.of(summaries, most=NEW_VERDICTS)
         rows = [looked_at(self._workspace, run, self._runner, verdict=verdicts[run.id]) for run in summaries]

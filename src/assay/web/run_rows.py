@@ -296,7 +296,6 @@ def _at_provider(workspace: Workspace, summary: RunSummary) -> AtProviderDocumen
 
 
 def _action(summary: RunSummary, row: RunRowDocument) -> str:
-    """Return the most useful next step on a run."""
     if row.waiting:
         return "review"
     if control.RESUME in row.moves and summary.state is not RunState.CANCELLED:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
@@ -253,12 +253,15 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def static_file(digest: str, name: str) -> Response:
+def static_file(request: Request, digest: str, name: str) -> Response:
     """Return a script, a style sheet or a picture; its address changes with its content."""
     kind = KINDS.get(PurePosixPath(name).suffix)
     if digest != templating.static_digest() or name not in templating.static_files() or kind is None:
         raise UnknownName("file", name)
-    return Response(templating.static_content(name), media_type=kind, headers={"cache-control": FOREVER})
+    headers = {"cache-control": FOREVER, "vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(templating.compressed_content(name), media_type=kind, headers=headers | {"content-encoding": "gzip"})
+    return Response(templating.static_content(name), media_type=kind, headers=headers)
 
 
 def _version() -> str:

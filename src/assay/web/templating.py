@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import re
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+import rcssmin
+import rjsmin
 from fastapi import Request, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,7 +24,7 @@ from assay.web.context import reviewer_of, rooms_of
 from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
 from assay.web.security.access import VISITOR
-from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, for_script, t
+from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, WORDS, for_script, t
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,31 +54,8 @@ SETTINGS: Final = (
 )
 """Pages of the settings, in the same form."""
 
-BELONGS: Final = {
-    "run": "runs",
-    "answers": "runs",
-    "batch": "runs",
-    "record": "runs",
-    "trend": "statistics",
-    "identity": "statistics",
-    "assessment": "review",
-    "adjudication": "reviewers",
-    "checks": "reviewers",
-    "grades": "compare",
-    "diff": "compare",
-    "candidate": "candidates",
-    "model": "models",
-    "rubric": "criteria",
-    "bout": "arena",
-    "one-calibration": "calibration",
-}
+BELONGS: Final = WORDS["belongs"]
 """Pages without their own entry in the navigation, and the entry that is highlighted for each."""
-
-
-# Regular expressions instead of a minifier, because there is no build step. They keep the review scripts below 60 kB
-# (0006).
-_REMARK: Final = re.compile(rb"(?<=[;{,)]) // .*$")
-_COMMENT: Final = re.compile(rb"//.*|/\*.*\*/")
 
 
 def folder(name: str) -> Path:
@@ -93,20 +72,22 @@ def static_files() -> dict[str, Path]:
 
 @cache
 def static_content(name: str) -> bytes:
-    """Return a static file as it is sent: scripts and styles without indentation, empty lines and comments.
-
-    Indentation never matters, because no template literal of a script spans lines (a test checks this).
+    """Return a static file as it is sent: scripts and styles are minified.
 
     Args:
         name: path below `static/`, such as `review/item.js`.
 
     Raises KeyError for an unknown file. The path is only looked up, so it cannot lead outside the folder.
     """
-    content = static_files()[name].read_bytes()
-    if not name.endswith((".js", ".css")):
-        return content
-    lines = (_REMARK.sub(b"", line.strip()) for line in content.splitlines())
-    return b"\n".join(line for line in lines if line and not _COMMENT.fullmatch(line)) + b"\n"
+    file = static_files()[name]
+    minify = {".js": rjsmin.jsmin, ".css": rcssmin.cssmin}.get(file.suffix)
+    return file.read_bytes() if minify is None else minify(file.read_text("utf-8")).encode()
+
+
+@cache
+def compressed_content(name: str) -> bytes:
+    """Return `static_content` compressed with gzip, once and as small as possible."""
+    return gzip.compress(static_content(name), mtime=0)
 
 
 @cache

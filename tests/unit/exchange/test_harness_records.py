@@ -266,7 +266,7 @@ def test_one_promptfoo_score_off_the_scale_takes_its_assertions_others(tmp_path:
     read = read_files(files.put(tmp_path / "out.json", files.promptfoo_document(*rows)))
     assert set(read.scores("promptfoo").values()) == {None}
     assert [one.grades[0].raw_score for one in read.assessments] == [1, 7]
-    assert any(note.what.startswith("2 scores belong to metrics that go beyond 0 to 1") for note in read.notes)
+    assert any(note.what.startswith("2 scores belong to metrics with values outside 0 to 1") for note in read.notes)
 
 
 def test_a_promptfoo_run_ends_after_its_duration(tmp_path: Path) -> None:
@@ -528,8 +528,8 @@ def test_swe_bench_empty_patch_is_unresolved_and_broken_one_unscored(tmp_path: P
     }  # fmt: skip
     missed = next(one for one in read.assessments if one.task == "django__django-2")
     assert "FAIL_TO_PASS: 0 passed, 1 failed (t1)" in missed.grades[0].reason
-    assert any("1 patches broke" in one.what for one in read.notes)
-    assert any("never tried" in one.what for one in read.notes)
+    assert any("1 patches ended with an error" in one.what for one in read.notes)
+    assert any("never attempted" in one.what for one in read.notes)
 
 
 def test_swe_bench_predictions_alone_are_ungraded_patches(tmp_path: Path) -> None:
@@ -567,7 +567,7 @@ def test_swe_bench_submission_is_read_with_its_predictions(tmp_path: Path) -> No
     }  # fmt: skip
     alone = read_files(report)
     assert not alone.assessments
-    assert "not the tried ones" in alone.skipped[0].why
+    assert "not the attempted ones" in alone.skipped[0].why
 
 
 def test_a_swe_bench_report_alone_names_its_model_by_its_file(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ ALIASES = "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] *
     ("text", "problem"),
     [
         ("[" * 200_000, f"nested more than {DEEPEST} levels"),
-        (ALIASES, "aliases stand for more than 100,000 values"),
-        ("a: &a [*a]", "aliases stand for more than 100,000 values"),
+        (ALIASES, "aliases expand to more than 100,000 values"),
+        ("a: &a [*a]", "aliases expand to more than 100,000 values"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ("a: !!int x", "does not fit its tag"),
         ("a: !!bool x", "does not fit its tag"),

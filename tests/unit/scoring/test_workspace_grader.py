@@ -55,7 +55,7 @@ def test_weights_of_the_worked_example_give_its_score() -> None:
 def test_response_without_a_report_is_unscorable() -> None:
     task = Task(id="s/L0", thing="s", scoring=SCORING, scenario=scenario(EvaluatorSpec(name="test")))
     for text in ("", "Done!", '{"format":"assay.workspace-report/1"', '{"format":"assay.workspace-report/1","steps":7}'):
-        with pytest.raises(Unscorable, match="not the report"):
+        with pytest.raises(Unscorable, match="not a workspace report"):
             WorkspaceGrader(SCORING).read(Sitting(task=task, responses=(Response(candidate="a", text=text),)), ())
 
 
@@ -142,7 +142,7 @@ def test_heuristic_checks_share_their_weights() -> None:
 )
 def test_unusable_heuristic_checks_are_refused(checks: dict[str, Any]) -> None:
     problem = evaluator_problem("heuristic_checks", checks, set())
-    assert "form that it cannot read" in problem or problem == "needs `file`."
+    assert "has invalid options" in problem or problem == "needs `file`."
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_issues_are_counted_by_any_pattern_and_output() -> None:
     ):
         assert scored("lint", WorkspaceReport(outcomes=(outcome("lint", 1, output),)), {"issues": pattern})[0] == score
     for unusable in ("(", 7):
-        assert "cannot read" in evaluator_problem("lint", {"issues": unusable}, {"lint"})
+        assert "invalid options" in evaluator_problem("lint", {"issues": unusable}, {"lint"})
     assert evaluator_problem("lint", {"issues": r"(\d+)"}, {"lint"}) == ""
 
 

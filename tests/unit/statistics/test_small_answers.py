@@ -11,7 +11,6 @@ from assay.statistics import (
     approval_rates,
     bradley_terry,
     coverage,
-    e_process,
     effect_label,
     icc,
     krippendorff_alpha,
@@ -127,13 +126,6 @@ def test_a_biased_judge_is_corrected_per_task() -> None:
     found = partial_review(task, judge, seen, random=True)
     assert found.judge_as_it_is.mean == pytest.approx(truth.mean() + 0.15, abs=0.02)
     assert found.calibrated.mean == pytest.approx(truth.mean(), abs=0.02)
-
-
-def test_an_e_process_claims_and_keeps_its_claim() -> None:
-    found = e_process([0.1, 0.12, 0.09, 0.11, 0.1, 0.13, 0.08, 0.1, 0.0, 0.0])
-    assert found.decision == "better"
-    assert found.max_e_value >= 20
-    assert e_process([0.1, 0.1, 0.1]).e_value == 1.0
 
 
 def test_joint_rankings_give_strengths_clustered_by_task() -> None:

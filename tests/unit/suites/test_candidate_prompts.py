@@ -74,7 +74,7 @@ def test_a_missing_column_is_named_with_its_row(tmp_path: Path) -> None:
 
 def test_a_row_that_asks_nothing_is_named(tmp_path: Path) -> None:
     over_table(tmp_path, "Q: {{question}}", "id,question,answer\na,1+1?,2\nb, ,4\n")
-    assert "rows.csv:3: has nothing in 'question', so the prompt of candidate 'own' would ask nothing." in problems(tmp_path)
+    assert "rows.csv:3: has no value in 'question', so the prompt of candidate 'own' would be empty." in problems(tmp_path)
 
 
 def test_columns_of_a_written_task_and_its_own_keys(load: Load) -> None:

@@ -128,7 +128,7 @@ def test_parquet_without_pyarrow_says_how_to_go_on(tmp_path: Path, monkeypatch: 
 def test_a_file_that_changed_under_the_run_is_noticed(tmp_path: Path) -> None:
     suite = load_suite(suite_over(tmp_path, "t.jsonl", lines(ROWS), f"{{file: t.jsonl, map: {MAP}}}"))
     (tmp_path / "t.jsonl").write_text(lines(ROWS[:1]))
-    with pytest.raises(SuiteErrors, match="was changed while it was in use"):
+    with pytest.raises(SuiteErrors, match="was changed while Assay used it"):
         list(suite.tasks)
 
 

@@ -15,6 +15,8 @@ from assay.domain.selection import Selection
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.quick_browser
+
 
 def state_of(served: Served, item: str) -> str:
     return str(served.get(f"/api/assessments/{item}")["state"])

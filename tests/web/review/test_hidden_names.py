@@ -6,11 +6,14 @@ import re
 import urllib.request
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 from tests.web.conftest import NAMES, Served, complete_item, eventually, pressed, ready
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Response
+
+pytestmark = pytest.mark.quick_browser
 
 SECRETS = re.compile("|".join((*NAMES, "replay/", "judge.jsonl")), re.IGNORECASE)
 

@@ -117,7 +117,7 @@ def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspa
         page = client.get("/runs", headers={"accept": "text/html"})
         assert page.status_code == 403
         assert "not open to a reviewer" in page.text
-        assert client.get("/api/runs").json()["error"]["remedy"] == "Open /review, or ask the owner."
+        assert client.get("/api/runs").json()["error"]["remedy"] == "Open /review, or ask the owner for access."
 
 
 def test_own_figures_are_open_and_those_of_others_are_not(workspace: Workspace) -> None:

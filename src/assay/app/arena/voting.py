@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from assay.domain.run import RunPlan
 
 LOOKED_AT: Final = 200
-"""Maximum number of trials that are checked for one pair of candidates; in an unfinished run, most may lack an answer."""
+"""Maximum number of trials searched for two answers to vote on; in an unfinished run, most trials may lack an answer."""
 ALIKE: Final = 1e-9
-"""Largest difference that counts as a tie, because sums of weighted grades differ in their last digits."""
+"""Largest difference between two scores that counts as a tie, because sums of weighted grades differ in their last digits."""
 _DESKS: Final = 500  # maximum number of (person, run) pairs whose skips are remembered
 _RUNS_KNOWN: Final = 32
 _DISCLOSED_KNOWN: Final = 20_000  # maximum number of disclosures remembered as already stored

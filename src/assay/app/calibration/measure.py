@@ -324,7 +324,6 @@ def _of_run(workspace: Workspace, run: str) -> tuple[ReferenceSample, ...]:
 
 
 def _sample_document(judged: JudgedReference, sample: ReferenceSample | None) -> JudgedReferenceDocument:
-    """Return a reference as JSON; samples include their texts."""
     expected = None if sample is None else sample.expected
     return fill(
         JudgedReferenceDocument,

@@ -45,7 +45,7 @@ LARGEST_TEXT: Final = 2 * 2**20
 PASTED: Final = "the pasted samples"
 UNNAMED: Final = "a run under review"
 PARTS: Final = ("rubric", "prompt", "parameters")
-"""Judge settings for which a calibration is valid, in addition to the model."""
+"""A calibration is valid only for the judge model and the settings listed here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

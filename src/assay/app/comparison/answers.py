@@ -23,7 +23,7 @@ PORTION: Final = 50
 SCAN_S: Final = 0.4
 """Maximum seconds to search for rows that match a page's filter; the next page continues where the search stopped."""
 AGREEMENT_TASKS: Final = 20_000
-"""Maximum number of tasks over which agreement is counted."""
+"""Maximum number of tasks for which the page counts agreement between answers."""
 AGREEMENT_S: Final = 4.0
 
 

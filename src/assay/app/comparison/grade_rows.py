@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from assay.domain.graded_trials import GradedRun, PlacedTrial
 
 APART: Final = 0.05
-"""Default difference up to which two scores agree."""
+"""Default for the largest difference between two scores that agree."""
 
 BLIND: Final = ", blind first"
 OPINION: Final = ", one of two"
-"""Suffixes of the names of panes that show a reviewer's own scores."""
+"""Name suffixes of panes with a reviewer's own scores."""
 
 PERSONS: Final = "person"
 """Name of the pane with the scores that people approved or entered."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 WIDEST: Final = 1_000
-"""Maximum number of rows that are sorted by gap; later rows keep the order of the run."""
+"""Maximum number of rows that are sorted by the difference between grades; later rows stay in run order."""
 
 SAMPLE: Final = 20_000
 """Maximum number of score pairs for computing alpha; larger sets are sampled."""
@@ -42,10 +42,10 @@ SAMPLE: Final = 20_000
 KEPT: Final = 32
 AT_ONCE_S: Final = 0.25
 PATIENCE: Final = 20
-"""Figures that take longer than `AT_ONCE_S` to read are reused for this many times their reading time."""
+"""Figures that took `t` > `AT_ONCE_S` seconds to compute are reused for `PATIENCE * t` seconds."""
 
 SMALL: Final = 5_000
-"""Maximum number of assessments for which a page waits until a run's figures are read."""
+"""Runs with at most this many assessments count as small, and the page waits longer for their figures."""
 
 _WAIT_SMALL_S: Final = 5.0
 _WAIT_LARGE_S: Final = 0.03

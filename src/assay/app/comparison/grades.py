@@ -180,7 +180,6 @@ class GradeComparison:
         return replace(chunk, rows=chunk.rows.only(through)), None if ended else place, looked
 
     def _shown(self, resolved: grade_rows.ResolvedGradeQuery, chunk: grade_rows.GradeChunk) -> tuple[GradesRow, ...]:
-        """Build the rows to show, with grades and reasons."""
         rows, columns = chunk.rows, chunk.columns
         keys = sorted({int(key) for key in rows.assessment.ravel() if key >= 0})
         details = {

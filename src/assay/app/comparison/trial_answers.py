@@ -43,7 +43,7 @@ def trial_answers(workspace: Workspace, run_id: str, trial_id: str) -> TrialAnsw
     key = decisions.trial_key(trial_id)
     trial = None if key is None else workspace.archive.trials.detail(key)
     if trial is None or trial.run_id != summary.id:
-        raise UnknownName("trial", trial_id, remedy="The page of its run lists them.")
+        raise UnknownName("trial", trial_id, remedy="The run's page lists its trials.")
     columns = tuple(AnswerColumn(run=summary.id, candidate=name, k=trial.k) for name in summary.candidates)
     rows = workspace.archive.trials.answer_rows(columns, task=trial.task) if columns else ()
     plan = workspace.journal.plan_of(summary.id)
@@ -62,7 +62,7 @@ def answer_text(workspace: Workspace, run_id: str, trial_id: str, place: int) ->
     answers = trial_answers(workspace, run_id, trial_id)
     text = answers.answers[place - 1][1].text if 1 <= place <= len(answers.answers) else None
     if text is None:
-        raise InputError(trial_id, f"has no answer number {place}.", remedy="The page of the trial lists its answers.")
+        raise InputError(trial_id, f"has no answer number {place}.", remedy="The trial's page lists its answers.")
     return text
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from contextlib import ExitStack
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,26 +34,8 @@ if TYPE_CHECKING:
 
     Write = Callable[[str], object]
 
-COLUMNS: Final = {
-    "task": "text",
-    "candidate": "text",
-    "trial": "whole",
-    "score": "number",
-    "weight": "number",
-    "criterion": "text",
-    "judge": "text",
-    "state": "text",
-    "joint": "yes",
-    "family": "text",
-    "run": "text",
-    "suite": "text",
-    "task_id": "text",
-    "thing": "text",
-    "k": "whole",
-    "attempt": "whole",
-    "assessment": "text",
-}
-"""Data types of the columns: ten score columns, then the columns about the origin of a row."""
+COLUMNS: Final = tomllib.loads((files(__package__) / "columns.toml").read_text("utf-8"))
+"""Data types of the columns, in order."""
 
 _APART: Final = {**COLUMNS, "not_counted": "text"}
 
@@ -59,9 +43,7 @@ _APART: Final = {**COLUMNS, "not_counted": "text"}
 def export(request: ExportRequest) -> Exported:
     """Write the selected results one by one, so that memory does not grow with the store.
 
-    Raises:
-        InputError: an unknown format, or a missing file name or package.
-        Refused: a file already exists.
+    Raises InputError for an unknown format, or a missing file name or package, and Refused if a file already exists.
     """
     try:
         exporter = EXPORTERS.load(request.format)
@@ -132,7 +114,7 @@ def export_results(request: ExportRequest) -> Exported:
         )
     folder = request.output or workspace.results.folder
     if folder is None:
-        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or change the setting.")
+        raise InputError("results", "the setting `results` is off.", remedy="Add --output FOLDER, or set `results`.")
     runs = workspace.archive.runs.matching(request.selection)
     try:
         for summary in reversed(runs):
@@ -291,7 +273,7 @@ def assessment_record(
 
 
 _KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "attempts", "call", "calibration"})
-"""Assessment fields in which names are not replaced."""
+"""Assessment fields in which an anonymised export does not replace names."""
 
 
 def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:

@@ -8,8 +8,10 @@ below. A package registers its exporter in the entry-point group `assay.exporter
 
 from __future__ import annotations
 
+import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Protocol
@@ -117,25 +119,12 @@ class Exporter(Protocol):
         ...
 
 
-_EXPORT: Final = "assay.app.exports.export"
-
 EXPORTERS: Final[Registry[Exporter]] = Registry(
     kind="export format",
     group="assay.exporters",
     own={
-        "csv": f"{_EXPORT}:export_scores",
-        "parquet": f"{_EXPORT}:export_scores",
-        "jsonl": f"{_EXPORT}:export_assessments",
-        "json": f"{_EXPORT}:export_assessments",
-        "html": f"{_EXPORT}:export_report",
-        "markdown": f"{_EXPORT}:export_report",
-        "latex": f"{_EXPORT}:export_report",
-        "junit": f"{_EXPORT}:export_report",
-        "results": f"{_EXPORT}:export_results",
-        "inspect": "assay.app.exports.evaluation_files:export_inspect",
-        "hf_jsonl": "assay.app.exports.evaluation_files:export_hf_lines",
-        "evaluations": "assay.app.exports.rubric_evaluations:export_evaluations",
-        "final-results": "assay.app.exports.rubric_evaluations:export_final_results",
+        name: f"{__package__}.{function}"
+        for name, function in tomllib.loads((files(__package__) / "formats.toml").read_text("utf-8")).items()
     },
     members=("__call__",),
 )

@@ -260,7 +260,7 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
     for task in map(str, basis.table.tasks):
         difference, text = shared.get(task), "this task has no counted trials of both candidates"
         if difference is not None:
-            text = f"{wording.signed(difference)} points against {comparison.b}, allowed are {wording.signed(-margin)}"
+            text = f"{wording.signed(difference)} points against {comparison.b}; at least {wording.signed(-margin)} is required"
         yield _case(name, task, difference, -margin, text)
     shown = shown_not_worse(comparison, margin)
     shortfall = f"{wording.not_worse(name, str(comparison.b), margin, shown=shown)} {wording.verdict(comparison)}"

@@ -16,6 +16,7 @@ from uuid import UUID, uuid5
 
 from assay.app.exports.exporters import Exported, only_counted, output_folder
 from assay.app.review.structured_answers import structured_answer
+from assay.domain.assessment import FlagKind
 from assay.domain.calls import Role
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
@@ -177,7 +178,6 @@ def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, Assessmen
 def _line(
     request: ExportRequest, run: _GradedRun, detail: AssessmentDetail, candidate: str, model: str, names: Anonymiser
 ) -> Line:
-    """Return the line for one candidate's response."""
     row, judged, final = detail.row, detail.judged, detail.row.assessment
     submission = run.plan.environment.get("submission")
     ids = submission if isinstance(submission, dict) else {}
@@ -205,7 +205,7 @@ def _line(
         "verification_message": None if verification is None else names.text(verification.message),
         "needs_human_review": bool(flags),
         "review_reasons": [names.text(_named(flag.detail, judged.labels.get(candidate), model)) for flag in flags],
-        "parsing_error": None,
+        "parsing_error": next((names.text(flag.detail) for flag in flags if flag.kind is FlagKind.PARSE_ERROR), None),
         "human_review_status": "Not Required" if event is None else "Completed",
         "human_reviewer_id": None if event is None else names.reviewer(event.decision.reviewer),
         "human_review_timestamp": None if event is None else event.at,

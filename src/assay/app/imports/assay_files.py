@@ -43,7 +43,9 @@ def without_own_files(
         elif source.member:
             remedy = "Unpack it and run `assay import FOLDER --rebuild` to add its runs to this store."
         else:
-            remedy = "It contains no run records. To write them, run `assay export results` in the project that has the runs."
+            remedy = (
+                "The folder has no run records. To write them, run `assay export results` in the project that has the runs."
+            )
         # Other results in such a folder are imported. It is only an error if all paths name its own files.
         if not others and len(named) == len(paths):
             what = f"was written by Assay and belongs to the results folder {folder}, so it is not another program's result."

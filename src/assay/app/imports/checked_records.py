@@ -42,7 +42,7 @@ def checked(records: Iterable[Found], *, source: str, suite: str | None = None) 
             problem = _first_problem(names_of_run)
             refused = problem is not None
             if problem is not None:
-                yield Skipped(where=source, why=f"{problem} Its run is left out; use --dataset to name another suite.")
+                yield Skipped(where=source, why=f"{problem} Assay did not import the run; use --dataset to name another suite.")
             else:
                 yield from _with_usable_parts(record, source)
             continue

@@ -22,7 +22,7 @@ _NO_FORMAT: Final = "has no format that Assay recognises. Name one with `--forma
 
 
 _EXPORT: Final = (
-    "is an export for other programs, which Assay does not read back. It reads tables of `assay export csv`, and "
+    "is an export for other programs, which Assay cannot import. Assay imports tables that `assay export csv` wrote, and "
     "`assay import FOLDER --rebuild` brings whole runs from a results folder."
 )
 

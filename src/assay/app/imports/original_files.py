@@ -80,7 +80,7 @@ def _copy(path: Path, target: Path, digest: str) -> None:
         with partial.open("rb+") as copied:
             if hashlib.file_digest(copied, "sha256").hexdigest() != digest:
                 raise InputError(
-                    str(path), "changed while it was imported.", remedy="Import it again when no program writes to it."
+                    str(path), "changed while it was imported.", remedy="Import it again when no program is writing to it."
                 )
             # With `--move`, the original is deleted next, so the copy must be on disk instead of only in a cache.
             os.fsync(copied.fileno())

@@ -50,10 +50,10 @@ MOST_LISTED: Final = 10_000
 """Maximum number of messages about left-out rows, because a file of a few kilobytes can contain millions of such rows."""
 
 MOST_LEFT_OUT: Final = 100_000
-"""Maximum number of unusable rows without a message before the file is given up, plus 20 for each usable record."""
+"""Reading stops after this many unlisted unusable rows, plus 20 for each usable record."""
 
 _PORTION_CHARS: Final = 12 << 20
-"""Maximum number of characters in a transaction, which otherwise ends after `PORTION` rows."""
+"""Characters after which a transaction ends, even if it has fewer than `PORTION` rows."""
 
 
 def _titled(task: FoundTask, reading: ExtractionSpec | None) -> FoundTask:
@@ -200,8 +200,7 @@ class RunWriter:
     def _needed(self, target: StoreImport, new: RunId) -> bool:
         """Compare the new run with stored runs; False if the new run was dropped because the store has all of its results.
 
-        Raises:
-            PartlyKnown: the store has some of the responses, so the file must be read again without these.
+        Raises PartlyKnown if the store has some of the responses, so that the file must be read again without these.
         """
         result, name = self._result, self._group.source.name
         known = target.known_runs()
@@ -231,11 +230,11 @@ class RunWriter:
         for run in () if stored else retold:
             if is_poorer(self._group.importer.NAME, run.form):
                 stored.append(run)
-                what = f"has no ids and the same answers as run {run.id} (imported as {run.form}); it was not imported again."
+                what = f"has no ids, and its answers equal those of run {run.id} ({run.form}), so it was not imported."
                 remedy = "If this is a different evaluation, import it as a separate set: --dataset NAME."
                 result.notes.append(Noted(where=name, what=f"{what} {remedy}"))
             else:
-                why = f"has the same answers as run {run.id} (imported as {run.form}) but no ids and fewer facts."
+                why = f"has the same answers as run {run.id} (imported as {run.form}) but no ids and fewer details."
                 result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         if stored:
             result.unchanged[name] = (*result.unchanged.get(name, ()), *(run.id for run in stored))
@@ -244,7 +243,7 @@ class RunWriter:
             result.notes.append(Noted(where=name, what=what))
         for run in () if stored else conflicts:
             differing = run.overlap.changed + run.overlap.added + run.overlap.lacking
-            why = f"differs from run {run.id} in {differing:,} of the same results, and nothing shows which version is later."
+            why = f"has {differing:,} results that differ from run {run.id}, and nothing shows which version is later."
             result.skipped.append(Skipped(where=name, why=f"{why} {_DELETE_FIRST} {run.id}"))
         return False
 

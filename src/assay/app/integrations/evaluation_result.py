@@ -163,7 +163,7 @@ def _message(state: str, summary: RunSummary, waiting: int) -> str:
     texts = {
         TrialState.PENDING: f"It is stored but has not started. If its server was stopped: assay resume {summary.id}",
         RunState.RUNNING: "It is being judged.",
-        RunState.SUBMITTED: "It waits for a batch at a provider.",
+        RunState.SUBMITTED: "It is waiting for the answers of a provider's batch API.",
         RunState.PAUSED: "It is paused.",
         RunState.CANCELLED: "It was cancelled; finished work is kept.",
         TrialState.NEEDS_REVIEW: "It was judged.",

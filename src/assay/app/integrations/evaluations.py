@@ -96,8 +96,7 @@ def submit(workspace: Workspace, submission: Submission, *, key: str | None = No
 
     `key` is the idempotency key. If a repeated request finds a run that no process executes, its plan is returned again.
 
-    Raises:
-        InputError: the submission has problems (all are listed), or the key was used for other content.
+    Raises InputError if the submission has problems (all are listed), or if the key was used for other content.
     """
     known = RunId(f"eval_{uuid4() if key is None else uuid5(_KEYS, key)}")
     content = digest(_document(submission) | {"kept": dict(submission.kept), "options": _options_document(submission)})

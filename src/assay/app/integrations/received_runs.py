@@ -39,9 +39,7 @@ class Received:
 def receive(workspace: Workspace, content: bytes) -> Received:
     """Import one run from its JSON; sending the same content again changes nothing.
 
-    Raises:
-        InputError: an invalid field; the run was not imported.
-        Refused: a run with this id but different content exists.
+    Raises InputError for an invalid field, and Refused if a run with this id but different content exists.
     """
     agent_run = _checked(content)
     with _ONE_BY_ONE:

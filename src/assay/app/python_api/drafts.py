@@ -335,7 +335,6 @@ def _file_of_tasks(tasks: object, columns: Mapping[str, str]) -> dict[str, objec
 
 
 def _rows(tasks: object) -> list[object]:
-    """Return tasks as a list; a data frame becomes a list of rows."""
     if hasattr(tasks, "to_dicts"):
         return list(tasks.to_dicts())
     if hasattr(tasks, "to_dict") and hasattr(tasks, "columns"):
@@ -353,13 +352,11 @@ def _id_of(task: Mapping[str, object]) -> str:
 
 
 def _present(draft: Any) -> dict[str, object]:
-    """Return the fields of a draft that are set."""
     values = {each.name: getattr(draft, each.name) for each in fields(draft)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _missing(value: object) -> bool:
-    """True for None, and for NaN in a data frame."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 

@@ -94,8 +94,7 @@ def matrix(
         first_run: number of newest runs to skip.
         after: position after which the page begins.
 
-    Raises:
-        UnknownName: the runs do not include the suite or the candidate, or there are fewer than `first_run` runs.
+    Raises UnknownName if the runs do not include the suite or the candidate, or if there are fewer than `first_run` runs.
     """
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     suite = suite or suites[0]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.domain.renaming import CandidateRow, NameEvent
 
 MOST_ASSESSMENTS: Final = 20_000
-"""Maximum number of assessments of a suite that is read here; the statistics page caches figures of larger suites."""
+"""A suite with more assessments is not read on the candidate's page; its scores are on the statistics page."""
 
 MOST_SUITES: Final = 12
 
@@ -92,7 +92,7 @@ def undo(workspace: Workspace, event: str, *, reason: str = "", reviewer: str | 
     digits = event.strip().lower().removeprefix("n")
     # At most 17 digits, which always fit the integers of the store.
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 18):
-        raise InputError("", f"{event!r} is not an event.", remedy="`assay candidates list` shows them: n1, n2, …")
+        raise InputError("", f"{event!r} is not an event.", remedy="`assay candidates list` shows the events: n1, n2, …")
     undone = workspace.store.renaming.undo(int(digits), reviewer=reviewer or workspace.reviewer, reason=reason)
     return _projected(workspace, undone)
 

@@ -428,7 +428,6 @@ class Models:
         return Latency(role=role, n=len(seconds), p50=p50, p90=p90, p99=p99, most=max(seconds))
 
     def _runs_of(self, ref: str) -> list[RunOfModel]:
-        """Return the runs that called a model, newest first."""
         asked: dict[RunId, list[tuple[str, Used]]] = defaultdict(list)
         for (role, name), whole in self._sums.items():
             if name == ref:

@@ -151,7 +151,7 @@ class Criteria:
         if len(matching) == 1:
             return matching[0]
         raise UnknownName(
-            "rubric", name, tuple(known), remedy="/criteria lists them; SUITE@2 is the second version for a suite."
+            "rubric", name, tuple(known), remedy="/criteria lists the rubrics; SUITE@2 is the second version for a suite."
         )
 
     def in_full(self, name: str) -> RubricInFull:

@@ -68,9 +68,8 @@ def settle(
         confidence: how sure the adjudicator is, from `CONFIDENCES`.
         reviewer: a third person, or one of the two reviewers if both settle the dispute together.
 
-    Raises:
-        Refused: the item is not disputed, or one of the two reviewers tries to settle it without the other.
-        InputError: no reason, or an unknown choice, kind or confidence.
+    Raises Refused if the item is not disputed, or if one of the two reviewers tries to settle it without the other. Raises
+    InputError without a reason, or for an unknown choice, kind or confidence.
     """
     where = shown_assessment(key)
     if choice not in ("first", "second", "reject"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 TOLERANCE: Final = 0.05
-"""Maximum difference between a candidate's two scores for which two reviewers with the same decision agree."""
+"""Two reviewers with the same decision agree if their scores of each candidate differ by at most this."""
 
 _AT_ONCE: Final = 500  # maximum number of keys in one query of the store
 _FAR: Final = 9.0  # replaces the missing score if only one opinion scores a candidate; never within TOLERANCE

@@ -126,7 +126,6 @@ def log_filter(
 
 
 def _is_day(text: str) -> bool:
-    """True if the text is a valid date such as 2026-01-31."""
     with suppress(ValueError):
         return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text))
     return False

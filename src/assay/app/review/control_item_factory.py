@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 RECENT: Final = 5
-"""Number of a reviewer's last items that are not copied as checks, because the reviewer would recognise them."""
+"""A reviewer's last items, this many, never become control items, because the reviewer would recognise them."""
 
 RARE: Final = 0.1
-"""Share of items with problems below which reviewers overlook problems."""
+"""If a smaller fraction of items has problems, reviewers start to overlook problems."""
 
 _ENOUGH: Final = 20  # decisions needed before the share of problems is estimated
 _LOOKED_AT: Final = 200  # number of the reviewer's newest decisions that the estimate uses

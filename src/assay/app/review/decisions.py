@@ -50,12 +50,11 @@ def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_dispute
     Args:
         check_disputes: False if the caller already checked for disputes or is settling one.
 
-    Raises:
-        InputError: no decision, a missing reason, or a correction without scores.
-        Refused: an assessment is not pending, is incomplete, or is disputed between two reviewers.
+    Raises InputError without a decision or a required reason, or for a correction without scores. Raises Refused if an
+    assessment is not pending, is incomplete, or is disputed between two reviewers.
     """
     if not decisions:
-        raise InputError("", "no assessment was given.", remedy="`assay review list` shows their ids.")
+        raise InputError("", "no assessment was given.", remedy="`assay review list` shows the ids of assessments.")
     for decision in decisions:
         check_words(decision.verb, reason=decision.reason, corrections=decision.corrections)
     if check_disputes:
@@ -132,9 +131,7 @@ def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[s
 def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | None], float]:
     """Parse `NAME[/CRITERION]=VALUE`, where VALUE is a number such as 0.7 or 7/10. The longest matching name is used.
 
-    Raises:
-        InputError: no `=`, or a value that is not a number from 0 to 1.
-        UnknownName: the assessment has no such candidate or criterion.
+    Raises InputError without `=` or for a value outside 0 to 1, and UnknownName for an unknown candidate or criterion.
     """
     name, equals, value = text.rpartition("=")
     if not equals:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_PROSE: Final = 100_000
 """Maximum number of characters that are rendered; longer responses are shown as plain text."""
 _MOST_GROWTH: Final = 12
-"""Maximum size of a tree. A tree has about two characters per character of text, but a table of empty cells had a hundred."""
+"""Maximum bytes of a rendered tree per character of text, beyond `MOST_PROSE`: usually about 2; a table of empty cells had 100."""
 _CODE_LINE: Final = re.compile(
     r"^\s*(?:@|#include|//|def |class |import |from \w+ import|return\b|func |fn |const |let |var |public |private |static |void "
     r"|(?:if|for|while|switch)\s*\()|[;{}]\s*$|^\s*[\w.]+\s*[-+*/]?=\s"

@@ -9,8 +9,10 @@ translated, described, or spelled with similar letters of another script.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from assay.scoring.authorship import MODELS
@@ -31,19 +33,7 @@ _INVISIBLE: Final = (
 )
 _PARTS: Final = re.compile(r"\d+|[^\W\d_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
-_MAKERS: Final = {
-    "gpt": ("openai", "chatgpt"),
-    "claude": ("anthropic",),
-    "gemini": ("google deepmind",),
-    "gemma": ("google deepmind",),
-    "qwen": ("alibaba",),
-    "llama": ("meta ai",),
-    "mistral": ("mistral ai",),
-    "mixtral": ("mistral ai",),
-    "grok": ("xai",),
-    "kimi": ("moonshot",),
-    "command-r": ("cohere",),
-}
+_MAKERS: Final = tomllib.loads((files(__package__) / "makers.toml").read_text("utf-8"))
 _LABEL_WORDS: Final = frozenset({("candidate",), ("answer",), ("response",), ("option",)})
 _EDITIONS: Final = frozenset({"latest", "preview", "instruct", "chat", "it", "hf", "exp"})
 

@@ -47,8 +47,7 @@ async def rerun(
     model
     and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
 
-    Raises:
-        Refused: all attempts are used and `force` is False, or the assessment is not the current attempt.
+    Raises Refused if all attempts are used and `force` is False, or if the assessment is not the current attempt.
     """
     require_reason(reason or note, "a rerun")
     row, known = _checked(workspace, key, force=force, idempotency_key=idempotency_key)

@@ -66,7 +66,7 @@ def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, cover
     """Return the metrics of one reviewer, as `reviewers` does; raises `UnknownName`."""
     known = reviewers(workspace, run=run, covered=covered)
     if name not in known:
-        raise UnknownName("reviewer", name, known, remedy="/reviewers lists those who decided on a page.")
+        raise UnknownName("reviewer", name, known, remedy="/reviewers lists the people who reviewed in the browser.")
     return known[name]
 
 
@@ -290,7 +290,7 @@ def answered(workspace: Workspace, name: str, *, run: RunId | None = None, limit
     own = workspace.observations.read(run=run, reviewer=name)
     control = {item.key: item for item in workspace.control_items.read(reviewer=name)}
     if not own and not control:
-        raise UnknownName("reviewer", name, remedy="/reviewers lists those who decided on a page.")
+        raise UnknownName("reviewer", name, remedy="/reviewers lists the people who reviewed in the browser.")
     shown = sorted(shown_answers(workspace, own, control), key=lambda answer: -answer[0].id)[:limit]
     sources = workspace.archive.assessments.details([control[observation.assessment].source for observation, _ in shown])
     details = {detail.row.key: detail for detail in sources}

@@ -206,9 +206,7 @@ class ReviewService:
     def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
         """Store a reviewer's own scores of a blind item, and return the item with the judge's scores.
 
-        Raises:
-            InputError: a candidate has too few scores for a total, or a number is outside 0 to 1.
-            Refused: the item is not pending.
+        Raises InputError if a total lacks scores or a score is outside 0 to 1, and Refused if the item is not pending.
         """
         detail = self.control_items.detail(key)
         where = shown_assessment(key)
@@ -232,11 +230,8 @@ class ReviewService:
     def decide(self, key: AssessmentKey, submitted: SubmittedDecision) -> AssessmentState:
         """Apply one decision from the page to a real item or a control item, and return the item's new state.
 
-        Raises:
-            Refused: the reviewer must give a verdict first, the state does not allow the decision, or the idempotency key was
-                used
-                for another item.
-            InputError, UnknownName: an invalid decision.
+        Raises Refused if the reviewer must give a verdict first, the state does not allow the decision, or the idempotency key
+        was used for another item. Raises InputError or UnknownName for an invalid decision.
         """
         detail = self.control_items.detail(key)
         _check_run(detail, submitted.run)
@@ -306,7 +301,7 @@ class ReviewService:
         row = detail.row
         if submitted.verb is not Verb.UNDO and row.state in UNDOABLE and detail.events:
             who = detail.events[-1].decision.reviewer
-            remedy = "Undo the decision first." if who == submitted.reviewer else "Ask them to undo it, or leave it."
+            remedy = "Undo the decision first." if who == submitted.reviewer else "Ask the other reviewer to undo it."
             return Refused(error.where, f"is {row.state}, not pending: {who} decided it.", remedy=remedy)
         names_number = shown_assessment(key) in error.remedy
         return Refused(error.where, error.problem, remedy="Look at it again." if names_number else error.remedy)

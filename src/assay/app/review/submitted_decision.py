@@ -66,9 +66,8 @@ def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: M
     Real items, opinions and control items all use this function, so that the same mistake always gets the same message.
     `labels` are the candidates' names for messages.
 
-    Raises:
-        InputError, UnknownName: a missing reason or score, or a score that the item does not have.
-        Refused: a candidate would have no score.
+    Raises InputError or UnknownName for a missing reason or score, or for a score that the item does not have. Raises Refused
+    if a candidate would have no score.
     """
     verb, reason, note = submitted.verb, submitted.reason, submitted.note
     corrections = named(detail.row, submitted.corrections if verb is Verb.CORRECT else ())

@@ -78,8 +78,7 @@ def scenario_suite(
         tiers: tiers to use; by default, all tiers of each scenario.
         skip_warmup: True to skip the baseline commands; such trials are not pooled with others.
 
-    Raises:
-        InputError: a scenario, tier or agent is unknown, or a scenario's files have problems.
+    Raises InputError if a scenario, tier or agent is unknown, or if a scenario's files have problems.
     """
     base = workspace.folder
     loaded = [
@@ -119,8 +118,8 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
         parameters = judge_parameters(options)
         judge = JudgeSpec(name=name, model=model, mode=JudgeMode.EACH, parameters=parameters, persona="code")
         if any(judge != other for _, other in judges):
-            problem = f"and {judges[0][0]} have judges with different models or parameters, and a run has one."
-            raise InputError(task.id, problem, remedy="Bench the scenarios in runs of their own, with one --batch-id.")
+            problem = f"and {judges[0][0]} have judges with different models or parameters, but a run can have only one judge."
+            raise InputError(task.id, problem, remedy="Bench each scenario separately, with the same --batch-id.")
         judges.append((task.id, judge))
     return tuple(judge for _, judge in judges[:1])
 

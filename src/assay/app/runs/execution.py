@@ -136,8 +136,7 @@ def carry_out(
         stopper: stops the run from another thread; without a stopper, signals stop the run.
         only_structure: stops before judging; `resume` continues from there.
 
-    Raises:
-        Interrupted: the run was stopped; finished trials are kept.
+    Raises Interrupted if the run was stopped; finished trials are kept.
     """
     began = workspace.clock.monotonic()
     with _resume_named(plan):

@@ -50,8 +50,7 @@ def extend(
         discard_reviews: True to accept that a new candidate discards the reviews of joint grades.
         announce: called with the cost estimate before any model call.
 
-    Raises:
-        Refused: the extension would discard reviews, and `discard_reviews` is False.
+    Raises Refused if the extension would discard reviews and `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."

@@ -60,8 +60,7 @@ def vendor_of(agent: str) -> str | None:
 def with_model(agent: str, model: str) -> str:
     """Return `--agent` with its model: `anthropic` becomes `anthropic/MODEL`, and Claude Code gets the option `--model`.
 
-    Raises:
-        InputError: the agent has a model already, or uses none.
+    Raises InputError if the agent already has a model, or uses none.
     """
     if vendor_of(agent):
         return f"{agent.strip()}/{model}"

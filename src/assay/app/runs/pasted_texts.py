@@ -38,10 +38,8 @@ def grade_pasted(
 ) -> RunResult:
     """Save pasted texts as a suite with a rubric, and create a run of the suite for people to grade.
 
-    Raises:
-        InputError: the Thing has no name, or candidates are fewer than two, unnamed, without a text, or named twice.
-        SuiteErrors: the rubric is invalid; the suite was not saved.
-        SettingsError: the file cannot be written.
+    Raises InputError if the Thing has no name, or if candidates are fewer than two, unnamed, without a text, or named twice.
+    Raises SuiteErrors for an invalid rubric (nothing is saved), and SettingsError if the file cannot be written.
     """
     if not thing.strip():
         raise InputError("thing", "the Thing has no name.", remedy="Give it one.")

@@ -87,9 +87,8 @@ def options_for(workspace: Workspace, suite: Suite, options: RunOptions, *, cand
 def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookAhead:
     """Return a run's plan, cost estimate and notes, without any model call.
 
-    Raises:
-        InputError: a missing key, a refused provider, a prompt that is too long, a candidate model without a prompt, an
-            unknown price under a budget, a suite without tasks, or too many trials.
+    Raises InputError for a missing key, a refused provider, a prompt that is too long, a candidate model without a prompt, an
+    unknown price under a budget, a suite without tasks, or too many trials.
     """
     from assay.app.suites import notes_on
 
@@ -200,7 +199,7 @@ class _NothingAsked:
         raise InputError(
             "--candidate",
             f"{names} cannot be called, because {how_many} a prompt.",
-            remedy="Leave it out, or give every task a `prompt` or a snippet of this name. Only suites, not set files, "
+            remedy="Leave out the candidate, or give every task a `prompt` or a snippet of this name. Only suites, not set files, "
             "have prompts.",
         )
 

@@ -40,8 +40,7 @@ class PushDocument:
 def server_of(settings: Settings) -> str | None:
     """Return the address of the server that receives results, without a trailing slash; None if the setting is empty.
 
-    Raises:
-        SettingsError: the address is invalid, forbidden by `local_only`, or would get the token unencrypted.
+    Raises SettingsError if the address is invalid, forbidden by `local_only`, or would get the token unencrypted.
     """
     if not settings.values["server"]:
         return None
@@ -54,13 +53,13 @@ def server_of(settings: Settings) -> str | None:
         host = None
     if host is None or parts.scheme not in {"http", "https"} or parts.query or not address.isprintable() or " " in address:
         raise SettingsError(
-            where, f"is {address!r}, which is no address.", remedy="Write https://host or http://127.0.0.1:8000"
+            where, f"is {address!r}, which is not a web address.", remedy="Write https://host or http://127.0.0.1:8000"
         )
     if is_local(host):
         return address
     if settings.values["local_only"]:
         raise SettingsError(
-            where, f"is {host}, but local_only allows only this machine and network.", remedy="Unset one of them."
+            where, f"is {host}, but local_only allows only this machine and network.", remedy="Unset `server` or `local_only`."
         )
     if parts.scheme == "http" and settings.values["server_token"] and not settings.values["allow_http_keys"]:
         raise SettingsError(where, f"would send the token to {host} unencrypted.", remedy="Use https, or set allow_http_keys.")

@@ -133,10 +133,8 @@ def planned(
         rubric: rubric that replaces the run's rubric.
         budget_usd: maximum cost of judging, in US dollars.
 
-    Raises:
-        UnknownName: unknown run.
-        Refused: the run has trials that were not executed yet.
-        InputError: a judge for tasks that rules score, a task whose prompt changed, or no responses to grade.
+    Raises UnknownName for an unknown run, and Refused if the run has trials that were not executed yet. Raises InputError for a
+    judge of tasks that rules score, a task whose prompt changed, or a run without responses to grade.
     """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
@@ -354,7 +352,7 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
         raise InputError(
             f"task {task.id}",
             f"its {told} differs from the one in run {old.id}, so the answers of that run cannot be graded with it.",
-            remedy="Restore it, or run the suite again.",
+            remedy=f"Restore the earlier {told}, or run the suite again.",
         )
     return replace(
         now,

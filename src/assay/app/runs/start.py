@@ -169,14 +169,12 @@ def _changed(path: Path, changes: Mapping[str, Any]) -> str:
 
 
 def _as_suite(stem: str, value: Any) -> dict[str, Any]:
-    """Convert a set to a suite."""
     named = value if isinstance(value, dict) and "things" in value else {"things": value}
     things = named["things"] if isinstance(named["things"], list) else [named["things"]]
     return {"name": named.get("name") or stem, "tasks": [_as_task(thing) for thing in things]}
 
 
 def _as_task(thing: Any) -> Any:
-    """Convert a Thing in a set to a task."""
     if not isinstance(thing, dict):
         return thing
     task = {"id": slug(str(thing.get("thingName", ""))), "thing": thing.get("thingName")}

@@ -120,9 +120,7 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
     A `title` that differs from the file name is written into the set. If a different file has this name, `as_version` saves
     the text under the next free number, such as `people-2.json`.
 
-    Raises:
-        SuiteErrors: an invalid text, which is not saved.
-        Refused: a different file with this name exists.
+    Raises SuiteErrors for an invalid text, which is not saved, and Refused if a different file with this name exists.
     """
     where, wrong = check(workspace, name, text)
     if not wrong and title is not None and title != where.stem:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LATEST: Final = "latest:"
 _BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_protocols", "mixed_metrics", "margins_differ"})
-"""Warnings about both sides together; the other warnings would only state that both are the same candidate."""
+"""Warnings that compare the baseline with the current runs; other warnings would only state that both have the same candidate."""
 
 
 def gate_baseline(
@@ -40,9 +40,8 @@ def gate_baseline(
         baseline: a run, a batch, or `latest:BATCH` for the batch's newest finished run of the same suite.
         margin: 0 to 1; None for the margin that the runs set.
 
-    Raises:
-        UnknownName: unknown run, batch or candidate.
-        InputError: no run to compare, a run on both sides, or no margin.
+    Raises UnknownName for an unknown run, batch or candidate. Raises InputError without a run to compare, for a run on both
+    sides, or without a margin.
     """
     new = _new_runs(workspace, selection, candidate, baseline)
     old = _baseline_runs(workspace, baseline, new, candidate)
@@ -99,7 +98,6 @@ def _baseline_runs(workspace: Workspace, baseline: str, new: Sequence[RunSummary
 
 
 def _named(workspace: Workspace, baseline: str) -> Sequence[RunSummary]:
-    """Return the named run, or all runs of the named batch; raises `UnknownName`."""
     try:
         return workspace.archive.runs.matching(Selection(runs=(baseline,)))
     except UnknownName as error:

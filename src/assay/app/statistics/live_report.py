@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from assay.statistics.warnings import Caution
 
 SELECTIONS_KEPT: Final = 6
-"""Maximum number of selections with cells in memory; a million scores take about 40 MB."""
+"""Maximum number of selections whose scores stay in memory; a million scores take about 40 MB."""
 
 AT_ONCE_S: Final = 0.25
-"""Reading time in seconds up to which details are read again after every decision."""
+"""Details that take at most this many seconds to compute are computed again after every decision."""
 
 PAIRS_KEPT: Final = 3
 """Maximum number of cached pairs in a selection; a pair needs its cells if the two candidates are in different runs."""
 
 PATIENCE: Final = 20
-"""Slower details are reused for up to this many times their reading time."""
+"""Details that took `t` > `AT_ONCE_S` seconds to compute are reused for up to `PATIENCE * t` seconds."""
 
 _SEED: Final = 20240607
 
@@ -361,7 +361,7 @@ class _Kept:
         by_name = {name.lower(): name for name in ranked}
         for name in (a, b):
             if name is not None and name.lower() not in by_name:
-                known = f"Known here: {', '.join(ranked) or 'none'}."
+                known = f"The selected runs have: {', '.join(ranked) or 'none'}."
                 raise UnknownName("candidate", name, tuple(ranked), remedy=known)
         others = (name for name in ranked if name.lower() != (b or "").lower())
         first = next(others, None) if a is None else by_name[a.lower()]

@@ -209,9 +209,7 @@ def compare(
     Only runs of A or B in suites that both have run are read. `basis` and `reviews` are data of these runs that the caller has
     already read.
 
-    Raises:
-        UnknownName: no selected run has the candidate.
-        InputError: A and B are the same, or the margin is outside (0, 1).
+    Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is outside (0, 1).
     """
     known = workspace.archive.scores.candidates(selection)
     a, b = candidate_named(a, known), candidate_named(b, known)
@@ -348,17 +346,15 @@ def _looks(basis: Basis) -> Looks | None:
 def candidate_named(name: str, known: Mapping[str, str]) -> str:
     """Return a candidate's name as used in results; `known` maps these names to names in runs.
 
-    Raises:
-        UnknownName: no selected run has the candidate.
-        InputError: selected runs use the name for different models or prompts.
+    Raises UnknownName for an unknown candidate, and InputError if runs use the name for different models or prompts.
     """
     by_label = {folded(label): label for label in known}
     if folded(name) in by_label:
         return by_label[folded(name)]
     if labels := [label for label, shared in known.items() if folded(shared) == folded(name)]:
         problem = f"{name!r} refers to different models or system prompts in the selected runs: {', '.join(labels)}."
-        raise InputError("", problem, remedy="Name one of these, or select its run with --run.")
-    raise UnknownName("candidate", name, tuple(known), remedy=f"Known here: {', '.join(known) or 'none'}.")
+        raise InputError("", problem, remedy="Name one of these, or select a single run with --run.")
+    raise UnknownName("candidate", name, tuple(known), remedy=f"The selected runs have: {', '.join(known) or 'none'}.")
 
 
 def _margin(basis: Basis, margin: float | None) -> float | None:

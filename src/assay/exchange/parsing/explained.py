@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import orjson
 
 Shape: TypeAlias = "Mapping[str, Shape | None]"
-"""Keys of an object, or of each object in a list. None explains a key's whole value; `*` stands for all other keys."""
+"""Keys of an object, or of each object in a list. None: a reader uses the key's whole value. `*`: all other keys."""
 
 ANY_KEY: Final = "*"
 _MOST_ITEMS: Final = 50

@@ -381,7 +381,7 @@ def _unpacked(
             yield source
             return
         if source.depth >= DEEPEST_ARCHIVE:
-            why = f"is an archive inside {source.depth} others; Assay opens {DEEPEST_ARCHIVE} levels. Unpack it and import it."
+            why = f"is nested in {source.depth} archives; Assay opens {DEEPEST_ARCHIVE} levels. Unpack it, then import it."
             skip(Skipped(where=source.name, why=why))
             return
         entries = list(_entries(source))

@@ -89,7 +89,7 @@ class Metric:
 def problem_of(mapping: object) -> str | None:
     """Return a message about the first problem of a mapping, or None if the mapping is valid."""
     if not isinstance(mapping, Mapping):
-        return "must be a mapping of names to places."
+        return "must be a mapping of names to columns or keys."
     for key in mapping:
         if key not in KEYS:
             return f"{key} is an unknown key.{did_you_mean(str(key), KEYS)}"
@@ -105,7 +105,7 @@ def problem_of(mapping: object) -> str | None:
         return "names `criterion` together with `scores`, whose names are the criteria already."
     for key in _OF_A_RESPONSE:
         if mapping.get(key) is not None and not mapping.get("answer") and not mapping.get("error"):
-            return f"names `{key}`, which belongs to a response, but no `answer`."
+            return f"names `{key}`, which describes a response, but no `answer`."
     for key in ("skip", "first_trial"):
         if mapping.get(key) is not None and (not isinstance(mapping[key], int) or not 0 <= mapping[key] < 1_000_000):
             return f"`{key}` is {mapping[key]!r}; it must be a whole number from 0."
@@ -141,7 +141,7 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
         return f"{at}`by` is {by!r}; known: {', '.join(GradedBy)}."
     scale = given.get("scale")
     if scale is not None and _scale_of(scale) is None:
-        return f"{at}`scale` is {scale!r}; it must be [WORST, BEST]: two different numbers, or their places in the row."
+        return f"{at}`scale` is {scale!r}; it must be [WORST, BEST]: two different numbers, or the columns that contain them."
     for key, kind in (("labels", Mapping), ("missing", list)):
         if given.get(key) is not None and not isinstance(given[key], kind):
             return f"{at}`{key}` must be a {'list' if kind is list else 'mapping'}."
@@ -153,7 +153,7 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
 def _place_problem(key: str, value: JsonValue) -> str | None:
     """Return a message if a value is not a location, because it is a mapping other than `{sum: [columns]}`."""
     if isinstance(value, Mapping) and (list(value) != ["sum"] or not isinstance(value["sum"], list)):
-        return f"`{key}` is {dict(value)!r}; a place is a column, a list of columns, or {{sum: [COLUMNS]}}."
+        return f"`{key}` is {dict(value)!r}; it must be a column, a list of columns, or {{sum: [COLUMNS]}}."
     return None
 
 

@@ -103,7 +103,7 @@ class MetricGrades:
             yield Noted(where=where, what=what)
         if self._lower_is_better:
             names = shorten(", ".join(list(self._lower_is_better)[:_SHOWN]))
-            what = f"lower is better for {names}; the score is inverted, and the value is kept as the raw score."
+            what = f"lower is better for {names}, so Assay inverts these scores and keeps the values as raw scores."
             yield Noted(where=where, what=what)
         if self._assumed:
             names = ", ".join(list(self._assumed)[:_SHOWN])

@@ -36,7 +36,7 @@ class OffScale:
         """Yield a note if some scores do not count."""
         if self._kept_raw:
             what = (
-                f"{self._kept_raw:,} scores belong to metrics that go beyond 0 to 1, and the file does not name their scale. "
+                f"{self._kept_raw:,} scores belong to metrics with values outside 0 to 1, and the file does not name their scale. "
                 "Assay keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=where, what=what)
@@ -57,5 +57,5 @@ class ScaleCheck:
         # With percentages, only 0 and 1 would count: the mean of 40 answers was once 50.0 instead of 63.0.
         if self.outside > self.inside:
             total = self.inside + self.outside
-            problem = f"{self.outside:,} of {total:,} {named}, so all have a different scale. Nothing in the file was imported."
+            problem = f"{self.outside:,} of {total:,} {named}, so the file has a different scale. Nothing in it was imported."
             raise WrongScale(where, problem, remedy=remedy)

@@ -83,7 +83,7 @@ def _check_size(content: bytes) -> None:
                 values += size
                 aliased += size
                 if aliased > MOST_ALIASED:
-                    raise NotJson(f"is not read: its aliases stand for more than {MOST_ALIASED:,} values.")
+                    raise NotJson(f"is not read: its aliases expand to more than {MOST_ALIASED:,} values.")
             case yaml.ScalarEvent():
                 values += 1
 

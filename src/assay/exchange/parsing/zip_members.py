@@ -74,7 +74,7 @@ class ZipMembers:
         info = self._infos[member]
         where = f"{self.name}#{member}"
         if info.external_attr >> 16 & 0o170000 == _LINK:
-            raise UnreadableMember(where, "is a link, which is not followed.")
+            raise UnreadableMember(where, "is a symbolic link, which Assay does not follow.")
         if info.flag_bits & 1:
             raise UnreadableMember(where, "is encrypted.")
         most = min(MOST_MEMBER_BYTES, max(_FREE_BYTES, info.compress_size * _MOST_RATIO))

@@ -114,7 +114,7 @@ def agent_run(row: js.JsonObject, *, where: str = "", options: ReadOptions | Non
     response = _response(fields, status, graded=bool(evaluators), task=task, candidate=candidate, trial=trial, where=where)
     graded = [_evaluation(name, evaluation, place, candidate) for name, evaluation, place in evaluators]
     if graded and not any(each.weight for each in graded):
-        raise BadField("evaluations", "have no weight above 0, expected at least one.")
+        raise BadField("evaluations", "all have weight 0, expected at least one weight above 0.")
     judged = any(each.by is records.GradedBy.MODEL for each in graded)
     kinds = {each.by for each in graded} - {records.GradedBy.RULE}
     assessments: tuple[records.FoundAssessment, ...] = ()
@@ -255,7 +255,7 @@ def _evaluators(value: JsonValue) -> list[tuple[str, js.JsonObject, str]]:
         if not name.strip():
             raise BadField(place, "has an empty name.")
         if name in names[:number]:
-            raise BadField(place, f"has the name {name!r} that another evaluator of this run already has.")
+            raise BadField(place, f"has the name {name!r}, which another evaluator of this run already has.")
     return evaluators
 
 

@@ -104,7 +104,7 @@ def _rows(source: InputFile, named: str | None) -> Iterator[Found]:
         if _is_output(row):
             generator = named or as_text(row["generator"])
             if generator is None or row["output"] is None:
-                yield Skipped(where=where, why="has no `generator` or no `output`.")
+                yield Skipped(where=where, why="lacks `generator` or `output`.")
                 continue
             yield FoundResponse(task=task, candidate=generator, trial=1, where=where, content=to_text(row["output"]))
             continue

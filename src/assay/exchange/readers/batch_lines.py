@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Final
 
 from assay.domain.failure import Failure, Fault
@@ -22,21 +24,7 @@ _OK: Final = 200
 _SHOWN: Final = 2000
 _IDS: Final = ("custom_id", "key", "recordId")
 _GEMINI: Final = ("candidates", "promptFeedback", "usageMetadata", "embedding")
-# HTTP statuses of error types, so that a request that nobody could answer is not blamed on the provider.
-_STATUS_OF: Final = {
-    "invalid_request_error": 400,
-    "invalid_request": 400,
-    "invalid_prompt": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
+_STATUS_OF: Final = tomllib.loads((files(__package__) / "error_statuses.toml").read_text("utf-8"))
 # The codes of google.rpc.Code as HTTP statuses, mapped as in its own comments.
 _STATUS_OF_RPC: Final = dict(
     enumerate((499, 500, 400, 504, 404, 409, 403, 429, 400, 409, 400, 501, 500, 503, 500, 401), start=1)

@@ -28,7 +28,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         yield Skipped(where=source.name, why="does not describe a batch.")
         return
     last = batches[-1]
-    what = f"describes a batch that is {last.status!r} ({last.counts or {}}); its output was not found."
+    what = f"describes a batch that is {last.status!r} ({last.counts or {}}); the file with the batch's output was not found."
     yield Noted(where=source.name, what=what)
 
 

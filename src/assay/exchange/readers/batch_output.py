@@ -197,7 +197,7 @@ def _responses(source: InputFile, candidate: str, *, named: bool, with_tasks: bo
     if odd:
         what = (
             f"{odd:,} answers look as if their text was decoded with the wrong encoding ({odd_text!r}); "
-            "Assay keeps them as they are."
+            "Assay imports them unchanged."
         )
         yield Noted(where=odd_where, what=what)
     if first is not None:

@@ -44,7 +44,9 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a task for every list of generations and a trial for every text in the list."""
     if _kind(source.sample) != "generations":
-        yield Skipped(where=source.name, why="belongs to generations of the BigCode harness, which are not among the files.")
+        yield Skipped(
+            where=source.name, why="belongs to generations of the BigCode harness, which are missing. Import both together."
+        )
         return
     files = options.beside.get("companions", ())
     results = next((read_object(file) for file in files if _kind(file.sample) == "results"), {})
@@ -79,7 +81,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
                 content=text if isinstance(text, str) else None,
                 failure=failure,
             )
-    what = "the harness keeps no verdicts of single samples, so the answers have no grades; its pass@k is kept with the run."
+    what = "BigCode stores no verdicts on single samples, so the answers have no grades; the run keeps its pass@k."
     yield Noted(where=source.name, what=what)
 
 

@@ -69,7 +69,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         results = map(js.as_object, js.as_list(job.get("trial_results")))
         trials = [_Trial(result, f"{job_file.name}#{number}", None) for number, result in enumerate(results, 1)]
     if not trials:
-        why = "belongs to a Harbor job without any trial among the files; import the whole job folder."
+        why = "belongs to a Harbor job whose trials are not among the files; import the whole job folder."
         yield records.Skipped(where=source.name, why=why)
         return
     configs = (read_object(file) for file in files if _kind(file.sample) == "config")

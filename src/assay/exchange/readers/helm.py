@@ -79,7 +79,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         except js.NotJson as error:
             yield Skipped(where=file.name, why=str(error))
     if "state" not in documents and "stats" not in documents:
-        yield Skipped(where=source.name, why="is the set-up of a HELM run without its results.")
+        yield Skipped(where=source.name, why="is the set-up of a HELM run without results; import the whole run folder.")
         return
     state, spec = js.as_object(documents.get("state")), js.as_object(documents.get("spec"))
     adapter = js.as_object(state.get("adapter_spec")) or js.as_object(spec.get("adapter_spec"))
@@ -175,7 +175,7 @@ def _responses(state: js.JsonObject, stats: dict[_Cell, dict[str, float]], candi
             several[name] += 1
     if several:
         what = (
-            f"{several.total():,} requests have several completions; HELM's metrics are about all of them. The first is shown."
+            f"{several.total():,} requests have several completions. HELM's metrics cover all of them; Assay shows the first."
         )
         yield Noted(where=name, what=what)
 

@@ -84,7 +84,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     if samples is None:
         yield from reading.run()
         yield records.Noted(
-            where=source.name, what="the log holds no samples (`log_samples` was off); only its set-up is kept."
+            where=source.name, what="the log contains no samples (`log_samples` was off); Assay imports only its set-up."
         )
         return
     for sample in js.as_list(samples):
@@ -160,7 +160,7 @@ def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> I
     """Yield scores from the summaries of a log that lacks the samples; summaries contain no answers."""
     name = next((file for file in ("summaries.json", "summary.json") if file in members), None)
     if name is None:
-        yield records.Noted(where=source.name, what="the log holds no samples; only its set-up is kept.")
+        yield records.Noted(where=source.name, what="the log contains no samples; Assay imports only its set-up.")
         return
     try:
         summaries = js.as_list(js.parse_json(members.read(name)))
@@ -168,7 +168,7 @@ def _summaries(members: ZipMembers, reading: _LogReader, source: InputFile) -> I
         yield records.Skipped(where=f"{source.name}#{name}", why=_why(error))
         return
     yield records.Noted(
-        where=f"{source.name}#{name}", what="the log holds only summaries; their scores are kept, answers are missing."
+        where=f"{source.name}#{name}", what="the log contains only summaries; Assay imports their scores, but no answers."
     )
     for number, summary in enumerate(summaries, 1):
         yield from reading.sample(summary, f"{source.name}#{name}:{number}", summary=True)
@@ -224,7 +224,7 @@ class _LogReader:
         )
         version = js.as_number(log.get("version"))
         if version is not None and version > _KNOWN_VERSION:
-            what = f"the log has format version {version:g}; Assay knows up to {_KNOWN_VERSION} and kept all it could read."
+            what = f"the log has format version {version:g}; Assay reads up to {_KNOWN_VERSION}, so some data may be missing."
             yield records.Noted(where=self._source.name, what=what)
 
     def read_samples(self, samples: Iterable[tuple[JsonValue | records.Skipped, str]]) -> Iterator[records.Found]:
@@ -311,7 +311,7 @@ class _LogReader:
             yield records.FoundAtEnd(version=f"{self._version} {self._edits:06}" if self._edits else self._version)
         if self._unscaled:
             what = (
-                f"{self._unscaled:,} scores are words or come from a scorer whose values go beyond 0 to 1, and the log does not "
+                f"{self._unscaled:,} scores are words or come from a scorer with values outside 0 to 1, and the log does not "
                 "name their scale. Assay keeps them as raw scores, which no statistic counts."
             )
             yield records.Noted(where=self._unscaled_at, what=what)

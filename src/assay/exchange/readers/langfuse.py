@@ -89,7 +89,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             else:
                 tables[_kind(file.sample)[0] or kind or "traces"].append(({**row, _FILE: file.stem}, where))
     if kind == "dataset items":
-        yield Skipped(where=source.name, why="holds dataset items without a run; import it with the run's items.")
+        yield Skipped(where=source.name, why="holds dataset items without a run; import it together with the items of a run.")
         return
     reading = _Reading(source, options, tables)
     yield from reading.dataset_runs() if kind == "items" else reading.scored_traces()
@@ -157,7 +157,7 @@ class _Reading:
             yield from graded_records(partial(iter, rows), self._source.name)
         if self._scores:
             lost = sum(map(len, self._scores.values()))
-            what = f"{lost:,} scores belong to traces that no item of these runs names; Assay left them out."
+            what = f"{lost:,} scores belong to traces that are not in these runs; Assay left them out."
             yield Skipped(where=self._source.name, why=what)
         yield from self._left_out()
 

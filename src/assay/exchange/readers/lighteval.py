@@ -74,7 +74,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield one run, with a task, a response and metrics for every document."""
     if _kind(source.sample) == "results":
-        yield Skipped(where=source.name, why="holds means without details, which cannot be compared. Import the details too.")
+        yield Skipped(where=source.name, why="contains only mean scores, which cannot be compared. Import the details too.")
         return
     results: js.JsonObject = next((read_object(file) for file in options.beside.get("companions", ())), {})
     general = js.as_object(results.get("config_general"))
@@ -203,7 +203,7 @@ class _DetailReader:
         content = texts[0] if texts else _likeliest(doc, answer)
         failure = None
         if content is None:
-            failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="there is no text and no likelihood.")
+            failure = Failure(kind="no_output", fault=Fault.PROVIDER, detail="the answer has neither a text nor a likelihood.")
         output_tokens = js.as_list(answer.get("output_tokens"))
         yield FoundResponse(
             task=task,

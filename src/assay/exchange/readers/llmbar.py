@@ -56,7 +56,7 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield the pairs with their labels, and the verdicts in this file and its companions."""
     if _is_figures(source.sample):
-        yield Skipped(where=source.name, why="holds only a judge's figures; its verdicts are in the `result.json` beside it.")
+        yield Skipped(where=source.name, why="contains only summary figures; import the `result.json` beside it.")
         return
     companions = options.beside.get("companions", ())
     figures: dict[str, JsonValue] = {

@@ -222,7 +222,7 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
     unscaled = {name: metric for name, metric in metrics.items() if metric.outside}
     for name, metric in unscaled.items():
         what = (
-            f"{name} leaves 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file names its scale. Assay keeps "
+            f"{name} is outside 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file names its scale. Assay keeps "
             f"all {metric.values:,} values as raw scores, which no statistic counts."
         )
         # With another metric, every row still has a score; without one, the file gives no scores at all.
@@ -231,7 +231,7 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
     for name, metric in metrics.items():
         if metric.lacking:
             rows = metric.values + metric.lacking
-            why = f"{name} is missing or not a number in {metric.lacking:,} of {rows:,} graded rows. Their scores lack it."
+            why = f"{name} is missing or not a number in {metric.lacking:,} of {rows:,} graded rows, whose scores leave it out."
             yield records.Skipped(where=source.name, why=why)
     lower = [name for name, metric in metrics.items() if metric.lower_is_better and not metric.outside]
     if lower:
@@ -298,7 +298,9 @@ def _rows(source: InputFile, candidate: str, metrics: Mapping[str, _Metric], ask
         )
         yield records.Skipped(where=ungraded_at, why=what) if metrics else records.Noted(where=ungraded_at, what=what)
     if asked is not None and len(tasks) < asked:
-        yield records.Noted(where=source.name, what=f"holds {len(tasks):,} of the {asked:,} documents that its results count.")
+        yield records.Noted(
+            where=source.name, what=f"holds {len(tasks):,} of the {asked:,} documents that the results file counts."
+        )
         yield records.FoundAtEnd(complete=False)
 
 

@@ -88,7 +88,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             yield from (record for record in records if isinstance(record, Skipped))
             waiting += (record for record in records if not isinstance(record, Skipped))
             if len(waiting) > _MOST_WAITING:
-                raise UnreadableFile(where, "was not read any further: no row up to here has an answer or a score.")
+                raise UnreadableFile(where, "was not read further, because no row up to here has an answer or a score.")
             if mapped.taken:
                 yield from waiting
                 waiting = None
@@ -218,7 +218,7 @@ class _MappedRows:
             shown = ", ".join(
                 f"{path} {'no list' if items is None else f'{len(items)} values'}" for path, items in lists.items()
             )
-            yield Skipped(where=where, why=f"has no lists of draws of equal length for {candidate!r}: {shown}.")
+            yield Skipped(where=where, why=f"does not have lists of equal length for {candidate!r}: {shown}.")
             return
         for number, items in enumerate(zip(*(items or () for items in lists.values()), strict=True), 1):
             draw = {**fields, **dict(zip(lists, items, strict=True)), "@draw": number}
@@ -256,7 +256,7 @@ class _MappedRows:
                     yield problem
         if empty:
             why = f"holds no {'answer or score' if self._metrics else 'answer'} of {candidate!r}."
-            yield Skipped(where=where, why=f"{why} If that is meant, list the empty text under `missing`.")
+            yield Skipped(where=where, why=f"{why} If that is intended, list the empty text under `missing`.")
 
     def _response(self, fields: TableRow, task: str, candidate: str, k: int, where: str) -> FoundResponse | None:
         error = self.text(fields, "error")
@@ -293,9 +293,7 @@ class _MappedRows:
         """Collect the grade in a cell, or add it to a running sum; return the reason if the grade cannot be read."""
         judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
-            why = (
-                f"has a grade of {judge!r} by a {metric.by}, but others are by a {self._graders[judge]}; name another `judge`."
-            )
+            why = f"has a grade by {judge!r} as a {metric.by}, but other rows say {self._graders[judge]}; name another `judge`."
             return Skipped(where=where, why=why)
         criterion = cell_text(metric.criterion(fields)) if metric.criterion is not None else ""
         reason = cell_text(metric.reason(fields)) if metric.reason is not None else ""
@@ -304,13 +302,13 @@ class _MappedRows:
         raw = None if scale is None else metric.raw_score(cell, *scale)
         if scale is None or raw is None:
             why = (
-                f"has no scale for the score of {candidate!r}: its ends are not two different numbers."
+                f"has no scale for the score of {candidate!r}: worst and best must be two different numbers."
                 if scale is None
                 else f"has score {cell!r} of {candidate!r}, which is neither a finite number nor a known label."
             )
             if self._sums is not None:
                 self._sums[key] = _Sum(where, 0.0, 1.0, total=None)
-                why = f"{why} The sum that it belongs to is left out."
+                why = f"{why} Assay leaves out the sum that includes this score."
             return Skipped(where=where, why=why)
         if self._sums is None:
             return self._add(metric, raw, scale, key, reason, where)
@@ -370,10 +368,10 @@ class _MappedRows:
             remedy = "Give the scale, such as `scale: [0, 100]`, or `clip: true` if scores may lie outside."
             check.refuse_wrong(name, f"{which} lie outside the scale", remedy)
         if self._clipped:
-            what = f"{self._clipped:,} scores outside the scale were set to its end, as `clip` asks."
+            what = f"{self._clipped:,} scores outside the scale were set to the nearest end of the scale because of `clip`."
             yield Noted(where=name, what=what)
         for key, times in self._odd.items():
-            what = f"`{key}` is not a number of at least 0 in {times:,} rows; it is kept as unknown there."
+            what = f"`{key}` is not a number of at least 0 in {times:,} rows; Assay stores it as unknown there."
             yield Noted(where=name, what=what)
 
 

@@ -67,7 +67,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     """Yield one run, with judgments and the answers that they judge, or with answers only."""
     kind = _kind_of(source.sample)
     if kind in _BESIDE:
-        why = f"holds {'questions' if kind == 'question' else 'prompts'} only; it is read together with answers or judgments."
+        why = f"contains only {'questions' if kind == 'question' else 'prompts'}; import it together with answers or judgments."
         yield records.Skipped(where=source.name, why=why)
         return
     companions = options.beside.get("companions", ())

@@ -191,7 +191,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
         },
     )
     if about.cut:
-        what = "a page has `has_more`: the eval has more items than this file. Assay keeps those that are here."
+        what = "a page has `has_more`: the eval has more items than this file. Assay imports only the items in this file."
         yield records.Noted(where=source.name, what=what)
     by_name = about.graders(run)
     graders = _Graders(by_name, _references(by_name), about.scale)

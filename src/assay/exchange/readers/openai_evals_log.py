@@ -168,7 +168,7 @@ def _events(
                 pass  # embeddings, extras: not answers and not grades
     if unscored:
         what = (
-            f"{unscored:,} choices have no score, because the eval's YAML holds the value of a choice and the log does not. "
+            f"{unscored:,} choices have no score, because the values of choices are in the eval's YAML and not in the log. "
             "Correct them in the review, or describe the file with `--map`."
         )
         yield records.Noted(where=unscored_at, what=what)

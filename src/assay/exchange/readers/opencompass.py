@@ -77,7 +77,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     predictions, results = documents.get("predictions", {}), documents.get("results", {})
     details = _details(results)
     if not predictions and not details:
-        what = "holds means without details, which cannot be compared. Run OpenCompass with `--dump-eval-details`."
+        what = "contains only mean scores, which cannot be compared. Run OpenCompass with `--dump-eval-details`."
         yield Skipped(where=source.name, why=what)
         return
     model = folder_name(folder_path(source)) or "model"

@@ -114,7 +114,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     )
     version = js.as_number(summary.get("version"))
     if version is not None and version > _KNOWN_VERSION:
-        what = f"the results have format version {version:g}; Assay knows up to {_KNOWN_VERSION} and kept all it could read."
+        what = f"the results have format version {version:g}; Assay reads up to {_KNOWN_VERSION}, so some data may be missing."
         yield records.Noted(where=source.name, what=what)
     yield from _rows(rows, columns)
     yield from columns.scale.remarks(source.name)

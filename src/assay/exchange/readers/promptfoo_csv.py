@@ -103,7 +103,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             candidate = options.candidate if alone and options.candidate else prompt.name
             yield from _records(_output(prompt, cells), task.id, candidate, trials[task.id], where, grades)
     yield from grades.notes(source.name)
-    what = "a table of promptfoo has no tokens, cost, times or assertions; its JSON output has them."
+    what = "promptfoo's CSV table has no tokens, cost, times or assertions; import its JSON output to get them."
     yield Noted(where=source.name, what=what)
 
 

@@ -80,7 +80,7 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
     ideal = signal.get("ideal_response")
     final_answer = _form(signal.get("raw_preference_evaluation_form")).get("Final Answer")
     about: dict[str, JsonValue] = {
-        question: value for turn in turns for question, value in _form(turn.get("prompt_evaluation")).items()
+        _key(question): value for turn in turns for question, value in _form(turn.get("prompt_evaluation")).items()
     }
     yield records.FoundTask(
         id=task, prompt=prompt, ideal=str(ideal) if ideal else None, final_answer=final_answer or None, metadata=about
@@ -153,6 +153,11 @@ def _grades(candidate: str, form: Mapping[str, str]) -> Iterator[records.FoundGr
                 max_score=1.0,
                 reason=comments,
             )
+
+
+def _key(question: str) -> str:
+    """Return a question such as `Task URL` as a key, `task_url`; texts that are keys already are returned unchanged."""
+    return "_".join(question.lower().split()) if " " in question or question.istitle() else question
 
 
 def _form(value: object) -> dict[str, str]:

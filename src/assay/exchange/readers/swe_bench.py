@@ -107,7 +107,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         yield from _predictions(file, rename, seen)
     candidate = rename.get(models[0]) or models[0]
     if kind != "predictions" and len(models) > 1:
-        what = f"the predictions are of {len(models)} models; Assay assigns the report to {models[0]!r}, the first of them."
+        what = f"the predictions come from {len(models)} models; Assay assigns the report to {models[0]!r}, the first of them."
         yield records.Noted(where=source.name, what=what)
     graded: set[str] = set()
     for file in instances:
@@ -279,7 +279,7 @@ def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[s
         tried = seen | graded  # the report lists only resolved ones; predictions or reports beside it have the rest
         if not tried:
             # Imported alone, a list of successes would have a mean of 1.
-            why = "lists the resolved instances but not the tried ones; import it with its predictions (`all_preds.jsonl`)."
+            why = "lists the resolved instances but not the attempted ones; import it with its predictions (`all_preds.jsonl`)."
             yield records.Skipped(where=where, why=why)
             return
     unresolved = tried - resolved - broken - empty
@@ -298,12 +298,16 @@ def _report(source: InputFile, report: JsonObject, candidate: str, graded: set[s
         if name not in seen:
             seen.add(name)
             yield _task(name)
-            failure = Failure(kind="evaluation_error", fault=Fault.HARNESS, detail="the evaluation of this patch broke.")
+            failure = Failure(
+                kind="evaluation_error", fault=Fault.HARNESS, detail="the evaluation of this patch ended with an error."
+            )
             yield records.FoundResponse(task=name, candidate=candidate, trial=1, where=where, failure=failure)
     if broken:
-        yield records.Noted(where=where, what=f"the evaluation of {len(broken):,} patches broke; they have no grade.")
+        yield records.Noted(
+            where=where, what=f"the evaluation of {len(broken):,} patches ended with an error; they have no grade."
+        )
     missing = _list(report, "incomplete_ids")
     if missing:
         yield records.Noted(
-            where=where, what=f"{len(missing):,} instances of the set were never tried; this run leaves them out."
+            where=where, what=f"{len(missing):,} instances of the set were never attempted; this run leaves them out."
         )

@@ -81,7 +81,9 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         by_kind.setdefault(_kind(file.sample), []).append(file)
     trials, extra = _trials(by_kind.get("job", []), by_kind.get("trial", []))
     if not trials:
-        yield records.Skipped(where=source.name, why="belongs to a Terminal-Bench job without any results among the files.")
+        yield records.Skipped(
+            where=source.name, why="belongs to a Terminal-Bench job whose results are missing; import the whole job folder."
+        )
         return
     set_up: js.JsonObject = next((read_object(file) for file in by_kind.get("metadata", ())), {})
     lock: js.JsonObject = next((read_object(file) for file in by_kind.get("lock", ())), {})
@@ -106,7 +108,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         )
         yield records.Noted(where=source.name, what=what)
     if "job" not in by_kind:
-        what = "the job's own `results.json` is not among the files; the run has the trials that were found."
+        what = "the job's own `results.json` is not among the files; the run has only the trials in the files."
         yield records.Noted(where=source.name, what=what)
     elif extra:
         what = f"{extra:,} trials have a file of their own but no row in the job's results; Assay imports them too."

@@ -33,7 +33,7 @@ RECORDS: Final = "_assay"
 DELETED: Final = "deleted"
 REASON: Final = "reason.json"
 PATIENCE_S: Final = 10.0
-"""Seconds to wait for another process; after that, the update is postponed to the next one."""
+"""Seconds to wait for another process that writes to the folder; after that, the next update catches up."""
 
 _TAIL: Final = 8192
 
@@ -198,7 +198,7 @@ def record_lines(path: Path) -> Iterator[Document]:
                 pending.clear()
                 end = (place, line)
         if end is None:
-            raise InputError(str(path), "has no end because writing it was interrupted, so none of it counts.")
+            raise InputError(str(path), "is incomplete because writing it was interrupted, so nothing in it counts.")
         file.seek(0)
         for place, raw in _raw_lines(file):
             if place >= end[0]:

@@ -44,5 +44,7 @@ def inside(folder: Path, *parts: str) -> Path:
     """Return a path below a folder; raises `InputError` if a link leads out of it."""
     path = folder.joinpath(*parts)
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(str(path), "leads out of the results folder.", remedy="Remove the link, or name another folder.")
+        raise InputError(
+            str(path), "is a link that leads out of the results folder.", remedy="Remove the link, or name another folder."
+        )
     return path

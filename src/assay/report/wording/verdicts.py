@@ -16,7 +16,7 @@ from assay.report.wording.numbers import (
     tasks_in_families,
 )
 from assay.report.wording.plans import what_would_decide
-from assay.report.wording.reasons import MISSING, WITHHELD, why_no_difference, why_no_range
+from assay.report.wording.reasons import MISSING, SENTENCES_BY_CODE, WITHHELD, why_no_difference, why_no_range
 from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY
 
 if TYPE_CHECKING:
@@ -27,21 +27,7 @@ if TYPE_CHECKING:
 TAKEN_BACK: Final = "After correcting for all pairs that were compared, this difference is not decided."
 """Sentence after a verdict on one pair that is no longer decided after the correction for all pairs."""
 
-_METHODS: Final = {
-    "cr2_kish_paired_t": "t-test of the differences by task",
-    "cr2_families_paired_t": "t-test of the differences by family of tasks",
-    "stratified_t": "t-test within tasks",
-    "paired_stratified_t": "t-test of the differences by trial, within tasks",
-    "paired_trials_t": "t-test of the differences by trial",
-    "welch_t": "Welch's t-test of the trials",
-    "permutation": "exact permutation test",
-    "permutation_exact": "exact permutation test",
-    "permutation_random": "permutation test, random sample",
-    "permutation_normal": "permutation test, approximated",
-    "signflip": "exact sign-flip test",
-    "signflip_exact": "exact sign-flip test",
-    "signflip_random": "sign-flip test, random sample",
-}
+_METHODS: Final = SENTENCES_BY_CODE["methods"]
 
 
 def verdict(comparison: Comparison) -> str:

@@ -253,7 +253,6 @@ class StoreJournal:
 
 
 def _unfinished(connection: Connection, run_key: int) -> set[TrialState]:
-    """Return the states of the run's unfinished trials."""
     table = schema.run_tally
     to_come = (table.c.run_key == run_key, table.c.subject == TRIAL, table.c.state.in_(TO_COME), table.c.n > 0)
     return set(map(TrialState, connection.execute(select(table.c.state).where(*to_come)).scalars()))

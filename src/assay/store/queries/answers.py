@@ -119,7 +119,6 @@ def _tasks(connection: Connection, keys: set[int]) -> dict[int, Task]:
 def _answers(
     connection: Connection, run: int, column: AnswerColumn, planned: Mapping[str, Row[Any]], tasks: Mapping[int, Task]
 ) -> dict[str, CandidateAnswer]:
-    """Return one column's answers by task id."""
     candidate = connection.execute(
         select(schema.candidate.c.key).where(schema.candidate.c.folded == folded(column.candidate))
     ).scalar_one_or_none()
@@ -202,7 +201,6 @@ def _summed(calls: Sequence[Row[Any]], name: str) -> Any:
 def _scores(
     connection: Connection, run: int, trials: Sequence[int], candidate: int | None
 ) -> defaultdict[int, list[tuple[float | None, str]]]:
-    """Return the current scores of each trial, with their states."""
     table, assessment = schema.score, schema.assessment
     of_trials = select(assessment.c.key, assessment.c.trial_key, assessment.c.state).where(
         assessment.c.trial_key.in_(trials), assessment.c.state != AssessmentState.SUPERSEDED.value

@@ -227,7 +227,6 @@ def _joined() -> Select[Any]:
 
 
 def _bare_scores(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, float | None]:
-    """Return the original bare scores by assessment."""
     score, by_run = schema.score, defaultdict[int, list[int]](list)
     for row in rows:
         if row.body_key is None:

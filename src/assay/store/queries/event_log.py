@@ -164,7 +164,6 @@ def _items(connection: Connection, keys: Collection[int]) -> dict[int, Any]:
 
 
 def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunId, str]]:
-    """Return (run id, suite) by run key."""
     run, suite = schema.run, schema.suite
     rows = connection.execute(
         select(run.c.key, run.c.id, suite.c.name).join(suite, suite.c.key == run.c.suite_key).where(run.c.key.in_(keys))

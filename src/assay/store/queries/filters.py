@@ -149,9 +149,7 @@ class Scope:
 def scope_of(connection: Connection, selection: Selection) -> Scope:
     """Resolve a selection's names to the store's keys.
 
-    Raises:
-        UnknownName: A run, suite, batch, task, tag, language, judge or criterion does not exist.
-        InputError: Several run ids begin with the given text.
+    Raises UnknownName if one of the names does not exist, and InputError if several run ids begin with the given text.
     """
     run, suite = schema.run, schema.suite
     hidden = tuple(connection.execute(select(run.c.key).where(run.c.state.in_(HIDDEN_STATES))).scalars())

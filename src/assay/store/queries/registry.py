@@ -134,7 +134,6 @@ class StoreRegister:
             )
 
     def _summaries(self, connection: Connection, keys: Sequence[int]) -> tuple[RunSummary, ...]:
-        """Return summaries of runs in the order of `keys`."""
         if not keys:
             return ()
         run, suite = schema.run, schema.suite
@@ -268,7 +267,6 @@ def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnEl
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:
-    """Return the key of the candidate with this current or earlier name."""
     table, alias = schema.candidate, schema.candidate_alias
     same = folded(plain(name))
     key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()

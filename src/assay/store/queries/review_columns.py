@@ -110,7 +110,6 @@ def _reviews(scope: Scope) -> Select[Any]:
 def _reviews_of(
     connection: Connection, scope: Scope, trials: Collection[int], variants: tuple[Variant, ...]
 ) -> NDArray[np.float64]:
-    """Read the rows of `_reviews` for some trials."""
     import numpy as np
 
     assessment, statement = schema.assessment, _reviews(scope)

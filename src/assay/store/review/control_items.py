@@ -141,7 +141,6 @@ def decide_control(connection: Connection, decision: Decision, *, at: str) -> Re
 def _append_event(
     connection: Connection, decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
-    """Store a decision and the resulting state."""
     table, item = schema.control_event, schema.control_item
     connection.execute(update(item).where(item.c.key == int(decision.assessment)).values(state=after.value))
     values = event_values(decision, before=before, after=after, at=at)

@@ -36,10 +36,8 @@ class StoreDecisions:
 
         A decision whose idempotency key was already used on its assessment changes nothing and returns the stored event.
 
-        Raises:
-            UnknownName: An assessment, candidate or criterion does not exist.
-            Refused: The assessment's state or a missing score forbids the decision, or another decision used the key.
-            InputError: A correction is invalid.
+        Raises UnknownName if an assessment, candidate or criterion does not exist, and InputError for an invalid correction.
+        Raises Refused if the state or a missing score forbids a decision, or if another decision used the key.
         """
         if not decisions:
             return ()

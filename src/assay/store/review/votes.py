@@ -44,9 +44,8 @@ class StoreArena:
     def cast(self, vote: Vote, /) -> Vote:
         """Store a vote; a repetition with the same idempotency key returns the stored vote.
 
-        Raises:
-            UnknownName: The run, trial or candidate does not exist.
-            Refused: This person's earlier vote on this pair still counts, or another row used the idempotency key.
+        Raises UnknownName if the run, trial or candidate does not exist. Raises Refused if this person's earlier vote on this
+        pair still counts, or if another row used the idempotency key.
         """
         return self._writer.call(lambda connection: self._cast(connection, vote))
 

@@ -11,7 +11,7 @@ from assay.app.integrations import evaluation_result, evaluations
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.run import MOST_TRIALS
 from assay.web import responses
-from assay.web.api.schemas import SubmittedDocument, problems
+from assay.web.api.schemas import SubmittedDocument, examples_of, problems
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
 from assay.web.responses import Answer
@@ -165,34 +165,7 @@ def _kind(body: Any) -> str:
 
 AnyBody = Annotated[Annotated[SubmissionBody, Tag(_TAGS[0])] | Annotated[ResponseBody, Tag(_TAGS[1])], Discriminator(_kind)]
 
-EXAMPLES: dict[str, Any] = {
-    "thing": {
-        "summary": "Two candidates' code for one Thing",
-        "value": {
-            "thingName": "Rate limiter",
-            "context": "At most 5 calls a second; safe in threads.",
-            "language": "python",
-            "trialsNeeded": 3,
-            "judge": "human",
-            "snippets": [{"name": "ann", "content": "def allow(): ..."}, {"name": "bob", "content": "class Limiter: ..."}],
-        },
-    },
-    "response": {
-        "summary": "One model's answer, judged against a reference",
-        "value": {
-            "prompt_id": "math_seq_001",
-            "prompt_content": "Which number follows 9, 5, 6, 10.5, 23?",
-            "prompt_metadata": {"subject": "Algebra"},
-            "model_response_id": "resp-1",
-            "model_name": "small-model",
-            "model_response_text": "The next one is 60.",
-            "ideal_response_id": "ideal-1",
-            "ideal_response_text": "Halve and add: 60.",
-            "correct_answer": "60",
-            "judge_llm_model": "human",
-        },
-    },
-}
+EXAMPLES: Final = examples_of("evaluation")
 
 
 @router.post(

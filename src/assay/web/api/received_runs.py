@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +17,7 @@ from assay.app.statistics.documents import ExcludedDocument, MeanDocument, Warni
 from assay.app.wire import Json, document, fill
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
 from assay.domain.selection import RunSummary, Selection
-from assay.web.api.schemas import problems
+from assay.web.api.schemas import examples_of, problems
 from assay.web.context import rooms_of
 from assay.web.responses import Answer
 from assay.web.run_rows import RunRowDocument, TelemetryDocument, agent_runs, run_row, telemetry
@@ -124,27 +124,7 @@ class FinishedRun(BaseModel):
     telemetry: dict[str, Any] | None = None
 
 
-EXAMPLES: dict[str, Any] = {
-    "run": {
-        "summary": "One run of an agent with three evaluators",
-        "value": {
-            "runId": "run_1234567890_abc",
-            "batchId": "batch_1234567890",
-            "suite": "update-deps",
-            "scenario": "nx-pnpm-monorepo",
-            "tier": "L1",
-            "agent": "anthropic",
-            "model": "claude-3-5-sonnet-20241022",
-            "status": "completed",
-            "evaluations": [
-                {"evaluatorName": "build", "score": 1.0, "maxScore": 1.0, "weight": 0.4},
-                {"evaluatorName": "typecheck", "score": 0.8, "maxScore": 1.0, "weight": 0.3},
-                {"evaluatorName": "lint", "score": 0.75, "maxScore": 1.0, "weight": 0.3},
-            ],
-            "telemetry": {"durationMs": 45000, "toolCalls": 12, "tokensIn": 15000, "tokensOut": 2500, "costUsd": 0.0825},
-        },
-    }
-}
+EXAMPLES: Final = examples_of("received_run")
 
 
 async def _sent(request: Request) -> bytes:

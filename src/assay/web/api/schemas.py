@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from typing import Any, Final
 
 from assay.app.wire import Absent, document, optional
@@ -47,3 +49,8 @@ _MEANINGS: Final = {
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI descriptions of a route's failure statuses."""
     return {status: {"model": RefusalDocument, "description": _MEANINGS[status]} for status in statuses}
+
+
+def examples_of(endpoint: str) -> Any:
+    """Return an endpoint's example bodies in OpenAPI's form, from `examples.json`."""
+    return json.loads((files(__package__) / "examples.json").read_text("utf-8"))[endpoint]

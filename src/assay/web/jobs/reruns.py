@@ -166,7 +166,6 @@ class Reruns:
                 self._outcomes[request_.key] = await self._done(request_, detail, new, attempt=request_.attempt + 1)
 
     async def _judged(self, request_: RerunRequest) -> tuple[AssessmentKey | None, Failure | None]:
-        """Ask a real item's judge again."""
         began = monotonic()
         try:
             outcome = await rerun.rerun(

@@ -160,7 +160,6 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
 
 
 def _trial_cells(line: Line, runs: list[RunColumn]) -> list[Mapping[str, object] | None]:
-    """Return a cell for each trial column; None if the run has no such trial."""
     cells: list[Mapping[str, object] | None] = []
     for run in runs:
         by_trial = {cell.trial.k: cell for cell in line.cells.get(run.id, ())}

@@ -22,6 +22,7 @@ from assay.web.jobs.judge_services import judging_of
 from assay.web.pages.models import address as model_address
 from assay.web.responses import Answer, Body, chart_file
 from assay.web.templating import count, page_of, usd
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,18 +32,7 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 
-_FIGURE_NAMES: Final = {
-    "pass_rate": "Within tolerance",
-    "mae": "Mean error",
-    "bias": "Bias",
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's rho",
-    "position_flips": "Winner changes with the order",
-    "first_place_bonus": "Bonus for being shown first",
-    "length_bias": "Bonus for a longer answer",
-    "self_preference": "Bonus for its own model family",
-    "repeat_sd": "Standard deviation on repeated grading",
-}
+_FIGURE_NAMES: Final = WORDS["calibration_figures"]
 
 _STATES: Final = {
     "current": "current",
@@ -50,15 +40,7 @@ _STATES: Final = {
     "replaced": "replaced by a newer measurement",
 }
 
-_REASONS: Final = {
-    "no_pairs": "not measured: no pairs of answers",
-    "no_twins": "not measured: no sample has a shorter version",
-    "judged_once": "not measured: needs several gradings of each reference",
-    "too_few_corrections_of_own_family_and_others": "not measured: too few corrected grades for its own and other model families",
-    "judge_has_no_variation": "undefined: the judge gave every answer the same score",
-    "no_variation": "undefined: all references have the same score",
-    "need_at_least_3_pairs": "undefined: fewer than three references",
-}
+_REASONS: Final = WORDS["calibration_reasons"]
 
 _TEXTS: Final = {"prompt": "Prompt", "response": "Answer", "reference_answer": "Reference answer"}
 
@@ -285,7 +267,6 @@ def _standing(listed: Listed) -> Mapping[str, object]:
 
 
 def _brief(listed: Listed) -> Mapping[str, object]:
-    """Return a calibration without its reference samples."""
     document: Any = record_document(listed.record)
     return {name: value for name, value in document.items() if name not in ("samples", "pairs", "failed_tries")}
 

@@ -32,7 +32,7 @@ _PRICE_SOURCES: Final = {
 _SCHEMA_WORDS: Final = {
     "response_format": "structured output",
     "forced_tool": "forced tool",
-    "in_words": "instructions in the prompt only; the endpoint refused the other methods",
+    "in_words": "instructions in the prompt only, because the endpoint refused the other methods",
     "not_known": "unknown",
 }
 

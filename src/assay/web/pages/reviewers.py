@@ -20,6 +20,7 @@ from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
 from assay.web.templating import page_of
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,24 +31,9 @@ router = APIRouter()
 
 Before = Annotated[int | None, Query(ge=1, lt=2**62)]
 
-_REASONS: Final = {
-    "fewer_than_20": "fewer than 20",
-    "pace_unknown": "fewer than 30 measured",
-    "nothing_yet": "no data yet",
-    "one_side_is_empty": "too few decisions to compare",
-    "not_measured": "not measured",
-    "no_variation": "no variation",
-    "no_pairable_ratings": "no data yet",
-}
+_REASONS: Final = WORDS["reviewer_reasons"]
 
-_ALTERATIONS: Final = {
-    "moved_score": "a changed score that contradicts its reason",
-    "reason_against_score": "a reason taken from a much better or worse grade",
-    "other_task": "an assessment of another task",
-    "swapped_scores": "scores of two candidates swapped",
-    "invented_quote": "an invented quotation",
-    "score_against_reason": "a score that contradicts its reason",
-}
+_ALTERATIONS: Final = WORDS["alterations"]
 
 _SIGNS: Final = {
     "few_changes": "At most 2% of grades changed or rejected, with at least 20 approved",

@@ -18,6 +18,7 @@ from assay.web.jobs.judge_services import judging_of
 from assay.web.query_params import within
 from assay.web.responses import CSV, Answer, download
 from assay.web.templating import count, page_of
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,24 +30,9 @@ router = APIRouter(include_in_schema=False)
 
 _CHANGE_WORDS: Final = {"same": "unchanged"}
 
-_REASONS: Final = {
-    "no_blind_verdict": "no blind verdicts yet; use a review protocol with a blind-first share to measure this",
-    "nothing_yet": "no data yet",
-    "too_few_decisions": "needs ten decisions; has {n}",
-    "one_side_is_empty": "no data yet",
-    "no_variation": "all grades are the same",
-    "no_pairable_ratings": "no data yet",
-}
+_REASONS: Final = WORDS["rubric_reasons"]
 
-_FIGURE_NAMES: Final = {
-    "alpha": "Agreement between judge and person",
-    "alike": "Grades at most a tenth of the scale apart",
-    "apart": "Judge's grade minus the person's blind grade",
-    "acceptance": "Accepted unchanged, judge's grade shown first",
-    "corrected": "Corrected",
-    "change": "Mean change by corrections",
-    "drift": "Drift: second half of the decisions minus the first half",
-}
+_FIGURE_NAMES: Final = WORDS["rubric_figures"]
 
 RUBRICS_SHOWN: Final = 20
 RUNS_SHOWN: Final = 8

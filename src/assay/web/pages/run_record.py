@@ -28,6 +28,7 @@ from assay.web.pages.candidates import address_of, task_address
 from assay.web.responses import Answer, chart_file, download
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,19 +41,7 @@ SET_UP_SHOWN: Final = 300
 TASKS_SHOWN: Final = 200
 LINES_SHOWN: Final = 200
 RUNS_OF_TREND: Final = 40
-_PARTS: Final = {
-    "suite": "plan",
-    "parameters": "plan",
-    "run": "plan",
-    "prompt": "judges",
-    "judge": "judges",
-    "criterion": "rubric",
-    "candidate": "candidates",
-    "protocol": "protocol",
-    "endpoint": "environment",
-    "version": "environment",
-    "answered": "models",
-}
+_PARTS: Final = WORDS["record_parts"]
 """Sections of the record page by kind of difference."""
 
 _SETTING: Final = re.compile(r", (thing|weight|tags|language|family|scoring|trials)$")
@@ -60,20 +49,7 @@ _SETTING: Final = re.compile(r", (thing|weight|tags|language|family|scoring|tria
 router = APIRouter(include_in_schema=False)
 
 _ELSEWHERE: Final = frozenset({"regrades", "batch", "Assay", "Python", "machine", "libraries"})
-_KIND_WORDS: Final = {
-    "suite": "suite",
-    "parameters": "parameters",
-    "prompt": "prompt",
-    "run": "run",
-    "protocol": "review protocol",
-    "criterion": "rubric",
-    "candidate": "candidates",
-    "judge": "judges",
-    "task": "tasks",
-    "endpoint": "endpoints",
-    "version": "environment",
-    "answered": "models that responded",
-}
+_KIND_WORDS: Final = WORDS["record_kinds"]
 
 
 # --- the record of a run

@@ -212,7 +212,6 @@ def _grades_of(workspace: Workspace, summary: RunSummary) -> dict[str, str]:
 
 
 def _tasks_from(trials: Iterable[TrialRow], start: int, *, not_graded: bool) -> tuple[list[MatrixRowDocument], bool]:
-    """Return the tasks of one page of the matrix, and True if more follow."""
     rows: list[MatrixRowDocument] = []
     # Trials come in plan order, so reading stops at the end of this page.
     for place, (_, group) in enumerate(groupby(trials, key=lambda trial: trial.task)):

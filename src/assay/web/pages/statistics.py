@@ -145,13 +145,11 @@ def _grades(asked: StatisticsQuery) -> str:
 
 
 def _number(request: Request) -> int | None:
-    """Return the trial number in the address; None for all trials."""
     trial = request.query_params.get("trial")
     return whole("trial", trial, low=1, high=1_000_000) if trial else None
 
 
 def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
-    """Return the candidate in the address; raises `UnknownName`."""
     asked_name = request.query_params.get("candidate")
     if not asked_name:
         return None

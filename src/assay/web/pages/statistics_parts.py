@@ -12,6 +12,7 @@ from assay.app.statistics.diagnostics import calibrated_lines
 from assay.app.statistics.results import wording
 from assay.domain.identifiers import shown_trial
 from assay.web.formatting import plural
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,28 +33,9 @@ PAIRS_SHOWN: Final = 20
 
 NOTHING: Final = "–"
 
-_FACTS: Final = {
-    "means": "Means over shared tasks",
-    "difference": "Difference, points",
-    "p": "p",
-    "other.tasks_like_these": "For new tasks of this kind",
-    "other.these_tasks": "For exactly these tasks",
-    "other.this_task_only": "For this task",
-    "second": "Second test, p",
-    "equivalence": "Equivalent within the margin",
-    "non_inferiority": "Not worse by more than the margin",
-    "effect": "Effect size",
-    "tasks": "Tasks",
-    "trials": "Trials per candidate",
-}
+_FACTS: Final = WORDS["statistics_facts"]
 
-_PRESSURE: Final = {
-    "first": "First attempts",
-    "final": "The same trials with their current scores",
-    "lowest": "Rejected trials count as 0",
-    "judged": "Rejected trials count at the judge's score",
-    "highest": "Rejected trials count as 100",
-}
+_PRESSURE: Final = WORDS["statistics_pressure"]
 _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 

@@ -12,7 +12,9 @@ import hmac
 import ipaddress
 import secrets
 import socket
+import tomllib
 from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -42,33 +44,14 @@ OPEN_PATHS: Final = frozenset({"/health", "/signin", "/api/signin", "/api/signou
 DATA_PATHS: Final = ("/api/", "/get_evaluation_result/")
 """Path prefixes of data for programs, which refuse requests from other sites' pages."""
 
-POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "frame-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        # Even our own scripts cannot turn a string into markup; they build pages node by node.
-        "trusted-types 'none'",
-    )
-)
 
-HEADERS: Final = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    # Otherwise the browser would resolve the hosts of links in a model's text before anyone follows them.
-    (b"x-dns-prefetch-control", b"off"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
+def headers_of(kind: str) -> dict[str, str]:
+    """Return the response headers of `pages` or of `frames`, from `headers.toml`."""
+    headers = tomllib.loads((files(__package__) / "headers.toml").read_text("utf-8"))[kind]
+    return {name: value if isinstance(value, str) else "; ".join(value) for name, value in headers.items()}
+
+
+HEADERS: Final = tuple((name.encode(), value.encode()) for name, value in headers_of("pages").items())
 
 OPEN_BEGINNINGS: Final = ("/static/", "/preview/")
 """Path prefixes that need no token: scripts and styles, and pages in frames, which send no cookie but have random addresses that
@@ -248,7 +231,7 @@ class Entrance:
             scope[VISITOR] = visitor
             if open_to_all or visitor.may_open(scope["method"], scope["path"], scope["query_string"].decode("latin-1")):
                 return None
-            remedy = f"Open {visitor.home}, or ask the owner."
+            remedy = f"Open {visitor.home}, or ask the owner for access."
             return problem_response(scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy)
         if wrong or (not open_to_all and (_bearer(headers) is not None or _session(headers) is not None)):
             address = scope["client"][0] if scope.get("client") else ""
@@ -261,7 +244,7 @@ class Entrance:
             asked = scope["path"] + (f"?{rest}" if rest else "")
             wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
             return RedirectResponse(f"/signin{wanted}", status_code=303)
-        remedy = "Open the address printed at start, or send it as `Authorization: Bearer`."
+        remedy = "Open the address that `assay serve` printed, or send the token as `Authorization: Bearer TOKEN`."
         return problem_response(scope, 401, "request", "has no valid token.", remedy=remedy)
 
     async def _spent(self, code: str) -> str | None:
@@ -300,13 +283,11 @@ def visitor_of(request: Request) -> Visitor:
 
 
 def _bearer(headers: dict[str, str]) -> str | None:
-    """Return the token of the header `Authorization`, or None."""
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else None
 
 
 def _session(headers: dict[str, str]) -> str | None:
-    """Return the value of the session cookie, or None."""
     try:
         morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:

@@ -1,6 +1,6 @@
-"""The addresses that each role may open. No other module decides who may see what.
+"""The addresses that each role may open, as listed in `roles.toml`. No other module decides who may see what.
 
-House rules. A route that is not listed here is open to the owner only, so a new page is closed to reviewers and viewers until it
+House rules. A route that is not listed there is open to the owner only, so a new page is closed to reviewers and viewers until it
 is listed. A page shows the same to every role that may open it. The review page hides names, the grades of blind items and
 planted checks from everybody, including the owner, until the decision.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from starlette.routing import compile_path
@@ -25,65 +27,17 @@ LOOK_S: Final = 1.0
 """Seconds until a revoked invitation stops working, even if another process revoked it."""
 
 
-def _pages(*routes: str) -> tuple[str, ...]:
-    """Return the routes of pages and of their JSON."""
-    return tuple(f"GET {route}{ending}" for route in routes for ending in ("", ".json"))
+def _addresses_of(role: VisitorRole) -> tuple[str, ...]:
+    """Return the addresses that `roles.toml` lists for a role; `PAGE` stands for a page and its JSON."""
+    listed: list[str] = tomllib.loads((files(__package__) / "roles.toml").read_text("utf-8")).get(role.value, [])
+    addresses = []
+    for line in listed:
+        method, _, route = line.partition(" ")
+        addresses += [f"GET {route}", f"GET {route}.json"] if method == "PAGE" else [line]
+    return tuple(addresses)
 
 
-_REVIEW: Final = (
-    *_pages("/review", "/assessments/{assessment_id}"),
-    *_pages("/reviewers/{own_name}", "/reviewers/{own_name}/checks", "/reviewers/{own_name}/decisions"),
-    "GET /api/assessments/{assessment_id}",
-    "GET /api/assessments/{assessment_id}/drawn",
-    "GET /api/assessments/{assessment_id}/panes/{pane}",
-    "GET /api/review/next",
-    "POST /api/review/end",
-    "POST /api/review/leave",
-    "POST /api/review/second",
-    "POST /api/review/skip",
-    "POST /api/review/verdict",
-    "POST /api/decisions",
-    "POST /api/rerun",
-)
-
-_RESULTS: Final = (
-    "GET /",
-    "GET /index.json",
-    "GET /queue.json",
-    "GET /api/live",
-    "GET /api/runs",
-    "GET /api/runs/{run_id}",
-    "GET /api/runs/{run_id}/jobs",
-    "GET /api/batches",
-    "GET /api/batches/{batch_id}",
-    "GET /get_evaluation_result/{evaluation_id}",
-    *_pages("/runs", "/runs/{run_id}", "/runs/{run_id}/record", "/runs/{run_id}/trials/{trial_id}/answers"),
-    "GET /runs/compare",
-    "GET /runs/{run_id}/suite",
-    "GET /runs/{run_id}/trials/{trial_id}",
-    "GET /runs/{run_id}/trials/{trial_id}/answers/{place}.txt",
-    *_pages("/batches/{batch_id:path}", "/registry", "/registry/task", "/registry/trend", "/registry/diff"),
-    *_pages("/candidates", "/candidates/{name:path}", "/criteria", "/criteria/{name}"),
-    "GET /criteria/{name}/grades.csv",
-    "GET /results",
-    "GET /results/report.{ending}",
-    *_pages("/results/task", "/results/trend"),
-    "GET /results/trend/chart.{ending}",
-    *_pages("/statistics", "/statistics/behind", "/statistics/trials"),
-    "GET /statistics/charts/{name}",
-    "GET /statistics/tables/{name}.csv",
-    "GET /statistics/trials/{trial_id}",
-    *_pages("/compare", "/compare/agreement", "/compare/grades", "/arena/{run_id}/ranking"),
-    "GET /arena/{run_id}/charts/strengths.{ending}",
-    "GET /arena/{run_id}/pairs.csv",
-    "GET /arena/{run_id}/votes.csv",
-)
-
-LISTED: Final[Mapping[VisitorRole, tuple[str, ...]]] = {
-    VisitorRole.OWNER: (),
-    VisitorRole.REVIEWER: _REVIEW,
-    VisitorRole.VIEWER: _RESULTS,
-}
+LISTED: Final[Mapping[VisitorRole, tuple[str, ...]]] = {role: _addresses_of(role) for role in VisitorRole}
 """Method and route of every address that a role may open; the owner may open all."""
 
 _HIDES_QUERY: Final[Mapping[VisitorRole, re.Pattern[str]]] = {VisitorRole.REVIEWER: re.compile(r"(?:^|&)judge=")}

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from assay.domain.errors import Refused, UnknownName
-from assay.web.security.access import is_loopback
+from assay.web.security.access import headers_of, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,47 +40,13 @@ MOST: Final = 64
 LARGEST: Final = 3_000_000
 """Maximum characters of a page to run; a longer one is shown as source only."""
 
-SANDBOX: Final = "allow-scripts"
-
 _DOCTYPE: Final = re.compile(r"<!doctype\s+html", re.IGNORECASE)
 _SHADOW: Final = re.compile(r"shadowrootmode", re.IGNORECASE)
 
-HEADERS: Final = {
-    "content-security-policy": "; ".join(
-        (
-            f"sandbox {SANDBOX}",
-            "default-src 'none'",
-            # The page's scripts are inline, and it can load no others.
-            "script-src 'unsafe-inline'",
-            "style-src 'unsafe-inline'",
-            "img-src data:",
-            "font-src data:",
-            "media-src data:",
-            "connect-src 'none'",
-            "form-action 'none'",
-            "base-uri 'none'",
-            "frame-ancestors 'self'",
-        )
-    ),
-    # Blocks peer connections and connections opened ahead of a refused navigation, which no other policy blocks
-    # (measured in Chromium 156).
-    "connection-allowlist": "()",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "x-dns-prefetch-control": "off",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": ", ".join(
-        f"{feature}=()"
-        for feature in (
-            "accelerometer", "autoplay", "camera", "clipboard-read", "clipboard-write", "display-capture", "fullscreen",
-            "gamepad", "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
-            "picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
-            "xr-spatial-tracking",
-        )
-    ),
-    "cache-control": "no-store",
-}  # fmt: skip
+HEADERS: Final = headers_of("frames")
+
+SANDBOX: Final = HEADERS["content-security-policy"].partition(";")[0].removeprefix("sandbox ")
+"""What the frame's element allows: the same as the response."""
 
 
 class Previews:

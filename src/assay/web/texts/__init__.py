@@ -1,7 +1,7 @@
 """Texts that scripts show, sent as one JSON block per page. Each file is named after its folder of scripts.
 
-All other texts are in templates or in the Python code that uses them. A template takes a text from here only if a script shows
-it too, such as the name of a state. `{name}` is a placeholder; a key that ends in `.one` is for the number 1.
+All other texts are in templates, in `words.toml`, or in the Python code that uses them. A template takes a text from here only
+if a script shows it too, such as the name of a state. `{name}` is a placeholder; a key that ends in `.one` is for the number 1.
 """
 
 from __future__ import annotations
@@ -17,50 +17,17 @@ TEXTS: Final[dict[str, str]] = {
     for key, text in tomllib.loads(file.read_text("utf-8")).items()
 }
 
-REJECT_REASONS: Final = (
-    "The judge states something wrong about the response",
-    "It quotes text that does not exist",
-    "The scores contradict the reasons",
-    "The rubric is misread",
-    "It is incomplete or cut off",
-    "Another reason, see the note",
-)
+WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads((files("assay.web") / "words.toml").read_text("utf-8"))
+"""Words and addresses that pages use, by table of `words.toml`."""
 
-REJECT_REASONS_OF_PEOPLE: Final = (
-    "The responses cannot be graded",
-    "The task or the rubric is at fault",
-    "A response is incomplete or cut off",
-    "Another reason, see the note",
-)
+_REASONS: Final = tomllib.loads((files("assay.web") / "reasons.toml").read_text("utf-8"))
+REJECT_REASONS: Final = tuple(_REASONS["reject"])
+REJECT_REASONS_OF_PEOPLE: Final = tuple(_REASONS["reject_of_people"])
 """Reasons if people grade without a judge."""
 
-RERUN_REASONS: Final = (
-    "It is incomplete or cut off",
-    "It makes no sense",
-    "It quotes text that does not exist",
-    "The scores contradict the reasons",
-    "Another reason, see the note",
-)
+RERUN_REASONS: Final = tuple(_REASONS["rerun"])
 
-GLYPHS: Final[dict[str, str]] = {
-    "pending": "○",
-    "needs_review": "○",
-    "approved": "✓",
-    "corrected": "✎",
-    "graded": "✎",
-    "corrected_or_graded": "✎",
-    "rejected": "✕",
-    "superseded": "↻",
-    "not_required": "=",
-    "exempt": "◇",
-    "left_out": "◌",
-    "failed": "!",
-    "running": "◔",
-    "submitted": "⇄",
-    "rerun": "↻",
-    "planned": "·",
-    "not_graded": "–",
-}
+GLYPHS: Final = WORDS["glyphs"]
 """A sign for every state, because colour alone does not reach everybody."""
 
 

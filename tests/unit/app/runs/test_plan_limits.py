@@ -60,7 +60,7 @@ def test_a_plan_is_bounded_over_all_its_tasks(workspace: Workspace, tmp_path: Pa
     (planned,) = planned_tasks(suite, RunOptions(trials=MOST_TRIALS))
     fit = MOST_PLANNED // MOST_TRIALS
     assert len(list(within_bounds([planned] * fit, "trials"))) == fit
-    with pytest.raises(InputError, match=r"2,010,000 trials of the first 201 tasks alone"):
+    with pytest.raises(InputError, match=r"2,010,000 trials for the first 201 tasks"):
         list(within_bounds([planned] * 1000, "trials"))
     prompts = [PlannedTask(task=planned.task, position=n, trials=range(1, 101)) for n in range(5_000)]
     assert len(list(within_bounds(prompts, "trials"))) == 5_000, "5,000 prompts, a hundred times each"

@@ -19,7 +19,7 @@ def test_every_sample_is_a_trial_without_a_grade(tmp_path: Path) -> None:
     assert [(row.task, row.trial, row.failure is None) for row in records.responses] == [
         ("0", 1, True), ("0", 2, True), ("1", 1, True), ("1", 2, False),
     ]  # fmt: skip
-    assert any("keeps no verdicts of single samples" in note.what for note in records.notes)
+    assert any("stores no verdicts on single samples" in note.what for note in records.notes)
 
 
 def test_lists_of_other_texts_are_not_recognised(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_score_of_nan_is_none_and_does_not_hide_the_log(tmp_path: Path) -> Non
 
 def test_scores_without_a_scale_are_said_to_be_so(tmp_path: Path) -> None:
     read = read_log(tmp_path, files.inspect_sample(1, 1, 7))
-    assert "1 scores are words or come from a scorer whose values go beyond 0 to 1" in read.notes[0].what
+    assert "1 scores are words or come from a scorer with values outside 0 to 1" in read.notes[0].what
 
 
 def test_judge_made_with_arguments_is_named_by_its_model(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_link_in_an_archive_is_not_followed(tmp_path: Path) -> None:
         archive.writestr(link, "/etc/passwd")
     read = read_files(path)
     assert [one.where for one in read.skipped] == [f"{path}#samples/link.json"]
-    assert "is a link" in read.skipped[0].why
+    assert "is a symbolic link" in read.skipped[0].why
 
 
 def scorer_events(scorer: str, model: str | None) -> list[dict[str, Any]]:

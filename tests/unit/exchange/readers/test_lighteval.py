@@ -58,7 +58,7 @@ def test_results_alone_are_means_and_no_run(tmp_path: Path) -> None:
     next(tmp_path.rglob("*.parquet")).unlink()
     records = read_files(tmp_path)
     assert records.runs == []
-    assert "holds means without details" in records.skipped[0].why
+    assert "contains only mean scores" in records.skipped[0].why
 
 
 def test_flat_columns_of_older_versions_are_read(tmp_path: Path) -> None:

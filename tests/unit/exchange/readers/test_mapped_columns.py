@@ -75,7 +75,7 @@ def test_grade_of_a_model_never_joins_those_of_a_rule(tmp_path: Path) -> None:
     metrics = {"exact": {"score": "em", "judge": "by", "by": "rule"}, "helpful": {"score": "help", "judge": "by"}}
     records = read(path, scores=metrics)
     assert graded(records) == [("x", "exact", 1, 1.0, 1.0)]
-    assert "has a grade of 'x' by a model, but others are by a rule" in records.skipped[0].why
+    assert "has a grade by 'x' as a model, but other rows say rule" in records.skipped[0].why
     unnamed = read(path, scores={"exact": "em", "helpful": {"score": "help", "by": "model"}})
     assert [(assessment.judge, assessment.by) for assessment in unnamed.assessments] == [
         ("score", GradedBy.RULE),
@@ -170,7 +170,7 @@ def test_sum_with_an_unreadable_row_is_left_out(tmp_path: Path) -> None:
     records = read(path, sum=True, score="points")
     assert [(assessment.task, assessment.grades[0].score) for assessment in records.assessments] == [("q2", 0.75)]
     assert [skipped.where.rpartition(":")[2] for skipped in records.skipped] == ["3"]
-    assert "The sum that it belongs to is left out." in records.skipped[0].why
+    assert "Assay leaves out the sum that includes this score." in records.skipped[0].why
 
 
 def test_mapping_that_fits_nothing_opens_no_run(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) ->
         ({"scores": {"a": {"score": "b", "scale": [1, 1]}}}, "`scores` of a: `scale` is [1, 1]"),
         ({"scores": {"a": {"score": "b", "by": "cat"}}}, "known: model, rule, person"),
         ({"scores": ["a"]}, "`scores` must be a mapping."),
-        ({"score": {"mean": ["a"]}}, "a place is a column, a list of columns, or {sum: [COLUMNS]}."),
-        ({"score": "s", "cost_usd": "c"}, "names `cost_usd`, which belongs to a response, but no `answer`."),
+        ({"score": {"mean": ["a"]}}, "it must be a column, a list of columns, or {sum: [COLUMNS]}."),
+        ({"score": "s", "cost_usd": "c"}, "names `cost_usd`, which describes a response, but no `answer`."),
         ({"score": "s", "where": ["a"]}, "`where` must be a mapping."),
     ],
 )
