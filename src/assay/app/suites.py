@@ -16,8 +16,7 @@ from assay.scoring.graders import GRADERS
 from assay.scoring.prompts import template_problems
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorers import MATH, option_problems, reference_problems
-from assay.specialists.snapshots import snapshot_schema
-from assay.specialists.templates import template_problems as template_problems_in, template_schema
+from assay.specialists.templates import read_schema, template_problems as template_problems_in
 from assay.suites.checks import METHODS, ExternalChecks
 from assay.suites.loading import GivenSuite, JudgeRef, load_suite, problems_in
 from assay.suites.notes import notes_on as suite_notes
@@ -100,7 +99,7 @@ def problems(workspace: Workspace, path: Path, *, text: str | None = None) -> tu
 def json_schema(kind: str) -> dict[str, JsonValue]:
     """Return the JSON Schema of suite files, set files, scenarios, templates of specialists or snapshots, for editors."""
     if kind in ("template", "snapshot"):
-        return template_schema() if kind == "template" else snapshot_schema()
+        return read_schema(kind)
     return {"suite": suite_json_schema, "set": set_json_schema, "scenario": scenario_json_schema}[kind]()
 
 

@@ -68,8 +68,7 @@ def _averages(sides: Sequence[tuple[Run, str]], key: str) -> Section:
             means[side] = fmean(scores)
         parts[key.format(side)] = _rounded(means.get(side))
         parts |= {f"{side}_sd": _rounded(stdev(scores)) if len(scores) > 1 else None, f"{side}_runs": len(scores)}
-    both = len(means) == 2
-    improvement = means[SPECIALIST] - means[BASELINE] if both else None
+    improvement = means[SPECIALIST] - means[BASELINE] if len(means) == 2 else None
     parts["improvement"] = _rounded(improvement)
     if improvement is not None and means[BASELINE] > 0:
         parts["improvement_pct"] = round(100 * improvement / means[BASELINE], 2)
@@ -77,35 +76,27 @@ def _averages(sides: Sequence[tuple[Run, str]], key: str) -> Section:
 
 
 def _tested(sides: Sequence[tuple[Run, str]]) -> Comparison:
-    scenarios = [f"{run['suite']}/{run['scenario']}" for run, _ in sides]
+    tasks = [(f"{run['suite']}/{run['scenario']}", run["tier"] or "", run["agent"], run["model"] or "") for run, _ in sides]
     table = ScoreTable.from_columns(
-        task=[
-            (scenario, str(run["tier"] or ""), run["agent"], str(run["model"] or ""))
-            for scenario, (run, _) in zip(scenarios, sides, strict=True)
-        ],
+        task=tasks,
         candidate=[f"the {side}" for _, side in sides],
         trial=[f"{number}" for number in range(len(sides))],
         score=[run["overall_score"] for run, _ in sides],
-        family=scenarios,
+        family=[scenario for scenario, *_ in tasks],
     )
     return compare(table, f"the {SPECIALIST}", f"the {BASELINE}", rng=np.random.default_rng(_DRAWS_SEED))
 
 
 def _test(comparison: Comparison) -> Section:
     """Return difference, interval and test of a comparison; `reason` says why one of them is null."""
-    families = comparison.n_families
     return {
-        "difference": _rounded(comparison.difference),
-        "ci95": None if comparison.ci95 is None else [_rounded(end) for end in comparison.ci95],
-        "p_value": _rounded(comparison.p_value),
-        "method": comparison.method,
-        "scope": comparison.scope,
-        "decision": comparison.decision,
-        "n_scenarios": comparison.n_tasks if families is None else families,
+        **{name: _rounded(getattr(comparison, name)) for name in ("difference", "p_value")},
+        "ci95": comparison.ci95 and [_rounded(end) for end in comparison.ci95],
+        **{name: getattr(comparison, name) for name in ("method", "scope", "decision", "reason")},
+        "n_scenarios": comparison.n_tasks if comparison.n_families is None else comparison.n_families,
         "n_pairs": comparison.n_tasks,
         "n_baseline": comparison.n_trials_b,
         "n_specialist": comparison.n_trials_a,
-        "reason": comparison.reason,
     }
 
 

@@ -19,7 +19,7 @@ from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import closed_object
 from assay.scoring.prompts import filled
-from assay.specialists.templates import need_extra
+from assay.specialists.templates import extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,11 +91,8 @@ def with_enrichments(
 
     Documentation that the template inherits is written into it.
     """
-    try:
-        from json5.loader import ModelLoader, loads
-    except ImportError as error:
-        raise need_extra("json-five") from error
-    root: Any = loads(text, loader=ModelLoader()).value
+    json5 = extra("json5.loader")
+    root = json5.loads(text, loader=json5.ModelLoader()).value
     own = next((value for key, value in reversed(_pairs(root)) if key == "documentation"), None)
     edits: list[tuple[int, int, str]] = []
     if own is None:
@@ -130,8 +127,7 @@ def _set(text: str, node: Any, name: str, value: object) -> list[tuple[int, int,
 
 
 def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    names = [getattr(key, "name", None) or getattr(key, "characters", "") for key in node.keys]
-    return list(zip(names, node.values, strict=True))
+    return [(getattr(key, "name", None) or key.characters, value) for key, value in zip(node.keys, node.values, strict=True)]
 
 
 def _end(node: Any) -> int:

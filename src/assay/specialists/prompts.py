@@ -163,6 +163,5 @@ def _same(a: str, b: str) -> bool:
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
-    tables: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "task_words.toml").read_text("utf-8"))
-    return tables[name]
+def _table(name: str) -> Any:
+    return tomllib.loads((files(__package__) / "task_words.toml").read_text("utf-8"))[name]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.errors import InputError
-from assay.specialists.templates import need_extra
+from assay.specialists.templates import extra, read_limited
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -20,8 +20,7 @@ _PURPOSE: Final = b"assay snapshot 1 "
 def make_key(path: Path) -> Path:
     """Write a new private key, readable only by this user, and its public key beside it as `NAME.pub`; return the second path.
 
-    Raises:
-        InputError: one of the files exists, or cannot be written.
+    Raises `InputError` if one of the files exists, or cannot be written.
     """
     serialization, ed25519 = _cryptography()
     key = ed25519.Ed25519PrivateKey.generate()
@@ -65,38 +64,28 @@ def public_key(path: Path) -> str:
 def is_signed(digest: str, signature: str, public: str) -> bool:
     """True if the signature of the digest was made with the private half of this public key; all are hexadecimal."""
     _, ed25519 = _cryptography()
-    from cryptography.exceptions import InvalidSignature
-
     try:
         key = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(bytes.fromhex(signature), _PURPOSE + digest.encode())
-    except (InvalidSignature, ValueError):
+    except (extra("cryptography.exceptions").InvalidSignature, ValueError):
         return False
     return True
 
 
 def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:
     serialization, ed25519 = _cryptography()
+    content, remedy = read_limited(path, _LARGEST_KEY), "Make one: assay mint --new-key FILE"
     try:
-        content = path.read_bytes() if path.is_file() and path.stat().st_size <= _LARGEST_KEY else b""
         private = b"PRIVATE" in content
         key = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}.") from error
     except (ValueError, TypeError):  # TypeError: the key needs a password
         key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey):
-        problem = "is no PEM file with an Ed25519 key without a password."
-        raise InputError(str(path), problem, remedy="Make one: assay mint --new-key FILE")
+        raise InputError(str(path), "is no PEM file with an Ed25519 key without a password.", remedy=remedy)
     loaded: Ed25519PrivateKey | Ed25519PublicKey = key
     return loaded
 
 
 def _cryptography() -> Any:
-    """Return the modules `serialization` and `ed25519`; raises `InputError` if the package is not installed."""
-    try:
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise need_extra("cryptography") from error
-    return serialization, ed25519
+    primitives = "cryptography.hazmat.primitives"
+    return extra(f"{primitives}.serialization"), extra(f"{primitives}.asymmetric.ed25519")

@@ -7,42 +7,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.digest import canonical
 from assay.domain.errors import InputError
 from assay.specialists.signatures import is_signed
-from assay.specialists.templates import violations
+from assay.specialists.templates import read_limited, violations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from assay.domain.digest import JsonValue
     from assay.specialists.comparison import Section
     from assay.specialists.signatures import SigningKey
 
 LARGEST_SNAPSHOT: Final = 64_000_000
 
 
-@cache
-def snapshot_schema() -> dict[str, JsonValue]:
-    """Return the JSON Schema (2020-12) of snapshots."""
-    schema: dict[str, JsonValue] = json.loads((files(__package__) / "snapshot.schema.json").read_text("utf-8"))
-    return schema
-
-
 def seal(content: Mapping[str, Any], key: SigningKey | None) -> Section:
     """Return a snapshot with its content address and, if there is a key, its signature; raises `InputError` if it is invalid."""
-    named = {
-        **content,
-        "snapshot_metadata": {**content["snapshot_metadata"], "public_key": None if key is None else key.public},
-    }
+    named = {**content, "snapshot_metadata": {**content["snapshot_metadata"], "public_key": key and key.public}}
     digest = _address(named)
-    sealed = {**named, "integrity": {"sha256": digest, "ed25519": None if key is None else key.sign(digest)}}
-    if wrong := violations(sealed, snapshot_schema()):
+    sealed = {**named, "integrity": {"sha256": digest, "ed25519": key and key.sign(digest)}}
+    if wrong := violations(sealed, "snapshot"):
         raise InputError("snapshot", "; ".join(f"{where} {problem}" for where, problem in wrong[:5]))
     return sealed
 
@@ -58,23 +45,16 @@ def read_snapshot(path: Path) -> tuple[Section, list[str]]:
 
     With a reason, the snapshot may lack any part. Raises `InputError` if the file cannot be read.
     """
+    content = read_limited(path, LARGEST_SNAPSHOT)
     try:
-        if not path.is_file():
-            raise InputError(str(path), "is not a file.")
-        with path.open("rb") as file:
-            content = file.read(LARGEST_SNAPSHOT + 1)
-        if len(content) > LARGEST_SNAPSHOT:
-            raise InputError(str(path), f"has more than {LARGEST_SNAPSHOT:,} bytes.")
         snapshot = json.loads(content.decode())
         same = isinstance(snapshot, dict) and laid_out(snapshot).encode() == content
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError):
         return {}, ["The file was changed: it is no longer JSON."]
     if not isinstance(snapshot, dict):
         return {}, ["The file is no snapshot: it holds no JSON object."]
     problems = [] if same else ["The file was changed: it is not laid out as Assay writes it."]
-    problems += [f"The schema is violated: {where} {problem}" for where, problem in violations(snapshot, snapshot_schema())]
+    problems += [f"The schema is violated: {where} {problem}" for where, problem in violations(snapshot, "snapshot")]
     return snapshot, problems or _unproven(snapshot)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +17,11 @@ from assay.domain.errors import InputError, SuiteError, UnknownName, did_you_mea
 from assay.domain.specialists import SpecialistTemplate, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.domain.digest import JsonValue
+
+    Template = dict[str, Any]
 
 LARGEST_TEMPLATE: Final = 500_000
 """Bytes; the parser takes 2 s for so much text, and half a minute for so many numbers."""
@@ -48,10 +51,19 @@ def need_extra(package: str) -> InputError:
     )
 
 
+def extra(module: str) -> Any:
+    """Return a module from the packages of the extra `specialists`; raises `InputError` if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise need_extra("json-five" if package == "json5" else package) from error
+
+
 @cache
-def template_schema() -> dict[str, JsonValue]:
-    """Return the JSON Schema (2020-12) of templates."""
-    schema: dict[str, JsonValue] = json.loads((files(__package__) / "template.schema.json").read_text("utf-8"))
+def read_schema(name: str) -> dict[str, JsonValue]:
+    """Return the JSON Schema (2020-12) of `template` or `snapshot` files."""
+    schema: dict[str, JsonValue] = json.loads((files(__package__) / f"{name}.schema.json").read_text("utf-8"))
     return schema
 
 
@@ -66,8 +78,7 @@ def read_template(path: Path) -> SpecialistTemplate:
     """
     home = home_of(path).resolve()
     document = _merged(path, next((folder for folder in (home, *home.parents) if folder.name == TEMPLATES), home), ())
-    problems = violations(document, template_schema())
-    if problems:
+    if problems := violations(document, "template"):
         raise TemplateErrors([SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in problems])
     preferred = (each if isinstance(each, dict) else {"model": each} for each in document.get("preferred_models", ()))
     return SpecialistTemplate(
@@ -90,24 +101,27 @@ def template_problems(path: Path) -> tuple[SuiteError, ...]:
     return ()
 
 
-def read_json5(path: Path, *, most: int = LARGEST_TEMPLATE) -> tuple[dict[str, Any], str]:
-    """Return the object in a JSON5 file, and the file's text; raises `InputError` if there is no such object."""
-    try:
-        import json5
-    except ImportError as error:
-        raise need_extra("json-five") from error
+def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
+    """Return the content of a file; raises `InputError` if it is no file, cannot be read or has more than `most` bytes."""
     try:
         if not path.is_file():
-            raise InputError(str(path), "is not a file.", remedy="Create a template: assay init --specialist NAME")
+            raise InputError(str(path), "is not a file.", remedy=remedy)
         with path.open("rb") as file:
             content = file.read(most + 1)
-        if len(content) > most:
-            raise InputError(str(path), f"has more than {most:,} bytes.")
-        text = content.decode("utf-8-sig")
-        value = json5.loads(text)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # no Infinity, NaN or half of a character
     except OSError as error:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}.") from error
+    if len(content) > most:
+        raise InputError(str(path), f"has more than {most:,} bytes.")
+    return content
+
+
+def read_json5(path: Path) -> tuple[Template, str]:
+    """Return the object in a JSON5 file, and the file's text; raises `InputError` if there is no such object."""
+    content = read_limited(path, LARGEST_TEMPLATE, "Create a template: assay init --specialist NAME")
+    try:
+        text = content.decode("utf-8-sig")
+        value = extra("json5").loads(text)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # no Infinity, NaN or half of a character
     except RecursionError as error:
         raise InputError(str(path), "is nested too deeply.") from error
     except ValueError as error:
@@ -118,14 +132,10 @@ def read_json5(path: Path, *, most: int = LARGEST_TEMPLATE) -> tuple[dict[str, A
     return value, text
 
 
-def violations(document: dict[str, Any], schema: dict[str, JsonValue]) -> list[tuple[str, str]]:
-    """Return all violations of a schema as (path in the document, problem), in the order of the document."""
-    try:
-        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise need_extra("jsonschema") from error
+def violations(document: Mapping[str, Any], schema: str) -> list[tuple[str, str]]:
+    """Return all violations of the schema with this name as (path in the document, problem), in the order of the document."""
     problems = []
-    for violation in Draft202012Validator(schema).iter_errors(document):
+    for violation in extra("jsonschema").Draft202012Validator(read_schema(schema)).iter_errors(document):
         where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in violation.absolute_path).lstrip(".")
         if violation.validator == "required":
             missing = [name for name in violation.validator_value if name not in violation.instance]
@@ -166,13 +176,8 @@ def most_enriched(path: Path) -> Path:
     template = read_template(path)
     home, own = home_of(path), _without_enrichment(template)
     folders = dict.fromkeys((enriched_folder(path, template.version), home / "enriched" / template.version))
-    numbered = [
-        (int(match[1]), file)
-        for folder in folders
-        if folder.is_dir()
-        for file in folder.iterdir()
-        if (match := _ENRICHED.fullmatch(file.name))
-    ]
+    files_there = [file for folder in folders for file in folder.glob("enriched-*.json5")]
+    numbered = [(int(match[1]), file) for file in files_there if (match := _ENRICHED.fullmatch(file.name))]
     copies = [home / path.stem / template.version / path.name, home / template.version / path.name]
     for file in [*(file for _, file in sorted(numbered, reverse=True)), *(file for file in copies if file.is_file())]:
         if _without_enrichment(read_template(file)) == own:
@@ -209,13 +214,12 @@ def _order(version: str) -> tuple[tuple[int, ...], bool, str]:
     return tuple(int(part) for part in re.findall(r"\d+", core)), not later, later
 
 
-def _without_enrichment(template: SpecialistTemplate) -> dict[str, Any]:
+def _without_enrichment(template: SpecialistTemplate) -> Template:
     documents = [{key: value for key, value in each.items() if key != "enrichment"} for each in template.documentation]
     return {**template.document, "documentation": documents}
 
 
-def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> dict[str, Any]:
-    """Return a template over its parents, without `from`."""
+def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> Template:
     own = path.resolve()
     if own in children or len(children) > _MOST_PARENTS:
         raise InputError(f"{children[-1]} from", f"leads back to {path}." if own in children else "has too many parents.")
@@ -225,15 +229,12 @@ def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> dict[str, Any
         return document
     if not isinstance(parent, str) or not parent:
         raise InputError(f"{path} from", f"is {parent!r}, expected the path or name of a template.")
-    if _NAME.fullmatch(parent):
-        place = find_template(parent, [root])
-    else:
-        place = home_of(path) / parent
+    place = find_template(parent, [root]) if _NAME.fullmatch(parent) else home_of(path) / parent
     if not place.resolve().is_relative_to(root):
         raise InputError(f"{path} from", f"is {parent!r}, which lies outside of {root}.")
     return _overridden(_merged(place, root, (*children, own)), document)
 
 
-def _overridden(parent: dict[str, Any], child: dict[str, Any]) -> dict[str, Any]:
+def _overridden(parent: Template, child: Template) -> Template:
     both = {name for name in child if isinstance(child[name], dict) and isinstance(parent.get(name), dict)}
     return {**parent, **child, **{name: _overridden(parent[name], child[name]) for name in both}}

@@ -16,8 +16,8 @@ from assay.specialists.templates import (
     find_template,
     home_of,
     most_enriched,
+    read_schema,
     read_template,
-    template_schema,
 )
 
 SHORT = """{
@@ -68,8 +68,8 @@ def test_both_spellings_of_templates_are_accepted(tmp_path: Path, text: str, nam
 
 
 def test_the_schema_is_a_valid_schema_of_its_dialect() -> None:
-    Draft202012Validator.check_schema(template_schema())
-    assert template_schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft202012Validator.check_schema(read_schema("template"))
+    assert read_schema("template")["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 def test_all_violations_are_listed_with_their_paths(tmp_path: Path) -> None:
