@@ -25,7 +25,16 @@ REQUESTS = 8_000
 
 PAGES = (
     *("/", "/adjudication", "/arena", "/audit", "/calibration", "/candidates", "/compare", "/compare/agreement"),
-    *("/compare/grades", "/criteria", "/models", "/registry", "/registry/diff", "/results/task", "/results/trend"),
+    *(
+        "/compare/grades",
+        "/criteria",
+        "/models",
+        "/specialists",
+        "/registry",
+        "/registry/diff",
+        "/results/task",
+        "/results/trend",
+    ),
     *("/review", "/reviewers", "/start", "/results", "/statistics/behind", "/statistics/trials", "/signin"),
     *("/arena/{run}", "/arena/{run}/ranking", "/arena/{run}/pairs.csv", "/arena/{run}/votes.csv", "/runs/{run}"),
     *("/runs/{run}/record", "/runs/{run}/suite", "/runs/{run}/trials/{trial}", "/runs/{run}/trials/{trial}/answers"),

@@ -203,6 +203,21 @@ def test_a_failing_mint_stays_recorded_and_harms_no_decision(
     assert len(list(Path("snapshots").rglob("snapshot-*.json5"))) == 1
 
 
+def test_page_lists_a_mint_that_waits_and_then_its_snapshot(assay: Command, template: Path, project: Path) -> None:
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    assay("mint", template, "--batch-id", "comparison_batch", "--output", "elsewhere")
+    with serving(project) as server:
+        waits = server.get("/specialists.json")
+        assert waits["mints"] == [{"batch_id": "comparison_batch", "template": "templates/my-specialist.json5", "waiting": 1}]
+        assert waits["snapshots"] == []
+        assay("review", "approve", pending(assay)["id"])
+        minted = server.get("/specialists.json")
+    assert minted["mints"] == []
+    (snapshot,) = minted["snapshots"]
+    assert snapshot["path"] == "elsewhere/my-specialist/1.0.0/snapshot-001.json5"
+    assert snapshot["content"]["comparison"]["baseline_runs"] == 4
+
+
 def pending(assay: Command) -> Any:
     (item,) = (each for each in assay("review", "list", "--json").document["assessments"] if each["state"] == "pending")
     return item

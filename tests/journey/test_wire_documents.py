@@ -130,6 +130,7 @@ ADDRESSES = {
     "batch": "/batches/spring.json",
     "candidates": "/candidates.json",
     "candidate": "/candidates/ada.json",
+    "specialists": "/specialists.json",
     "record": "/runs/{reviewed}/record.json",
     "audit": "/audit.json",
     "audit-chain": "/audit/check.json",

@@ -10,6 +10,7 @@ from assay.app.runs.demo import content
 from assay.scoring.calibration_samples import SAMPLES
 from tests.support import forked
 from tests.web.imported_store import MODELS, TASKS, write_exports
+from tests.web.specialist_files import write_snapshot, write_template
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,7 +76,16 @@ def furnish(folder: Path) -> Path:
     (folder / "clocks-suite.json").write_text(json.dumps(suite), "utf-8")
     _run(folder, "run", "clocks-suite.json", "--trials", "3")
     _measure(folder)
+    _add_specialists(folder)
     return folder
+
+
+def _add_specialists(folder: Path) -> None:
+    """A template with two snapshots, one of them thin, and a template with mistakes."""
+    path = write_template(folder)
+    write_snapshot(folder, (0.4, 0.65, 0.9), (0.6, 0.85, 1.0))
+    write_snapshot(folder, (0.6, 0.65, 0.7), (0.85, 0.87, 0.83), models=("claude-sonnet-4.5", "gpt-4o"))
+    path.with_name("vue-expert.json5").write_text('{name: "@org/vue-expert", version: "one", persona: {}}', "utf-8")
 
 
 def _measure(folder: Path) -> None:

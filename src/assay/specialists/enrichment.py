@@ -73,10 +73,10 @@ def read_enrichment(reply: Reply) -> dict[str, JsonValue]:
     """Return the four fields of a reply, shortened; raises `UnreadableReply` if it has no object with all of them."""
     for document in reversed(read_loosely(reply.text).documents):
         if isinstance(document.value, dict) and document.value.keys() >= {*_TEXTS, *_LISTS}:
-            fields: dict[str, JsonValue] = {key: _line(document.value[key], _MOST_CHARACTERS) for key in _TEXTS}
+            fields: dict[str, JsonValue] = {key: printable_line(document.value[key], _MOST_CHARACTERS) for key in _TEXTS}
             for key in _LISTS:
                 items = document.value[key]
-                lines = (_line(item, _LONGEST_ITEM) for item in (items if isinstance(items, list) else []))
+                lines = (printable_line(item, _LONGEST_ITEM) for item in (items if isinstance(items, list) else []))
                 kept: list[JsonValue] = [line for line in lines if line]
                 fields[key] = kept[:_MOST_ITEMS]
             if fields["summary"]:
@@ -134,7 +134,7 @@ def _end(node: Any) -> int:
     return int((node._end_tok or node._tok).end)
 
 
-def _line(value: object, most: int) -> str:
+def printable_line(value: object, most: int) -> str:
     """Return a text in one line without control characters, shortened; empty if the value is no text."""
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split()) if isinstance(value, str) else ""
     return line if len(line) <= most else f"{line[: most - 1]}…"

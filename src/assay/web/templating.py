@@ -49,6 +49,7 @@ SETTINGS: Final = (
     ("calibration", "/calibration", "Judges"),
     ("models", "/models", "Models"),
     ("candidates", "/candidates", "Candidates"),
+    ("specialists", "/specialists", "Specialists"),
     ("reviewers", "/reviewers", "Reviewers"),
     ("audit", "/audit", "Audit log"),
 )

@@ -44,6 +44,7 @@ PAGES = {
     "/results?run=20250101-000001-waiting-abcd": 80,
     "/calibration": 150,
     "/models": 150,
+    "/specialists": 20,
     "/runs?sort=waiting&state=waits": 60,
     "/arena": 450,
     "/audit": 60,

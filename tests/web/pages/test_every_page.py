@@ -70,6 +70,7 @@ PAGES = {
     "batch": "/batches/spring",
     "candidates": "/candidates",
     "candidate": "/candidates/ada",
+    "specialists": "/specialists",
     "record": "/runs/{reviewed}/record",
     "audit": "/audit",
     "arena": "/arena",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HOME = "http://127.0.0.1:8000"
 SECRET = "a-s3cret-of-any-length"
 PLACES = ["Runs", "Review", "Results", "Compare", "Arena"]
-SETTINGS = ["Rubrics", "Judges", "Models", "Candidates", "Reviewers", "Audit log"]
+SETTINGS = ["Rubrics", "Judges", "Models", "Candidates", "Specialists", "Reviewers", "Audit log"]
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def test_a_page_marks_one_of_five_places(workspace: Workspace, path: str, place:
     ("path", "tab"),
     [
         ("/criteria", "Rubrics"), ("/calibration", "Judges"), ("/models", "Models"), ("/candidates", "Candidates"),
+        ("/specialists", "Specialists"),
         ("/reviewers", "Reviewers"), ("/adjudication", "Reviewers"), ("/audit", "Audit log"),
     ],
 )  # fmt: skip

@@ -26,7 +26,7 @@ def draw_pairs(canvas: Canvas, chart: Chart) -> None:
     )
     rows, narrow = once[:MOST_PAIRS], canvas.width < NARROW
     labels = [f"{row['label']}, {row['decision']}" for row in rows]
-    names = [f"{row['row']} − {row['column']}" for row in rows]
+    names = [str(row.get("name") or f"{row['row']} − {row['column']}") for row in rows]
     label_width = max(map(width_of, labels)) + 8
     name_width = min(BOLD * max(map(width_of, names)) + 8, 0.38 * canvas.width)
     start, end = (14.0, canvas.width - 14) if narrow else (name_width + 14, canvas.width - label_width - 16)
