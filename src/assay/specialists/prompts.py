@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from assay.domain.suite import Task
 
 MOST_DOCUMENTS: Final = 5
+LONGEST_PROMPT: Final = 500_000
+"""Maximum characters, because a template could insert a long value thousands of times."""
 DEFAULT: Final = "default"
 
 _VARIABLE: Final = re.compile(r"\{\{\{?\s*([\w.$-]{1,200})\s*\}?\}\}")
@@ -68,9 +70,21 @@ def matching_model(keys: Collection[str], model: str) -> str | None:
 
 
 def filled(prompt: str, values: Mapping[str, Any]) -> str:
-    """Return a prompt with its `{{variables}}` replaced: lists are joined with commas, unknown variables are left empty."""
+    """Return a prompt with its `{{variables}}` replaced: lists are joined with commas, unknown variables are left empty.
+
+    Raises `InputError` for a prompt of more than `LONGEST_PROMPT` characters.
+    """
+    left = LONGEST_PROMPT - len(prompt)
 
     def value_of(match: re.Match[str]) -> str:
+        nonlocal left
+        left -= len(text := text_of(match))
+        if left < 0:
+            problem = f"has more than {LONGEST_PROMPT:,} characters with its variables filled in."
+            raise InputError("the specialist's prompt", problem, remedy="Shorten the template.")
+        return text
+
+    def text_of(match: re.Match[str]) -> str:
         value: Any = values
         for part in match[1].split("."):
             value = value.get(part) if isinstance(value, dict) else None

@@ -83,6 +83,11 @@ def test_variables_are_filled_in_once_and_lists_are_joined() -> None:
     assert filled("{{a}} | {{ b.c }} | {{{n}}} | {{missing}} | {{b}} | {kept}", values) == "x, y | {{a}} | 3 |  |  | {kept}"
 
 
+def test_a_prompt_that_its_variables_swell_is_refused() -> None:
+    with pytest.raises(InputError, match="more than 500,000 characters"):
+        filled("{{a}}" * 10_000, {"a": "x" * 10_000})
+
+
 def test_the_prompt_has_the_variants_of_the_model_and_the_task() -> None:
     prompts = {
         "default": {"spawnerPrompt": "General {{persona.purpose}}", "bug_fix": "Listed bug"},
