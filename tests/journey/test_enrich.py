@@ -328,3 +328,10 @@ def test_a_model_that_cannot_be_asked_is_refused(assay: Command, project: Path, 
     refused = assay("enrich", template(project, "a.md"), *arguments)
     assert refused.code == 2
     assert part in refused.err
+
+
+def test_a_malformed_address_fails_only_itself(assay: Command, project: Path, describing: ModelServer) -> None:
+    (project / "guide.md").write_text("A text about tables.", "utf-8")
+    done = assay("enrich", template(project, "file://[::1", "http://[::1", "guide.md"), *MODEL, "--json")
+    assert (done.code, done.document["enriched"], done.document["failed"]) == (1, 1, 2)
+    assert all(each["reason"] for each in done.document["documents"][:2])

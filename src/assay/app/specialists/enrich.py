@@ -178,7 +178,7 @@ class _Enrichment:
             async with slots:
                 try:
                     outcomes[n] = await self._enriched(asker, source)
-                except (CallFailed, GaveUp, InputError) as error:
+                except (CallFailed, GaveUp, InputError, OSError, ValueError) as error:  # ValueError: a malformed address
                     outcomes[n] = error.failure.detail if isinstance(error, GaveUp) else str(error)
 
         try:
