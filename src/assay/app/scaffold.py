@@ -43,12 +43,10 @@ def start_scenario(folder: Path, name: str, *, example: str) -> Path:
 def start_specialist(folder: Path, name: str) -> Path:
     """Write a commented template of a specialist to `templates` below a project's folder, and return its path.
 
-    Raises:
-        InputError: the name is not of the form `@org/name` or `name`.
-        Refused: the file exists; nothing was written.
+    Raises `InputError` for a name that is not `@org/name` or `name`, and `Refused` if the file exists.
     """
     scope, slash, short = name.rpartition("/")
-    if not KEBAB.fullmatch(short) or (slash and not KEBAB.fullmatch(scope.removeprefix("@"))) or (slash and scope[:1] != "@"):
+    if not KEBAB.fullmatch(short) or (slash and not (scope[:1] == "@" and KEBAB.fullmatch(scope[1:]))):
         remedy = "Use small letters, digits and hyphens: --specialist @org/react-expert"
         raise InputError("--specialist", f"is {name!r}, expected @ORG/NAME or NAME.", remedy=remedy)
     path = folder / "templates" / f"{short}.json5"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.mint import say_mint
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
 from assay.cli.output import counted, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
+from assay.cli.specialists import say_mint
 from assay.domain.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,11 +10,14 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 MORE_FILES: Final = "Close other programs, lower --concurrency, or raise the limit: ulimit -n 4096"
 """Remedy for a process that has reached its limit of open files."""
+
+SHOWN: Final = 20
+"""Maximum problems listed in one message, so that a file of the wrong kind does not flood the terminal."""
 
 
 class AssayError(Exception):
@@ -39,6 +42,17 @@ class InputError(AssayError):
 
 class SuiteError(InputError):
     """A suite or set file is wrong; its author can fix it."""
+
+
+class SuiteErrors(InputError):
+    """All problems with a suite or a template, each as a `SuiteError`, in the order of the file."""
+
+    def __init__(self, errors: Sequence[SuiteError]) -> None:
+        self.errors = tuple(errors)
+        lines = [str(error) for error in self.errors[:SHOWN]]
+        if len(self.errors) > SHOWN:
+            lines.append(f"... and {len(self.errors) - SHOWN} more.")
+        super().__init__("", "\n".join(lines))
 
 
 class SettingsError(InputError):

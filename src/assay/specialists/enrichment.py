@@ -54,11 +54,8 @@ def enrichment_request(model: ModelSpec, template: SpecialistTemplate, source: s
         "text": shown,
         "cut": "" if shown == text else f"(These are the first {len(shown):,} of {len(text):,} characters.)",
     }
-    properties: dict[str, JsonValue] = {
-        "summary": {"type": "string"},
-        **{key: {"type": "array", "items": {"type": "string"}} for key in _LISTS},
-        "relevance_to_specialist": {"type": "string"},
-    }
+    properties: dict[str, JsonValue] = {key: {"type": "string"} for key in _TEXTS}
+    properties |= {key: {"type": "array", "items": {"type": "string"}} for key in _LISTS}
     prompt = (files(__package__) / "enrichment_prompt.md").read_text("utf-8")
     return ModelRequest(
         model=model,

@@ -13,15 +13,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.domain.errors import InputError, SuiteError, UnknownName, did_you_mean
+from assay.domain.errors import InputError, SuiteError, SuiteErrors, UnknownName, did_you_mean
 from assay.domain.specialists import SpecialistTemplate, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from assay.domain.digest import JsonValue
-
-    Template = dict[str, Any]
+    from assay.specialists.comparison import Section
 
 LARGEST_TEMPLATE: Final = 500_000
 """Bytes; the parser takes 2 s for so much text, and half a minute for so many numbers."""
@@ -30,25 +29,8 @@ TEMPLATES: Final = "templates"
 """Folder of a project in which templates are looked up by name."""
 
 _MOST_PARENTS: Final = 10
-_SHOWN: Final = 20
 _NAME: Final = re.compile(r"((?:@[a-z0-9-]+/)?[a-z0-9-]+)(?:@([0-9A-Za-z.+-]+))?")
 _ENRICHED: Final = re.compile(r"enriched-([0-9]{3,9})\.json5")
-
-
-class TemplateErrors(InputError):
-    """All problems with a template, each with its path in the document."""
-
-    def __init__(self, errors: Sequence[SuiteError]) -> None:
-        self.errors = tuple(errors)
-        more = [f"... and {len(errors) - _SHOWN} more."] if len(errors) > _SHOWN else []
-        super().__init__("", "\n".join([*map(str, errors[:_SHOWN]), *more]))
-
-
-def need_extra(package: str) -> InputError:
-    """Return the error for a package of the extra `specialists` that is not installed."""
-    return InputError(
-        "specialists", f"need the package {package}, which is not installed.", remedy="pip install 'assay-bench[specialists]'"
-    )
 
 
 def extra(module: str) -> Any:
@@ -56,8 +38,9 @@ def extra(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
-        raise need_extra("json-five" if package == "json5" else package) from error
+        package = "json-five" if module.startswith("json5") else module.partition(".")[0]
+        problem = f"need the package {package}, which is not installed."
+        raise InputError("specialists", problem, remedy="pip install 'assay-bench[specialists]'") from error
 
 
 @cache
@@ -70,16 +53,13 @@ def read_schema(name: str) -> dict[str, JsonValue]:
 def read_template(path: Path) -> SpecialistTemplate:
     """Return a template merged with its parents, whose own values come first; a list replaces the parent's list.
 
-    Parents lie in the folder `templates` that contains the template, or else in the template's own folder.
-
-    Raises:
-        TemplateErrors: the merged document violates the schema; with every violation.
-        InputError: a file cannot be read or is too large, or a parent is missing, outside of its folder or its own descendant.
+    Parents lie in the folder `templates` that contains the template, or else in the template's own folder. Raises `SuiteErrors`
+    with every violation of the schema, and `InputError` for a file or a parent that cannot be used.
     """
     home = home_of(path).resolve()
     document = _merged(path, next((folder for folder in (home, *home.parents) if folder.name == TEMPLATES), home), ())
     if problems := violations(document, "template"):
-        raise TemplateErrors([SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in problems])
+        raise SuiteErrors([SuiteError(f"{path} {where}".rstrip(), problem) for where, problem in problems])
     preferred = (each if isinstance(each, dict) else {"model": each} for each in document.get("preferred_models", ()))
     return SpecialistTemplate(
         preferred_models=tuple(each["model"] for each in preferred if each.get("specialist_enabled", True)),
@@ -94,7 +74,7 @@ def template_problems(path: Path) -> tuple[SuiteError, ...]:
     """Return all problems of a template."""
     try:
         read_template(path)
-    except TemplateErrors as errors:
+    except SuiteErrors as errors:
         return errors.errors
     except InputError as error:
         return (SuiteError(error.where, error.problem, remedy=error.remedy),)
@@ -115,7 +95,7 @@ def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
     return content
 
 
-def read_json5(path: Path) -> tuple[Template, str]:
+def read_json5(path: Path) -> tuple[Section, str]:
     """Return the object in a JSON5 file, and the file's text; raises `InputError` if there is no such object."""
     content = read_limited(path, LARGEST_TEMPLATE, "Create a template: assay init --specialist NAME")
     try:
@@ -185,8 +165,8 @@ def most_enriched(path: Path) -> Path:
     return path
 
 
-def find_template(wanted: str, folders: Iterable[Path]) -> Path:
-    """Return the file `NAME.json5` in or below the folders with the template `@org/name` or `name`, optionally with `@version`.
+def find_template(wanted: str, folder: Path) -> Path:
+    """Return the file `NAME.json5` in or below a folder with the template `@org/name` or `name`, optionally with `@version`.
 
     Without a version, the highest one is returned. Raises `UnknownName` if there is no such template.
     """
@@ -194,10 +174,9 @@ def find_template(wanted: str, folders: Iterable[Path]) -> Path:
     if match is None:
         raise InputError("specialist", f"is {wanted!r}, expected a file, or a name such as @org/react-expert@1.0.0.")
     known: dict[tuple[str, str], Path] = {}
-    for folder in folders:
-        for file in sorted(folder.rglob(f"{short_name(match[1])}.json5")):
-            document, _ = read_json5(file)
-            known.setdefault((str(document.get("name")), str(document.get("version"))), file)
+    for file in sorted(folder.rglob(f"{short_name(match[1])}.json5")):
+        document, _ = read_json5(file)
+        known.setdefault((str(document.get("name")), str(document.get("version"))), file)
     fitting = [
         (_order(version), file)
         for (name, version), file in known.items()
@@ -214,12 +193,12 @@ def _order(version: str) -> tuple[tuple[int, ...], bool, str]:
     return tuple(int(part) for part in re.findall(r"\d+", core)), not later, later
 
 
-def _without_enrichment(template: SpecialistTemplate) -> Template:
+def _without_enrichment(template: SpecialistTemplate) -> Section:
     documents = [{key: value for key, value in each.items() if key != "enrichment"} for each in template.documentation]
     return {**template.document, "documentation": documents}
 
 
-def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> Template:
+def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> Section:
     own = path.resolve()
     if own in children or len(children) > _MOST_PARENTS:
         raise InputError(f"{children[-1]} from", f"leads back to {path}." if own in children else "has too many parents.")
@@ -229,12 +208,12 @@ def _merged(path: Path, root: Path, children: tuple[Path, ...]) -> Template:
         return document
     if not isinstance(parent, str) or not parent:
         raise InputError(f"{path} from", f"is {parent!r}, expected the path or name of a template.")
-    place = find_template(parent, [root]) if _NAME.fullmatch(parent) else home_of(path) / parent
+    place = find_template(parent, root) if _NAME.fullmatch(parent) else home_of(path) / parent
     if not place.resolve().is_relative_to(root):
         raise InputError(f"{path} from", f"is {parent!r}, which lies outside of {root}.")
     return _overridden(_merged(place, root, (*children, own)), document)
 
 
-def _overridden(parent: Template, child: Template) -> Template:
+def _overridden(parent: Section, child: Section) -> Section:
     both = {name for name in child if isinstance(child[name], dict) and isinstance(parent.get(name), dict)}
     return {**parent, **child, **{name: _overridden(parent[name], child[name]) for name in both}}

@@ -6,10 +6,10 @@ are correct and looking up lines takes longer than reading them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from assay.domain.errors import InputError, SuiteError
+from assay.domain.errors import SuiteError, SuiteErrors as SuiteErrors  # re-exported
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and 0-based positions that lead from the root of a file to a value in it."""
@@ -30,25 +30,11 @@ class Location(NamedTuple):
 Locate: TypeAlias = Callable[[Path, bool], Location]
 """Function that returns the location of a path; if its second argument is True, of the key instead of its value."""
 
-SHOWN: Final = 20
-"""Maximum problems listed in one message, so that a file of the wrong kind does not flood the terminal."""
-
 GATHERED: Final = 200
 """Number of problems after which reading stops."""
 
 LONGEST_KEY: Final = 60
 """Maximum characters of a key quoted in a message."""
-
-
-class SuiteErrors(InputError):
-    """All problems with a suite, each as a `SuiteError`, in the order of the file."""
-
-    def __init__(self, errors: Sequence[SuiteError]) -> None:
-        self.errors = tuple(errors)
-        lines = [str(error) for error in self.errors[:SHOWN]]
-        if len(self.errors) > SHOWN:
-            lines.append(f"... and {len(self.errors) - SHOWN} more.")
-        super().__init__("", "\n".join(lines))
 
 
 class TooManyProblems(Exception):

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from assay.domain.errors import InputError, UnknownName
+from assay.domain.errors import InputError, SuiteErrors, UnknownName
 from assay.specialists.templates import (
     LARGEST_TEMPLATE,
-    TemplateErrors,
     enriched_folder,
     find_template,
     home_of,
@@ -79,7 +78,7 @@ def test_all_violations_are_listed_with_their_paths(tmp_path: Path) -> None:
         personna="1",
         documentation='[{url: "https://a.b"}, {url: "nowhere"}, {url: "x://", path: "p"}]',
     )
-    with pytest.raises(TemplateErrors) as raised:
+    with pytest.raises(SuiteErrors) as raised:
         read_template(write(tmp_path / "t.json5", text))
     lines = [str(error).partition("t.json5 ")[2] for error in raised.value.errors]
     assert sorted(lines) == [
@@ -195,10 +194,10 @@ def test_enriched_versions_older_than_the_template_are_left_out(tmp_path: Path) 
 def test_a_template_is_looked_up_by_name_and_version(tmp_path: Path) -> None:
     for version in ("1.2.0", "1.10.0", "1.10.0-rc.1"):
         write(tmp_path / "a" / version / "a.json5", minimal(version=f'"{version}"'))
-    assert find_template("@org/a", [tmp_path]).parent.name == "1.10.0"
-    assert find_template("a@1.2.0", [tmp_path]).parent.name == "1.2.0"
+    assert find_template("@org/a", tmp_path).parent.name == "1.10.0"
+    assert find_template("a@1.2.0", tmp_path).parent.name == "1.2.0"
     for wanted in ("@other/a", "@org/a@9.0.0", "missing"):
         with pytest.raises(UnknownName):
-            find_template(wanted, [tmp_path])
+            find_template(wanted, tmp_path)
     with pytest.raises(InputError, match="expected a file, or a name"):
-        find_template("../a", [tmp_path])
+        find_template("../a", tmp_path)

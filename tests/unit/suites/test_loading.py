@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.unit.suites.conftest import Load
 
+from assay.domain.errors import SHOWN, SuiteErrors
 from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters, Price
 from assay.domain.suite import CandidateSpec, Criterion, JudgeMode, Message, Scoring, Suite
 from assay.scoring.prompts import template_problems
 from assay.suites.checks import ExternalChecks
 from assay.suites.loading import load_suite, problems_in
-from assay.suites.problems import SHOWN, SuiteErrors
 
 FULL = """\
 name: arithmetic

@@ -32,7 +32,7 @@ def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = T
     `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or wrong.
     """
     is_file = wanted.endswith(".json5") or Path(wanted).is_file()
-    path = Path(wanted) if is_file else find_template(wanted, [workspace.folder / TEMPLATES])
+    path = Path(wanted) if is_file else find_template(wanted, workspace.folder / TEMPLATES)
     path = most_enriched(path) if enriched else path
     return read_template(path), path
 
@@ -56,20 +56,13 @@ def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model:
 def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool = False) -> Suite:
     """Return a suite of scenarios whose candidates use a specialist; with `baseline`, each also takes part without it."""
     specialist = Specialist(name=template.name, version=template.version, digest=template.digest)
+    special: list[CandidateSpec] = []
     for candidate in suite.candidates:
         if problem := name_problem(specialist.label(candidate.name)):
             raise InputError("--agent", f"is {candidate.name!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
-    special = tuple(
-        replace(
-            candidate,
-            name=specialist.label(candidate.name),
-            metadata=specialist.as_metadata(
-                {task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks}
-            ),
-        )
-        for candidate in suite.candidates
-    )
-    return replace(suite, candidates=(*suite.candidates, *special) if baseline else special)
+        prompts = {task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks}
+        special.append(replace(candidate, name=specialist.label(candidate.name), metadata=specialist.as_metadata(prompts)))
+    return replace(suite, candidates=(*(suite.candidates if baseline else ()), *special))
 
 
 def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:

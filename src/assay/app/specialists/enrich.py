@@ -26,7 +26,7 @@ from assay.engine.asking import Asker, GaveUp
 from assay.providers.documents import FetchedDocument, fetch_document
 from assay.sandbox.workers import WorkerPool
 from assay.specialists.enrichment import LONGEST_TEXT, enrichment_request, read_enrichment, with_enrichments
-from assay.specialists.templates import enriched_folder, home_of, most_enriched, need_extra, read_json5, read_template
+from assay.specialists.templates import enriched_folder, extra, home_of, most_enriched, read_json5, read_template
 from assay.suites.files import NamedFiles
 from assay.suites.problems import Location, Problems
 
@@ -73,9 +73,10 @@ class EnrichmentDocument:
 def chosen_model(workspace: Workspace, provider: str | None, model: str | None) -> ModelSpec:
     """Return the model for `--provider` and `--model`; raises `InputError` if it cannot be called."""
     if model is None:
-        if (provider or "openrouter") not in MODELS:
+        provider = provider or "openrouter"
+        if provider not in MODELS:
             raise InputError("--provider", f"{provider} has no default model.", remedy="Name a model with --model.")
-        model, provider = MODELS[provider or "openrouter"], provider or "openrouter"
+        model = MODELS[provider]
     spec = model_candidate(workspace, f"{provider}/{model}" if provider else model).model
     if spec is None:
         raise InputError("--model", f"{model!r} is not a model.", remedy="Write provider/name.")
@@ -95,14 +96,9 @@ def enrich(
 ) -> EnrichmentDocument:
     """Enrich a template's documents and write `enriched/VERSION/enriched-NNN.json5`; documents that fail are left as they are.
 
-    Args:
-        wanted: the template's file or name.
-        force: also enrich documents that are already enriched, here or in the newest enriched version.
-        budget_usd: maximum cost in US dollars; documents beyond it fail.
-
-    Raises:
-        InputError: the template is invalid, or the model cannot be called.
-        Interrupted: the enrichment was stopped; its paid replies are kept for a day.
+    `wanted`: the template's file or name. `force`: also enrich documents that are already enriched, here or in the newest enriched
+    version. `budget_usd`: maximum cost in US dollars; documents beyond it fail. Raises `InputError` for an invalid template or
+    model, and `Interrupted` if it was stopped; paid replies are then kept for a day.
     """
     template, path = specialist_template(workspace, wanted, enriched=False)
     _, text = read_json5(path)
@@ -133,14 +129,11 @@ def enrich(
         enriched_text = with_enrichments(text, documentation, added)
         written = write_numbered(enriched_folder(path, template.version), "enriched", enriched_text)
         paid.done()  # only now, so that a crash before this line loses no paid reply
-    rows = [
-        EnrichedDocument(
-            source=source_of(each),
-            outcome="skipped" if n in kept else "enriched" if n in fresh else "failed",
-            reason=outcome if isinstance(outcome := outcomes.get(n), str) else None,
-        )
-        for n, each in enumerate(documentation)
-    ]
+    rows = []
+    for n, each in enumerate(documentation):
+        reason = outcome if isinstance(outcome := outcomes.get(n), str) else None
+        result = "skipped" if n in kept else "enriched" if n in fresh else "failed"
+        rows.append(EnrichedDocument(source=source_of(each), outcome=result, reason=reason))
     return EnrichmentDocument(
         template=template.name,
         path=None if written is None else str(written),
@@ -171,24 +164,22 @@ class _Enrichment:
 
     async def all(self, sources: dict[int, str]) -> dict[int, dict[str, JsonValue] | str]:
         """Return for each document its enrichment, or the reason why it failed."""
-        outcomes: dict[int, dict[str, JsonValue] | str] = {}
         asker, slots = self._calls.open(), asyncio.Semaphore(AT_ONCE)
 
-        async def enriched(n: int, source: str) -> None:
+        async def enriched(source: str) -> dict[str, JsonValue] | str:
             async with slots:
                 try:
-                    outcomes[n] = await self._enriched(asker, source)
+                    return await self._enriched(asker, source)
                 except (CallFailed, GaveUp, InputError, OSError, ValueError) as error:  # ValueError: a malformed address
-                    outcomes[n] = error.failure.detail if isinstance(error, GaveUp) else str(error)
+                    return error.failure.detail if isinstance(error, GaveUp) else str(error)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for n, source in sources.items():
-                    group.create_task(enriched(n, source))
+                tasks = {n: group.create_task(enriched(source)) for n, source in sources.items()}
         finally:
             await self._pool.close()
             await self._workspace.directory.close()
-        return outcomes
+        return {n: task.result() for n, task in tasks.items()}
 
     async def _enriched(self, asker: Asker, source: str) -> dict[str, JsonValue]:
         remote = source.lower().startswith(("http:", "https:"))
@@ -206,22 +197,20 @@ class _Enrichment:
         content = NamedFiles(self._home, also=self._workspace.settings.read_from, owner="template").text(named, (), problems)
         if content is None:
             raise problems.errors()[0]
-        return FetchedDocument(
-            content.encode(), "text/html" if Path(named).suffix in (".html", ".htm", ".xhtml") else "text/plain"
-        )
+        is_page = Path(named).suffix in (".html", ".htm", ".xhtml")
+        return FetchedDocument(content.encode(), "text/html" if is_page else "text/plain")
 
     async def _text(self, fetched: FetchedDocument) -> str:
         """Return the main text of a page, or the whole text of a text file."""
         content, kind = fetched
         if kind in _PAGES or (not kind and content.lstrip()[:1] == b"<"):
-            arguments: dict[str, JsonValue] = {"page": content.decode("latin-1")}
-            answer = await self._pool.call(
-                IsolatedRequest(function="main_text", arguments=arguments, time_limit_s=EXTRACTION_S)
-            )
+            page = content.decode("latin-1")
+            request = IsolatedRequest(function="main_text", arguments={"page": page}, time_limit_s=EXTRACTION_S)
+            answer = await self._pool.call(request)
             if isinstance(answer, Returned):
                 return str(answer.value)
             if "trafilatura" in answer.detail:
-                raise need_extra("trafilatura")
+                extra("trafilatura")  # says how to install it
             raise InputError("", f"has a main text that could not be extracted: {answer.detail}")
         if (not kind.startswith("text/") and kind not in _TEXTS) or b"\0" in content:
             raise InputError("", f"is {kind or 'not text'}; only pages and texts can be enriched.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.calibration_status import Stamps
@@ -16,12 +18,12 @@ from assay.domain.programs import Agent
 from assay.domain.selection import Selection
 from assay.domain.specialists import specialist_of
 from assay.report import wording
-from assay.report.wording.numbers import capitalise
+from assay.report.wording.numbers import capitalise, count
 from assay.scoring.calibration import identity_of
 from assay.specialists.comparison import BASELINE, SPECIALIST, Section, compare_runs, side_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assay.app.runs.bench import AgentTrialDocument
     from assay.app.workspace import Workspace
@@ -63,7 +65,7 @@ def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTr
         agent, model = str(received.get("agent") or agent), str(received["model"]) if received.get("model") else model
     specialist = specialist_of(spec)
     known = [trial.input_tokens, trial.output_tokens]
-    tokens: dict[str, int | None] = {"prompt_tokens": known[0], "completion_tokens": known[1]}
+    total = None if None in known else sum(n or 0 for n in known)
     return {
         "run_id": summary.id if isinstance(received, dict) else f"{summary.id}-{trial.id}-{digest(trial.agent)[:8]}",
         "run_date": summary.started,
@@ -83,7 +85,7 @@ def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTr
         },
         "telemetry": {
             "duration_ms": None if trial.seconds is None else round(1000 * trial.seconds),
-            "token_usage": {**tokens, "total_tokens": None if None in known else sum(n or 0 for n in known)},
+            "token_usage": dict(zip(("prompt_tokens", "completion_tokens", "total_tokens"), (*known, total), strict=True)),
             "tool_calls": trial.tool_calls,
             "cost_usd": trial.cost_usd,
         },
@@ -104,17 +106,10 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
     """Return the section `benchmarks` of a snapshot, and the verdict on the comparison as a sentence."""
     section, comparison = compare_runs(runs, name, version)
     suites = dict.fromkeys((run["suite"], run["scenario"]) for run in runs)
-    about = "Coding agents work on this scenario, and evaluators grade what they leave."
+    always = json.loads((files("assay.specialists") / "snapshot_constants.json").read_text("utf-8"))
     return {
-        "test_suites": [
-            {"name": scenario, "path": f"{suite}/{scenario}", "type": "functional", "description": about}
-            for suite, scenario in suites
-        ],
-        "scoring": {
-            "methodology": "weighted_average",
-            "update_frequency": "per_experiment",
-            "comparison_targets": ["control", "generic"],
-        },
+        "test_suites": [{"name": name, "path": f"{suite}/{name}", **always["test_suite"]} for suite, name in suites],
+        "scoring": always["scoring"],
         "runs": list(runs),
         "comparison": section,
     }, capitalise(wording.verdict(comparison))
@@ -127,46 +122,36 @@ def evidence_of(
     runs, test = benchmarks["runs"], benchmarks["comparison"]["test"]
     sides = Counter(side_of(run, template.name, template.version) for run in runs)
     decided = test["decision"] != "not_decided"
-    used = f"The test uses {test['n_baseline']} and {test['n_specialist']} of them, on {_of(test['n_scenarios'], 'scenario')}."
-    shows = [f"{_of(sides[BASELINE], 'run')} of the baseline and {sides[SPECIALIST]} of the specialist count. {used}"]
+    used = (
+        f"The test uses {test['n_baseline']} and {test['n_specialist']} of them, on {count(test['n_scenarios'], 'scenario')}."
+    )
+    shows = [f"{count(sides[BASELINE], 'run')} of the baseline and {sides[SPECIALIST]} of the specialist count. {used}"]
     gaps = [] if decided else ["That the specialist is better or worse than the baseline."]
     if test["n_scenarios"] == 1:
         gaps.append("Anything about other scenarios, because both worked on one scenario only.")
     gaps += [f"Any improvement: no run of the {side} counts." for side in (BASELINE, SPECIALIST) if not sides[side]]
-    if sides[None]:
-        gaps.append(
-            f"Anything about {_of(sides[None], 'run')} with another specialist or another version; no average has them."
-        )
+    if others := sides[None]:
+        gaps.append(f"Anything about {count(others, 'run')} with another specialist or another version; no average has them.")
     if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
         gaps.append("Exactly this template: some runs used one with the same version but other content.")
     states = Counter(run["review"] for run in runs)
-    shows += [f"A person approved or corrected the grades of {_of(states['person'], 'run')}."] if states["person"] else []
-    shows += [f"Rules without a model graded {_of(states['rule'], 'run')}."] if states["rule"] else []
-    if states["unseen"]:
-        gaps.append(
-            f"That the grades of {_of(states['unseen'], 'run')} are right: a model gave them, and no person has seen them."
-        )
+    shows += [f"A person approved or corrected the grades of {count(states['person'], 'run')}."] if states["person"] else []
+    shows += [f"Rules without a model graded {count(states['rule'], 'run')}."] if states["rule"] else []
+    if unseen := states["unseen"]:
+        gaps.append(f"That the grades of {count(unseen, 'run')} are right: a model gave them, and no person has seen them.")
     excluded = Counter[str]()
     for summary in summaries:
         excluded["failed"] += summary.trials.get(TrialState.FAILED, 0)
         excluded["rejected"] += summary.assessments.get(AssessmentState.REJECTED, 0)
         excluded["left out of the review sample"] += summary.assessments.get(AssessmentState.LEFT_OUT, 0)
-    gaps += [f"Anything about {_of(n, 'run')} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
-    gaps += [
-        f"How well {judge['name']} grades: no calibration matches its rubric, prompt and parameters."
-        for judge in judges
-        if judge["calibration"] is None
-    ]
+    gaps += [f"Anything about {count(n, 'run')} that {'was' if n == 1 else 'were'} {why}." for why, n in excluded.items() if n]
+    unmeasured = [judge["name"] for judge in judges if judge["calibration"] is None]
+    gaps += [f"How well {name} grades: no calibration matches its rubric, prompt and parameters." for name in unmeasured]
     return {"decided": decided, "statement": verdict, "shows": shows, "does_not_show": gaps}
 
 
 def validity_of(
-    workspace: Workspace,
-    runs: Sequence[Mapping[str, Any]],
-    template: SpecialistTemplate,
-    ids: Collection[RunSummary],
-    *,
-    now: str,
+    workspace: Workspace, runs: Sequence[Section], template: SpecialistTemplate, ids: Sequence[RunSummary], *, now: str
 ) -> Section:
     """Return for which template, suites, models and judges a snapshot is valid, and until when."""
     stamps, suites, judges = Stamps(workspace), {}, {}
@@ -188,7 +173,3 @@ def validity_of(
         },
         "valid_until": until.isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
-
-
-def _of(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -48,15 +48,11 @@ class MintDocument:
 def mint(workspace: Workspace, request: MintRequested, *, source: str | None = None) -> MintDocument:
     """Write a snapshot of a batch, unless grades of it are pending; thin evidence is minted too, and the file says so.
 
-    `source`: the server from which the batch was read; its suites and judges are unknown here.
-
-    Raises:
-        InputError: the template, the key or the output folder is wrong, or there is no such batch.
-        Refused: no run of the batch counts.
+    `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError` for a wrong
+    template, key, output folder or batch, and `Refused` if no run of the batch counts.
     """
     template, key = _parts(workspace, request)
-    selection = Selection(batch_ids=(request.batch_id,))
-    summaries = workspace.archive.runs.matching(selection)
+    summaries = workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,)))
     known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
     if waiting := waiting_in(summaries):
         return MintDocument(state=WAITING, waiting=waiting, **known)
@@ -85,7 +81,7 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
             **({} if source is None else {"source": source}),
         },
     }
-    known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": None if key is None else key.public}
+    known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": key and key.public}
     if request.require_decided and not evidence["decided"]:
         return MintDocument(state=NOT_DECIDED, **known)
     folder = workspace.folder / request.output / short_name(template.name) / template.version
@@ -108,6 +104,5 @@ def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:
 
 
 def _parts(workspace: Workspace, request: MintRequested) -> tuple[SpecialistTemplate, SigningKey | None]:
-    """Read the template and the key of a request."""
     template, _ = specialist_template(workspace, str(workspace.folder / request.template), enriched=request.enriched)
     return template, None if request.key is None else SigningKey(workspace.folder / request.key)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from yarl import URL
@@ -56,7 +56,7 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "batch.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        options: dict[str, Any] = {"store": f"sqlite:///{folder}/assay.db", "results": "off", "server": None}
+        options: Section = {"store": f"sqlite:///{folder}/assay.db", "results": "off", "server": None}
         environment = {k: v for k, v in workspace.settings.environment.items() if k not in {"ASSAY_SERVER", "ASSAY_STORE"}}
         with Workspace.open(workspace.folder, options=options, environment=environment) as copy:
             if skipped := import_paths(copy, [file], ImportOptions(format=NAME)).skipped:

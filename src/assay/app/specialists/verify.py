@@ -46,18 +46,17 @@ def verify(workspace: Workspace, path: Path, key: Path | None = None) -> Snapsho
     if problems:
         checks = [("content", FAILED, " ".join(problems[:5]))]
     else:
-        content = f"No byte has changed since minting, and the schema is met. SHA-256 {snapshot['integrity']['sha256']}."
+        sha256 = snapshot["integrity"]["sha256"]
         checks = [
-            ("content", PASSED, content),
+            ("content", PASSED, f"No byte has changed since minting, and the schema is met. SHA-256 {sha256}."),
             _signature(snapshot["snapshot_metadata"]["public_key"], wanted, str(key)),
             _comparison(snapshot),
             _runs(workspace, snapshot),
             _validity(snapshot["validity"]["valid_until"], workspace.clock.now()),
         ]
     documents = tuple(SnapshotCheckDocument(check=name, result=result, detail=detail) for name, result, detail in checks)
-    return SnapshotVerificationDocument(
-        path=str(path), valid=all(each.result != FAILED for each in documents), checks=documents
-    )
+    valid = all(each.result != FAILED for each in documents)
+    return SnapshotVerificationDocument(path=str(path), valid=valid, checks=documents)
 
 
 def _signature(public: str | None, wanted: str | None, where: str) -> tuple[str, str, str]:
@@ -95,9 +94,8 @@ def _runs(workspace: Workspace, snapshot: Section) -> tuple[str, str, str]:
     if not listed.keys() & stored.keys():
         return "runs", NOT_CHECKED, f"The batch {batch} of this store has none of the listed runs."
     wrong = [f"{name} (is missing or does not count)" for name in listed if name not in stored]
-    wrong += [
-        f"{name} ({place})" for name, run in listed.items() if name in stored for place in _differing(run, stored[name], "")
-    ]
+    for name in sorted(listed.keys() & stored.keys()):
+        wrong += [f"{name} ({place})" for place in _differing(listed[name], stored[name], "")]
     more = len(stored.keys() - listed.keys())
     further = f" {more} more runs of the batch count now, and are not in the snapshot." if more else ""
     if wrong:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
-    from assay.domain.observations import ObservationBody
 
 _LOG: Final = logging.getLogger("assay")
 
@@ -39,12 +38,9 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
         if server is None:
             raise
         return mint_from_server(workspace, request, server)
-    if result.state == WAITING and replace(request, token="") not in [
-        replace(each, token="") for each in open_mints(workspace)
-    ]:
+    if result.state == WAITING and request not in [replace(each, token="") for each in open_mints(workspace)]:
         request = replace(request, token=secrets.token_hex(8))
-        for run in workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,))):
-            _note(workspace, run.id, f"mint:{request.token}:{run.id}", request)
+        _note(workspace, request.batch_id, "mint", request)
     return result
 
 
@@ -73,8 +69,7 @@ def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -
                 results.append(result)
                 if result.state != WAITING:
                     end = MintEnded(token=request.token, path=result.path or "")
-                    for run in workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,))):
-                        _note(workspace, run.id, f"minted:{request.token}:{run.id}", end)
+                    _note(workspace, request.batch_id, "minted", end)
     except FolderBusy as error:
         raise Refused(str(error), "is locked by another process that mints.", remedy="Try again in a moment.") from error
     return tuple(results)
@@ -92,7 +87,10 @@ def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:
         _LOG.warning("a snapshot was not minted: %s; `assay mint --pending` tries again", error)
 
 
-def _note(workspace: Workspace, run: RunId, key: str, body: ObservationBody) -> None:
+def _note(workspace: Workspace, batch_id: str, key: str, body: MintRequested | MintEnded) -> None:
+    """Record a request or its end with each run of the batch."""
     now, who = workspace.clock.now(), workspace.reviewer
-    note = Observation(run_id=run, assessment=OF_THE_RUN, reviewer=who, at=now, idempotency_key=key, body=body)
-    workspace.observations.note([note])
+    for run in workspace.archive.runs.matching(Selection(batch_ids=(batch_id,))):
+        own = f"{key}:{body.token}:{run.id}"
+        note = Observation(run_id=run.id, assessment=OF_THE_RUN, reviewer=who, at=now, idempotency_key=own, body=body)
+        workspace.observations.note([note])
