@@ -105,7 +105,6 @@ def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
 def _over_tasks(
     values: NDArray[np.float64], weight: NDArray[np.float64], family: NDArray[np.int64] | None, *, tested: bool
 ) -> Anytime:
-    """Compute the evidence from the values of tasks, or from the means of task families."""
     if family is None:
         return _of(values, "task", weight, tested=tested)
     moments = across(values, weight, family)

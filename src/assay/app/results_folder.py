@@ -36,7 +36,6 @@ BEGIN_PATIENCE_S: Final = 1.0
 
 
 def folder_of(setting: object, project: Path) -> Path | None:
-    """Return the path of the results folder in the settings; None if the results folder is off."""
     if setting is None:
         return project / "results"
     if setting is False or setting in ("", "off", "no", "false"):

@@ -83,7 +83,6 @@ def document(cls: type[Document]) -> type[Document]:
 
 
 def key_of(name: str) -> str:
-    """Return a field's JSON key."""
     return name.rstrip("_")
 
 
@@ -131,7 +130,6 @@ def plain(value: object) -> Any:
 
 
 def schema(cls: type[object]) -> dict[str, object]:
-    """Return the JSON Schema of a document class."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls).json_schema(mode="serialization")

@@ -189,7 +189,6 @@ class Workspace:
 
     @cached_property
     def workspaces(self) -> Workspaces:
-        """Sandboxed workspaces in which agents work."""
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         kept = self.settings.folder / ".assay" / "workspaces"

@@ -129,7 +129,6 @@ class ReviewLottery:
     """Deterministic selection of a run's trials for its review sample."""
 
     def __init__(self, sample: ReviewSample, *, seed: int, tasks: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-        """Take the id and the tags of every task of the run."""
         ordered = sorted((stratum_of(sample, tags), _shuffled(seed, task), task) for task, tags in tasks)
         self._place = {task: place for place, (_, _, task) in enumerate(ordered)}
         self._stages: list[tuple[float, float]] = []
@@ -149,7 +148,6 @@ class ReviewLottery:
         return False
 
     def count(self, task: str, trials: Iterable[int]) -> int:
-        """Count the trials of a task that are in the sample."""
         return sum(self.holds(task, k) for k in trials)
 
 

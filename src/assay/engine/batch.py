@@ -165,7 +165,6 @@ class BatchAsker:
                 portion.asked[request.trial, request.digest].append(request)
 
     def waiting(self, trials: Iterable[TrialKey]) -> list[ParkedTrial]:
-        """Return each of these waiting trials with its new requests."""
         portion = self._portion
         return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
 
@@ -357,7 +356,6 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
 
 
 async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:
-    """Advance one trial and note the result in `ended` if the trial has ended."""
     try:
         ended[trial.key] = await carry_out(bench, trial)
     except NotYet:

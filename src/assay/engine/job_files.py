@@ -65,7 +65,6 @@ class AnswerLines:
             self._places[number] = (file, offset, offset + len(line))
 
     def line(self, number: int) -> Mapping[str, object] | None:
-        """Return the line for a request, or None."""
         place = self._places.get(number)
         if place is None:
             return None
@@ -75,11 +74,9 @@ class AnswerLines:
 
     @property
     def numbers(self) -> Collection[int]:
-        """Return the numbers of the requests that have a line."""
         return self._places.keys()
 
     def close(self) -> None:
-        """Unmap the files."""
         for file in self._files:
             file.close()
 
@@ -149,7 +146,6 @@ class Outbox:
         self._lines.clear()
 
     def discard(self) -> None:
-        """Delete the files of jobs that were not stored."""
         for job in self.by_key.values():
             job.file.close()
             job.path.unlink(missing_ok=True)

@@ -136,12 +136,10 @@ class OpenAILines(_Batches):
     """Reads and writes batch lines in OpenAI's form, which vLLM and many others use."""
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Return a request as a line of a batch file."""
         body = self._model.body(request)
         return dump({"custom_id": custom_id, "method": "POST", "url": _CHAT, "body": body})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the reply in a line of the output or error file."""
         response, error = line.get("response"), line.get("error")
         if type(response) is dict and (body := response.get("body")):
             status = response.get("status_code")
@@ -196,8 +194,6 @@ class OpenAIBatches(OpenAILines):
     most_bytes = 200 * _MB
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload the file and return its id."""
-
         def form() -> aiohttp.FormData:
             fields = aiohttp.FormData()
             fields.add_field("purpose", "batch")
@@ -221,13 +217,11 @@ class OpenAIBatches(OpenAILines):
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch from the uploaded file and return its id."""
         metadata = {"assay_job": token}
         wanted = {"input_file_id": mark, "endpoint": _CHAT, "completion_window": "24h", "metadata": metadata}
         return await self._created("/batches", dump(wanted))
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the status of a batch."""
         batch = await self._ask("GET", f"/batches/{quote(remote_id)}")
         status = _word(batch.get("status"))
         files = tuple(self._id({"id": batch[name]}) for name in ("output_file_id", "error_file_id") if batch.get(name))
@@ -257,7 +251,6 @@ class OpenAIBatches(OpenAILines):
         return tuple(map(str, paths))
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/batches/{quote(remote_id)}/cancel", b"{}"))
 
 
@@ -269,11 +262,9 @@ class AnthropicBatches(_Batches):
     most_bytes = 256 * _MB - 1024
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Return a request as an element of `requests`."""
         return dump({"custom_id": custom_id, "params": self._model.body(request)})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the reply in a line of the results."""
         match line.get("result"):
             case {"type": "succeeded", "message": message}:
                 return self._read(request, 200, message, habits)
@@ -324,7 +315,6 @@ class AnthropicBatches(_Batches):
         return remote_id
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the status of a batch."""
         batch = await self._ask("GET", f"/messages/batches/{quote(remote_id)}")
         status = _word(batch.get("processing_status"))
         counts = {name: n for name, n in (batch.get("request_counts") or {}).items() if type(n) is int}
@@ -339,7 +329,6 @@ class AnthropicBatches(_Batches):
         return (str(path),)
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}"))
 
 

@@ -36,7 +36,6 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Return the host without the port."""
         return urlsplit(self.url).hostname or ""
 
     @property

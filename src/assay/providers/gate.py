@@ -216,6 +216,5 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _error(status: int, message: str) -> web.Response:
-    """Return an error that clients of both protocols read."""
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": f"Assay: {message}"}}
     return web.Response(status=status, body=dump(body), content_type="application/json")

@@ -64,7 +64,6 @@ class HttpModel:
         raise AssertionError("the last round returns or raises")
 
     def body(self, request: ModelRequest) -> dict[str, object]:
-        """Return the body of a request for a batch."""
         return self._wire.body(request, self.habits(request.model.name))
 
     def habits(self, name: str) -> Habits:

@@ -85,7 +85,6 @@ def score_header() -> tuple[str, ...]:
 
 
 def score_rows(report: ReportContents) -> list[tuple[str, ...]]:
-    """Return the rows of the table of scores, best first."""
     return [_score_row(estimate, approved=report.approved) for estimate in in_order(report)]
 
 

@@ -24,7 +24,6 @@ TIME_LIMIT_S: Final = 10.0
 
 
 def begin(scoring: Scoring, response: str, reference: str) -> IsolatedRequest:
-    """Return the call that scores a response."""
     arguments: dict[str, JsonValue] = {
         "response": response,
         "reference": reference,

@@ -33,7 +33,6 @@ class GraderEvaluator(FunctionEvaluator):
     """Grades each response with a package's grader."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return one call to the grader for each response."""
         return tuple(
             IsolatedRequest(
                 function="plugin_grader",

@@ -233,7 +233,6 @@ _BREAKS: Final[Mapping[str, Callable[[DecidedAssessment, float], Plant | None]]]
 
 
 def _one(assessment: Assessment, grade: Grade, broken: Grade, how: str) -> Plant:
-    """Return a planted check in which one grade is replaced."""
     changed = [broken if each is grade else each for each in assessment.grades]
     return _plant(assessment, changed, how, [(grade.candidate, grade.criterion)])
 

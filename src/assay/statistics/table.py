@@ -151,8 +151,6 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Row descriptions for error messages."""
-
     task: Column
     candidate: Column
     trial: Column

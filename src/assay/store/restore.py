@@ -327,7 +327,6 @@ class Restoring:
         _restore_votes(connection, votes, keys, self._vote_hashes)
 
     def _keyed(self, connection: Connection, line: Line) -> Line:
-        """Replace names by keys in a line."""
         keyed = dict(line)
         for name in ("candidate", "grader", "criterion"):
             if name in keyed:
@@ -405,7 +404,6 @@ def _known(table: Any, values: Line) -> Line:
 
 
 def _go_on_after(connection: Connection) -> None:
-    """Make new rows get numbers above those of the restored rows."""
     source = schema.key_source
     for name in _NUMBERED:
         table = schema.metadata.tables[name]

@@ -65,7 +65,6 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    """Convert the path of a task's key to the path of the same value in its test case."""
     if part in _IN_METADATA:
         return ("metadata", part)
     return (_NAME_OF.get(str(part), part),)

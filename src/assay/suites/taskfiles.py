@@ -325,12 +325,10 @@ class _Hashes:
         self._parts = [array("Q") for _ in range(self._PARTS)]
 
     def add(self, text: str) -> None:
-        """Record a text."""
         number = _hashed(text)
         self._parts[number % self._PARTS].append(number)
 
     def repeated(self) -> frozenset[int]:
-        """Return the hashes that were added more than once."""
         return frozenset(
             number for part in self._parts if len(set(part)) < len(part) for number, count in Counter(part).items() if count > 1
         )

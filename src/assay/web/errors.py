@@ -28,7 +28,6 @@ def status_of(error: AssayError) -> int:
 
 
 def problem(where: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:
-    """Return the body of a failed request."""
     return {"error": {"where": where, "problem": message, "remedy": remedy}}
 
 

@@ -200,7 +200,6 @@ def _unanswered(
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
-    """Await `work` and return its result; the stopper can cancel it."""
     if stopper is None:
         return await work
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
@@ -268,7 +267,6 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 
 
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
-    """Return the candidates for which a person changed a score."""
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
     changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}

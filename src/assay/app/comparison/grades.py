@@ -135,7 +135,6 @@ class GradeComparison:
         )
 
     def close(self) -> None:
-        """Stop a thread that is reading grades."""
         self._figures.close()
 
     def _picked(

@@ -73,7 +73,6 @@ class Anonymiser:
         return f"{hidden}, variant {labels.setdefault(folded(label), len(labels) + 1)}"
 
     def reviewer(self, name: str) -> str:
-        """Return the pseudonym of a reviewer."""
         if not self.active:
             return name
         if name not in self._reviewers:
@@ -81,7 +80,6 @@ class Anonymiser:
         return self._reviewers[name]
 
     def text(self, text: str) -> str:
-        """Replace names in a text."""
         if self._words is None:
             return text
         return self._words.sub(lambda match: self._in_text.get(folded(match.group()), "candidate"), text)
@@ -99,7 +97,6 @@ class Anonymiser:
                 return value
 
     def candidates(self, names: Sequence[str]) -> list[str]:
-        """Return all candidate pseudonyms, sorted by number."""
         return sorted(self.candidate(name) for name in names) if self.active else list(names)
 
 

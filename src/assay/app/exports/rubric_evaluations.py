@@ -223,7 +223,6 @@ def _line(
 
 
 def _named(text: str, label: str | None, model: str) -> str:
-    """Replace the label that the judge saw with the candidate's name in the text of a flag."""
     return text if label is None else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
 
 
@@ -327,11 +326,9 @@ class _FinalResults:
 
     @property
     def batch_id(self) -> str:
-        """Return the joined names of the input files or suites."""
         return "_".join(self.sources) or "evaluations"
 
     def document(self) -> Line:
-        """Return the summary and the results by task."""
         tasks, lines = len(self.tasks), self.lines
         total = _sums(lines)
         by_model = _grouped(lines, "model_id")

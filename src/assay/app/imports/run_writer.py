@@ -81,7 +81,6 @@ class RunWriter:
     rows: int = 0
 
     def stream(self, target: StoreImport, records: Iterator[Found]) -> list[str]:
-        """Write all records and return the ids of the new runs."""
         result, name = self._result, self._group.source.name
         tasks: list[FoundTask] = []
         responses: list[FoundResponse] = []
@@ -248,7 +247,6 @@ class RunWriter:
         return False
 
     def _leave_out(self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]) -> None:
-        """Drop responses and grades that stored runs already have."""
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
         self._left_out.update(
@@ -347,7 +345,6 @@ class PartlyKnown(Exception):
 
 
 def _reversed_metrics(assessment: FoundAssessment) -> dict[str, None]:
-    """Return the keys of metrics for which a lower value is better."""
     return {
         grade.criterion or "score": None
         for grade in assessment.grades

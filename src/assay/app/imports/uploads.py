@@ -227,7 +227,6 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
 
 
 def _bounded() -> Progress:
-    """Return a progress callback that stops an import above the limits."""
     rows: Counter[str] = Counter()
     end = time.monotonic() + MOST_S
 

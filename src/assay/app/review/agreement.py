@@ -73,7 +73,6 @@ def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None
 
 
 def disputed(key: AssessmentKey) -> Refused:
-    """Return the `Refused` error for a decision on a disputed item."""
     return Refused(
         shown_assessment(key),
         "is disputed: two reviewers gave different verdicts, and only adjudication can settle it.",

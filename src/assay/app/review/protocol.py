@@ -132,7 +132,6 @@ class Load:
 
 
 def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
-    """Return the review load of a planned run."""
     names = tuple(candidate.name for candidate in plan.candidates)
     criteria = len(plan.rubric.criteria) or 1
     rotates = any(not judge.grades_trial(k) for judge in plan.judges for k in range(1, len(plan.judges) + 1))
@@ -154,7 +153,6 @@ def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
 
 
 def load_left(workspace: Workspace, summary: RunSummary) -> Load:
-    """Return the remaining review load of a run."""
     plan = workspace.journal.plan_of(summary.id)
     joint = any(judge.mode is not JudgeMode.EACH for judge in plan.judges)
     scores = (len(plan.rubric.criteria) or 1) * (len(summary.candidates) if joint else 1)

@@ -207,7 +207,6 @@ class ReviewQueue:
             self._soon.append(key)
 
     def on_desks(self, *, but: str) -> int:
-        """Return the number of items on other desks."""
         return self._leases.on_other_desks(but, now=self._wall())
 
     def _wall(self) -> float:

@@ -71,7 +71,6 @@ def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, cover
 
 
 def _without_open_opinions(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out observations on items with an opinion from only one reviewer."""
     opinions = [observation for observation in observations if observation.kind is ObservationKind.OPINION]
     alone = {key for key, standing in standing_by_item(opinions).items() if len(standing) == 1}
     return [observation for observation in observations if observation.assessment not in alone]
@@ -91,7 +90,6 @@ def _of_sessions_over(
 
 
 def document(name: str, figures: Reviewer) -> dict[str, Any]:
-    """Return the metrics as JSON."""
     return {"reviewer": name, **asdict(figures)}
 
 

@@ -332,7 +332,6 @@ class ReviewService:
     def rerun_control(
         self, key: AssessmentKey, *, reviewer: str, idempotency_key: str, reason: str, rerun_note: str
     ) -> AssessmentKey:
-        """Make a further attempt at a control item and return its key."""
         detail = self.control_items.detail(key)
         taken = self._rerun_taken(detail, reviewer)
         return self.control_items.rerun(

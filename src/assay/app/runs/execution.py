@@ -110,7 +110,6 @@ def how_to_judge(run: str) -> str:
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
-    """Return the stored result of a run."""
     selection = Selection(runs=(run_id,))
     (summary,) = workspace.archive.runs.matching(selection)
     return RunResult(
@@ -172,7 +171,6 @@ def carry_out(
 
 
 def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:
-    """Return the engine for a run in this workspace."""
     return Engine(
         journal=workspace.journal,
         directory=workspace.directory,

@@ -277,7 +277,6 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
-    """Return the plan for the first grading of answers: plain review, and the default rubric if the run has none."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
         which = f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
@@ -289,7 +288,6 @@ def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str],
 def _held(
     workspace: Workspace, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
 ) -> Iterator[tuple[PlannedTask, int, Mapping[str, Response]]]:
-    """Yield trials with their stored responses."""
     by_id = {task.task.id: task for task in tasks}
     names = [candidate.name for candidate in plan.candidates]
     for k in range(1, max((task.trials.stop for task in tasks), default=1)):

@@ -54,7 +54,6 @@ def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
 
 
 def rubric_choices() -> list[RubricChoice]:
-    """Return the ready-made rubrics."""
     return [RubricChoice(name=name, title=TITLES[name], criteria=criterion_rows(READY_MADE[name])) for name in TITLES]
 
 

@@ -125,7 +125,6 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
 
 
 def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """Yield each task of a previewed run with its trials."""
     return planned_tasks(suite, options)
 
 

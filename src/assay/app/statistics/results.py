@@ -138,7 +138,6 @@ class GateResult:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the gate as a sentence."""
         comparison = self.contrast.comparison
         answer = wording.not_worse(str(comparison.a), str(comparison.b), self.margin, shown=self.passed)
         return f"Gate {'passed' if self.passed else 'failed'}: {answer}"

@@ -29,7 +29,6 @@ def folder_path(source: InputFile) -> str:
 
 
 def parent_folder(folder: str) -> str:
-    """Return the folder that contains a folder."""
     return folder.rpartition("/")[0]
 
 
@@ -39,7 +38,6 @@ def folder_name(folder: str) -> str:
 
 
 def lies_beneath(folder: str, other: str) -> bool:
-    """True if `folder` is `other` or a folder inside `other`."""
     return not other or folder == other or folder.startswith(f"{other}/")
 
 

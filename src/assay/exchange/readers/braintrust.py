@@ -167,8 +167,6 @@ def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]
 
 
 class _CaseReader:
-    """Reads cases, and numbers the trials of each task."""
-
     def __init__(self, traces: dict[str, _Trace], candidate: str | None) -> None:
         self._traces = traces
         self._candidate = candidate
@@ -177,7 +175,6 @@ class _CaseReader:
         self._grades = MetricGrades()
 
     def case(self, row: js.JsonObject, where: str) -> Iterator[Found]:
-        """Yield task, response and assessments of one case."""
         candidate = self._candidate or js.as_text(row.get("experiment_id")) or "experiment"
         task = _task_id(row)
         if task not in self._tasks:

@@ -39,7 +39,6 @@ _UNNAMED: Final = re.compile(r"(test_case|conversational_test_case)_\d+$")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a test run."""
     if b'"testCases"' not in sample.head and b'"conversationalTestCases"' not in sample.head:
         return None
     run = _run_in(sample.document)

@@ -141,7 +141,6 @@ class _Reading:
         self._of_runs = len(self._scores.pop(None, []))
 
     def dataset_runs(self) -> Iterator[Found]:
-        """Yield a run for each dataset run or experiment among the items."""
         by_run: dict[str, list[tuple[TableRow, str]]] = {}
         for row, where in self._items:
             by_run.setdefault(_run_name(row) or to_text(row.get(_FILE)), []).append((row, where))
@@ -162,7 +161,6 @@ class _Reading:
         yield from self._left_out()
 
     def scored_traces(self) -> Iterator[Found]:
-        """Yield one run with the traces and their scores."""
         candidate = self._options.candidate or self._source.stem
         yield self._run(NAME, candidate, None, None)
         if self._options.candidate is None:

@@ -170,7 +170,6 @@ class _MappedRows:
         return cell_text(self._value(row, key))
 
     def task(self, row: TableRow, task: str) -> FoundTask:
-        """Return the task of a row."""
         prompt, expected = self._value(row, "prompt"), self._value(row, "expected")
         weight = cell_number(self._value(row, "weight"))
         return FoundTask(

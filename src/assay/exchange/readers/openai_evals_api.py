@@ -55,7 +55,6 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield a run for every `run_id`."""
     about = _EvalFacts()
     runs: dict[str, int] = {}
     for file in options.beside.get("companions", ()):

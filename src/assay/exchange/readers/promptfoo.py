@@ -214,7 +214,6 @@ class _Columns:
         return None if provider is None else self._names.get((provider, _column(row)[0]))
 
     def candidates(self) -> tuple[records.FoundCandidate, ...]:
-        """Return every candidate, in the order of the file."""
         return tuple(
             records.FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items()
         )

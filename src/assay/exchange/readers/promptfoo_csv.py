@@ -182,8 +182,6 @@ def _task(header: _Header, cells: Sequence[str]) -> FoundTask:
 
 
 class _Output(NamedTuple):
-    """One prompt's cells in a row."""
-
     status: str
     score: str
     text: str
@@ -208,7 +206,6 @@ def _value(output: _Output) -> MetricValue:
 def _records(
     output: _Output | None, task: str, candidate: str, trial: int, where: str, grades: MetricGrades
 ) -> Iterator[Found]:
-    """Yield the answer to one prompt and the answer's grade."""
     if output is None:
         yield Skipped(where=where, why=f"has no verdict of {candidate!r}.")
     elif output.status == "ERROR":

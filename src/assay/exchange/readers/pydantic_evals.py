@@ -105,7 +105,6 @@ class _CaseReader:
         self._grades = MetricGrades(unscaled)
 
     def case(self, case: js.JsonObject, where: str, *, failed: bool) -> Iterator[Found]:
-        """Yield the task, response and assessments of one run of a case."""
         task = js.as_text(case.get("source_case_name")) or js.as_text(case.get("name"))
         if task is None:
             yield Skipped(where=where, why="has no `name`, so it belongs to no task.")

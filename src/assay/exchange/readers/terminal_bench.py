@@ -35,8 +35,6 @@ _NO_MODE: Final = (None, "unset", "none")
 
 
 class _Trial(NamedTuple):
-    """One trial's row and its location."""
-
     row: js.JsonObject
     where: str
 

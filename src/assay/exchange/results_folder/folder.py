@@ -98,7 +98,6 @@ def stem_of(folder: Path, *, model: str, dataset: str, at: str, run: str) -> Pat
 
 
 def record_of(folder: Path, run: str) -> Path:
-    """Return the path of a run's record."""
     return inside(folder, RECORDS, f"{safe_name(run)}.jsonl")
 
 

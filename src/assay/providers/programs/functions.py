@@ -112,7 +112,6 @@ class _Host:
     watch: asyncio.Task[None] | None = None
 
     async def watch_ends(self) -> None:
-        """Record the exit code of each worker that ends."""
         with suppress(EOFError, OSError):
             while True:
                 number, code = host.ENDED.unpack(await self.reader.readexactly(host.ENDED.size))

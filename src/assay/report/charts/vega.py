@@ -39,7 +39,6 @@ def with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) 
 
 
 def configured(drawn: Any, colours: Mapping[str, str]) -> Any:
-    """Return the drawing with colours, fonts and spacing."""
     return (
         drawn.configure(background=colours["ground"], font=_FONT, padding=18)
         .configure_view(strokeWidth=0)

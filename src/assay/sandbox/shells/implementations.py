@@ -248,5 +248,4 @@ def _open_to_all(path: str) -> bool:
 
 
 def _own_programs() -> tuple[str, ...]:
-    """Return the folders of Python and of the programs installed with Assay."""
     return tuple(dict.fromkeys((os.path.join(sys.prefix, "bin"), os.path.dirname(_PYTHON[0]))))

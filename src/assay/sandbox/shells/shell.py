@@ -159,7 +159,6 @@ class SupervisedShell:
         self._lost = self._lost or CommandEnd.SHELL_LOST
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send one message to the supervisor and return its answer, or None if the supervisor has ended."""
         pipe, answers = self._process.stdin, self._process.stdout
         assert pipe is not None
         assert answers is not None

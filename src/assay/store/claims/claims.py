@@ -89,7 +89,6 @@ class Claims:
         connection.execute(insert(table).values(run_key=run_key, owner=self.owner))
 
     def end_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process no longer executes a run."""
         table = schema.execution
         connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
@@ -204,7 +203,6 @@ class Claims:
         return connection.execute(running).first() is not None
 
     def retry_failed(self, connection: Connection, run_key: int) -> None:
-        """Make failed trials pending again."""
         table = schema.trial
         failed = update(table).where(table.c.run_key == run_key, table.c.state == TrialState.FAILED.value)
         cleared = {"fail_kind": None, "fail_fault": None, "fail_detail": None, "fail_tries": None}

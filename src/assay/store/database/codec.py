@@ -56,7 +56,6 @@ def text_bytes(text: str) -> bytes:
 
 
 def bytes_text(content: bytes) -> str:
-    """Decode the output of `text_bytes`."""
     return content.decode("utf-8", "surrogatepass")
 
 
@@ -89,7 +88,6 @@ def bytes_json(content: bytes) -> Any:
 
 
 def json_text(value: object) -> str:
-    """Return `json_bytes` as text, for a text column."""
     return json_bytes(value).decode()
 
 
@@ -130,7 +128,6 @@ def task_record(content: bytes) -> Task:
 
 
 def tool_calls_record(content: str | None) -> tuple[ToolCall, ...]:
-    """Parse the tool calls in the column of a stored call."""
     return () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
 
 
@@ -171,7 +168,6 @@ WHOLE: Final = "score"
 
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
-    """Return an assessment that contains only one candidate's score on one criterion."""
     grade = Grade(
         candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
     )  # fmt: skip
@@ -277,7 +273,6 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
 
 
 def rubric_record(data: Mapping[str, Any]) -> Rubric:
-    """Parse the rubric in the JSON of a plan."""
     rules, verify, structuring = (data.get(name) for name in ("rules", "verify", "structuring"))
     return Rubric(
         rules=None if rules is None else _record(VerdictRules, rules),

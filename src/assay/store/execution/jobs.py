@@ -106,14 +106,11 @@ class StoreJobs:
         return self._writer.call(hold)
 
     def note(self, job: int, /, **changes: object) -> None:
-        """Change columns of a job."""
         values = {name: str(value) if isinstance(value, JobState) else value for name, value in changes.items()}
         table = schema.job
         self._writer.call(lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values)))
 
     def keep_log(self, job: int, text: str, /) -> None:
-        """Store the output of the command that answered a job."""
-
         def keep(connection: Connection) -> None:
             key = take_keys(connection, body=1)["body"].start
             self._database.insert(connection, schema.body, [(key, text_bytes(text))])
@@ -126,11 +123,9 @@ class StoreJobs:
         self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
 
     def retry_failed(self, run: RunId, /) -> None:
-        """Make the failed trials of a run pending again."""
         self._writer.call(lambda connection: self._claims.retry_failed(connection, run_key_of(connection, run)))
 
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]:
-        """Claim those of the given trials that wait for a job."""
         return self._claims.adopt(
             self._writer.call(lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials))
         )

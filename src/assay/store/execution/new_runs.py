@@ -303,7 +303,6 @@ class _Trials:
 
 
 def _keep_copy(database: Database, connection: Connection, plan: RunPlan) -> None:
-    """Store the suite's text once for all of its runs."""
     table = schema.suite_copy
     if connection.execute(select(table.c.digest).where(table.c.digest == plan.copy.digest)).first() is None:
         key = _keep(database, connection, text_bytes(plan.copy.text))

@@ -70,7 +70,6 @@ _Cells = dict[CellKey, list[_Cell]]
 
 
 def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list[KnownRun]:
-    """Return the runs in use that have results in common with the imported run."""
     table, imported = schema.run, schema.imported
     alike = [imported.c.run_key.in_(run.overlapping), _same_results(facts)]
     rows = connection.execute(

@@ -82,7 +82,6 @@ def call_row(
 
 
 def content_bytes(text: str) -> bytes:
-    """Encode a response's text as stored bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:  # lone surrogates

@@ -47,7 +47,6 @@ class GradedPlace(Protocol):
 
 
 def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[GradedPlace]) -> Trials:
-    """Return each imported record's trial."""
     run = portion.run
     old: dict[tuple[int, int], int] = {}
     if run.trials:

@@ -68,7 +68,6 @@ class AssessmentReader:
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
-        """Return assessments by key, sorted by key."""
         table = schema.assessment
         rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
         return [row for row, _ in self._read(connection, rows)]

@@ -113,7 +113,6 @@ class Scope:
         return self.where_key(table.c.run_key)
 
     def where_key(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
-        """Return conditions on a column of run keys."""
         if not self.every_run:
             # Beyond that number, a sub-select is used: a parameter for each of 20,000 runs exceeded SQLite's limit of variables.
             return [column.in_(self.runs if len(self.runs) <= _NAMED else self.listed.question)]
@@ -257,7 +256,6 @@ def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
 
 
 def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
-    """Return keys of the selected runs' tasks with one of these ids or Thing names."""
     if not wanted:
         return None
     table = schema.run_task

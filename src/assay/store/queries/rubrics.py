@@ -174,7 +174,6 @@ def _verdicts(
 def _pairs(
     connection: Connection, verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...], names: dict[int, str]
 ) -> Iterator[BlindGrade]:
-    """Pair each blind grade with the judge's grade of the same candidate and criterion."""
     grade = schema.grade
     by_run: dict[int, list[tuple[int, list[tuple[str, str, float]]]]] = {}
     for key, run_key, grades in verdicts:

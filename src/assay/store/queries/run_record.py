@@ -216,7 +216,6 @@ class _NamesByKey:
         }
 
     def line(self, row: Row[Any], *, without: Collection[str]) -> Line:
-        """Return a row with names in place of keys."""
         line: Line = {}
         for column, value in row._mapping.items():
             if column in without:

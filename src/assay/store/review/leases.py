@@ -78,7 +78,6 @@ class StoreLeases:
             return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
-        """Count the items leased to other desks."""
         table = schema.lease
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
         with self._database.asking() as connection:

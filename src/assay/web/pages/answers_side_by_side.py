@@ -332,7 +332,6 @@ def _columns(sides: Sides) -> list[Mapping[str, object]]:
 
 
 def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
-    """Return each criterion once, as defined by the first run that has it."""
     by_name = {c.name: c for plan in reversed(plans) if plan.rubric for c in plan.rubric.criteria}
     return [
         {"name": c.name, "weight": c.weight, "scale": scale_in_words(c.low, c.high), "guidance": c.guidance}

@@ -66,7 +66,6 @@ class MeasureBody(Body):
     key: str | None = Field(default=None, min_length=8, max_length=80, pattern=r"^[\w-]+$")
 
     def wanted(self) -> list[Wanted]:
-        """Return one request per judge."""
         return [
             verbs.Wanted(
                 model=model.strip(),

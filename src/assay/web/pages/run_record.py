@@ -238,7 +238,6 @@ def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[
 
 
 def _about(run: str, suite: str, set_up: SetUp) -> str:
-    """Return the address of a run's part that explains a difference."""
     if set_up.kind == "task":
         return task_address(suite, _SETTING.sub("", set_up.name))
     return f"/runs/{quote(run, safe='')}/record#{_PARTS.get(set_up.kind, 'plan')}"
@@ -266,7 +265,6 @@ def _changes(run_diff: RunDiff) -> list[Mapping[str, object]]:
 
 
 def _beside(run_diff: RunDiff, candidate: str) -> str:
-    """Return the address that compares the candidate's answers in both runs."""
     columns = [AnswerColumn(run=RunId(run), candidate=candidate) for run in (run_diff.before, run_diff.after)]
     return f"/compare?{urlencode([('col', shown_column(column)) for column in columns])}"
 

@@ -40,7 +40,6 @@ _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
 def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, Any]:
-    """Return the parts of the page that change with each decision."""
     ranking, contrast = overview.report.ranking, overview.contrast
     undecided = _undecided(overview, asked)
     counting = wording.trials_in_words(overview.n_trials, approved=overview.approved)
@@ -112,7 +111,6 @@ def _lacks(n: int, counted: int) -> str | None:
 
 
 def _contrast(comparison: Comparison, verdict: str) -> Mapping[str, object]:
-    """Return the comparison of two candidates: its verdict and the facts behind it."""
     facts = []
     a, b = str(comparison.a), str(comparison.b)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
