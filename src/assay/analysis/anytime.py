@@ -55,7 +55,6 @@ class Looks:
 
 
 def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
-    """Compute anytime-valid evidence for a comparison, in the comparison's scope."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     a, b = table.cells.candidate_code(comparison.a), table.cells.candidate_code(comparison.b)

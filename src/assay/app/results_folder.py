@@ -68,7 +68,6 @@ class Projector:
         self._quietly(lambda folder: self._describe(folder, run))
 
     def end(self, run: RunId) -> None:
-        """Write all files of a run in its current state."""
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
@@ -87,7 +86,6 @@ class Projector:
         self._quietly(lambda folder: set_aside(folder, event))
 
     def bring_back(self, run: RunId) -> None:
-        """Write the files of a deleted run that was restored."""
         self._quietly(lambda folder: forget_aside(folder, run))
         self.adopt(run)
 
@@ -107,7 +105,6 @@ class Projector:
         self._soon()
 
     def flush(self) -> None:
-        """Write all queued changes to the folder."""
         with self._lock:
             after, trials = self._after, self._trials
             self._after, self._trials = None, {}

@@ -121,7 +121,6 @@ def to_json(value: object) -> dict[str, object]:
 
 
 def plain(value: object) -> Any:
-    """Convert a document to the dictionaries and lists of its JSON."""
     if isinstance(value, str | int | float | None):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, tuple | list):

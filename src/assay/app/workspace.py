@@ -64,7 +64,6 @@ def browser_of(settings: Settings) -> str | None:
 
 
 def browser_notes(settings: Settings) -> tuple[str, ...]:
-    """Return warnings about the browser that a run with pages will use."""
     from assay.sandbox.pages import has_own_sandbox
 
     if browser_of(settings) is None or has_own_sandbox():
@@ -212,7 +211,6 @@ class Workspace:
 
     @cached_property
     def commands(self) -> SandboxedCommands:
-        """Sandbox in which a task's tests run."""
         from assay.sandbox.shells.commands import SandboxedCommands  # most runs need none
 
         return SandboxedCommands(self.settings.values["sandbox"])

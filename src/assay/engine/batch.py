@@ -91,7 +91,6 @@ class PortionLedger:
             await self._one_by_one(self._entries.pop(entry.trial))
 
     async def commit(self) -> None:
-        """Commit the entries collected since the last commit."""
         entries, self._entries = self._entries, defaultdict(list)
         together = list(chain.from_iterable(entries.values()))
         try:
@@ -321,7 +320,6 @@ class BatchAsker:
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
-    """Advance some claimed trials until each has ended or waits for answers."""
     bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
     asker.begin(claimed)
     asker.journal.finished.clear()

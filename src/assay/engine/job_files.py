@@ -138,7 +138,6 @@ class Outbox:
         return key
 
     def write(self, keys: Iterable[RequestKey]) -> None:
-        """Write stored requests to the files of their jobs, and drop all other new requests."""
         for key in keys:
             job = self.by_key[key.job]
             job.file.write(self._lines[key] + b"\n")

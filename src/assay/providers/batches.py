@@ -244,7 +244,6 @@ class OpenAIBatches(OpenAILines):
         )
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the output and error files."""
         paths = [_beside(beside, f".answers-{number}") for number in range(len(status.files))]
         for path, name in zip(paths, status.files, strict=True):
             await self._ask("GET", f"/files/{quote(name)}/content", into=path)
@@ -308,7 +307,6 @@ class AnthropicBatches(_Batches):
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch from all lines of the file and return its id."""
         whole = _whole(path)
         remote_id = await self._created("/messages/batches", lambda: whole.open("rb"))
         whole.unlink(missing_ok=True)

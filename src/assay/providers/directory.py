@@ -301,7 +301,6 @@ class Directory:
 
 
 def _key_of(model: ModelSpec) -> tuple[object, ...]:
-    """Return a cache key that is equal for models with the same provider."""
     program = model.program
     if program is not None:
         # The id is enough, because the provider keeps the program alive; a digest would take 0.1 ms.

@@ -165,7 +165,6 @@ def _seen(reply: Reply, request: ModelRequest, habits: Habits) -> Reply:
 
 
 def _error_in(payload: Any) -> object:
-    """Return the error inside an answer with status 200, or None."""
     if type(payload) is not dict:
         return None
     error: object = payload.get("error")

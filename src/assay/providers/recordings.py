@@ -33,8 +33,6 @@ _NUMBERED: Final = frozenset({"trial", "attempt"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mishap:
-    """A recorded failure."""
-
     kind: str
     detail: str
     transient: bool

@@ -63,7 +63,6 @@ class GraderEvaluator(FunctionEvaluator):
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
 
     def _rows(self, answer: Answer) -> dict[str, dict[str, Any]]:
-        """Return the score, reason, weight and confidence of each criterion."""
         name = self.scoring.method
         if isinstance(answer, Stopped):
             raise Unscorable(f"grader_{answer.kind}", f"The grader {name}: {answer.detail}")

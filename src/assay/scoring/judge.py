@@ -106,7 +106,6 @@ def request_of(
 def judge_request(
     spec: JudgeSpec, sitting: Sitting, messages: tuple[Message, ...], answer: AnswerSchema, candidate: str | None = None
 ) -> ModelRequest:
-    """Return a request to the judge, with its complete parameters and the seed of this sitting."""
     parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
     return ModelRequest(
         model=spec.model,
@@ -184,7 +183,6 @@ def _messages_text(task: Task) -> str:
 
 
 def _references(task: Task) -> str:
-    """Return the sections with a task's right answers, each with a heading."""
     parts = (
         ("Reference answer", task.expected),
         ("A model solution", task.ideal),

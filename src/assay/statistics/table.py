@@ -139,7 +139,6 @@ class ScoreTable:
 
     @property
     def planned_tasks(self) -> int:
-        """Return the number of planned tasks, for the scope rule."""
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:

@@ -89,8 +89,6 @@ def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
 
 
 def tasks_of_cases(cases: list[tuple[Path, CaseKeys]], context: ReadContext, rules: TaskRules) -> tuple[Task, ...]:
-    """Return a task for each case, and report repeated ids."""
-
     def locate(path: Path, at_key: bool) -> Location:
         return context.locate(tuple(step for part in path for step in _own_path(part)), at_key)
 

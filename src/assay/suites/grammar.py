@@ -150,7 +150,6 @@ class Node:
         self.context.report((*self.path, key), problem, remedy)
 
     def report_missing(self, key: str, remedy: str) -> None:
-        """Report that a key is absent, at the line of the mapping."""
         self.context.report(self.path, f"has no `{key}`.", remedy)
 
 

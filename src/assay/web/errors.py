@@ -32,7 +32,6 @@ def problem(where: str, message: str, remedy: str = "") -> dict[str, dict[str, s
 
 
 def problem_of(error: AssayError) -> dict[str, dict[str, str]]:
-    """Return the body of a request that failed with an expected error."""
     return problem(error.where, error.problem, error.remedy)
 
 

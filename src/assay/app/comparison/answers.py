@@ -106,7 +106,6 @@ def page(
 
 
 def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
-    """Build a row with its title and the agreement between its answers."""
     cells = tuple(
         answer_cell(
             text=answer.text,

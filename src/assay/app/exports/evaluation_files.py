@@ -197,7 +197,6 @@ def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[Assessmen
 def _samples(
     details: list[AssessmentDetail], names: Anonymiser, runs: _Runs, logs: dict[tuple[str, str], _OneLog]
 ) -> Iterator[tuple[str, str, LogSample]]:
-    """Yield a trial's log sample for each candidate with a counted score."""
     row, task = details[0].row, details[0].task
     for candidate in dict.fromkeys(name for detail in details for name in detail.row.assessment.scores):
         scores = {

@@ -75,7 +75,6 @@ def export_report(request: ExportRequest) -> Exported:
 
 
 def export_scores(request: ExportRequest) -> Exported:
-    """Write the score table as csv or parquet."""
     return _export_rows(request, _write_tables)
 
 

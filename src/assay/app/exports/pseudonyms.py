@@ -85,7 +85,6 @@ class Anonymiser:
         return self._words.sub(lambda match: self._in_text.get(folded(match.group()), "candidate"), text)
 
     def texts(self, value: Any) -> Any:
-        """Replace names in every string and key of a JSON value."""
         match value:
             case str():
                 return self.text(value)

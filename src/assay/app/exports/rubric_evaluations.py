@@ -161,7 +161,6 @@ def _key(criterion: str) -> str:
 
 
 def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, AssessmentDetail, str, Line]]:
-    """Yield a line for each candidate in each counted assessment by a judge or scorer."""
     names = request.names()
     shown = request.workspace.archive.exports.candidate_names(request.selection)
     for run in _graded_runs(request):

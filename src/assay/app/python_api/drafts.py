@@ -281,7 +281,6 @@ class _Reading:
 
 
 def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...]:
-    """Return the columns that prompts of candidates refer to, in the suite or in files."""
     texts: list[str] = []
     for candidate in candidates:
         row = _mapping(candidate)

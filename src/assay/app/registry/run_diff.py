@@ -82,8 +82,6 @@ class CandidateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDiff:
-    """All differences between two runs."""
-
     before: str
     after: str
     set_up: tuple[SetUp, ...]

@@ -81,7 +81,6 @@ def disputed(key: AssessmentKey) -> Refused:
 
 
 def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
-    """Return the opinions that were not withdrawn, grouped by item."""
     by_item: dict[AssessmentKey, list[Observation]] = {}
     for observation in observations:
         by_item.setdefault(observation.assessment, []).append(observation)

@@ -70,7 +70,6 @@ def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
-    """Return the earlier decision, applied to the new assessment; None if no event contains the decision."""
     verbs = {state: verb for verb, state in DECIDED.items()}
     verb = verbs[detail.row.state]
     event = next((e for e in reversed(detail.events) if e.decision.verb is verb), None)

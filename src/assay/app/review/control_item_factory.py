@@ -147,7 +147,6 @@ class ControlItemFactory:
         return vouched
 
     def _of_another_task(self, real: AssessmentDetail, keys: Sequence[AssessmentKey]) -> Assessment | None:
-        """Return an assessment of another task by the same judge; None if the store has no such assessment."""
         row = real.row
         for key in keys[:_TRIES]:
             if key == row.key:

@@ -28,7 +28,6 @@ OF_THE_RUN = AssessmentKey(0)
 
 
 def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
-    """Return the newest version of a run's protocol."""
     observations = workspace.observations.read(kinds=(ObservationKind.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,))
     switches = with_body(observations, ProtocolSwitched)
     return switches[-1][1].protocol if switches else protocol_of(plan.protocol)

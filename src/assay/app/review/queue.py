@@ -161,7 +161,6 @@ class ReviewQueue:
             self._leases.free(key=key, desk=desk)
 
     def done_with(self, key: AssessmentKey) -> None:
-        """Release an item that was decided or replaced."""
         with self._lock:
             for desk in self._desks.values():
                 desk.leases.pop(key, None)
@@ -196,7 +195,6 @@ class ReviewQueue:
                     leases[key] = leases.pop(key)
 
     def leave(self, desk: str) -> None:
-        """Release all items of a closed tab."""
         with self._lock:
             self._desks.pop(desk, None)
             self._leases.free(desk=desk)
@@ -250,7 +248,6 @@ class ReviewQueue:
                 del mine.leases[key]
 
     def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
-        """Add pending new attempts of this selection to `given`."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return

@@ -150,7 +150,6 @@ def _real_decisions(observations: Iterable[Observation]) -> list[tuple[Observati
 
 
 def _repeated(own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]) -> list[tuple[float, float]]:
-    """Return each candidate's score in the first decision and in the repeat."""
     results: dict[AssessmentKey, Mapping[str, float | None]] = {
         observation.assessment: taken.result for observation, taken in with_body(own, DecisionTaken)
     }
@@ -184,7 +183,6 @@ def _pairs(scores: Sequence[tuple[float, float]]) -> Pairs:
 
 
 def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOpinion, StandingOpinion]]:
-    """Return the first two opinions on each real item with two opinions."""
     opinions = [
         observation
         for observation in observations

@@ -69,7 +69,6 @@ def run(
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
-    """Store a run with all trials pending."""
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
     return ahead.plan
 
@@ -105,7 +104,6 @@ def resumable(workspace: Workspace, run_id: str) -> RunPlan:
 
 
 def how_to_judge(run: str) -> str:
-    """Return the command that grades a run's stored answers."""
     return f"assay regrade {run} --judge PROVIDER/MODEL"
 
 

@@ -124,7 +124,6 @@ def add_to(
 
 
 def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
-    """Return a run's review sample, enlarged to a larger fraction of trials."""
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
         problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."

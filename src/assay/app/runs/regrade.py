@@ -193,7 +193,6 @@ def regrade(
 
 
 def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
-    """Copy reviews to unchanged grades, and return all changes."""
     origin = plan.regrade_of
     if origin is None:
         raise InputError(plan.id, "does not regrade the responses of another run.")
@@ -310,7 +309,6 @@ def _held(
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
-    """Return a plan with the old run's candidates and prompts, and the suite's grading."""
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
         asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
@@ -326,7 +324,6 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
 
 
 def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
-    """Yield the old run's tasks in their order, with the suite's current scoring."""
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []

@@ -58,7 +58,6 @@ def rubric_choices() -> list[RubricChoice]:
 
 
 def rubric_for_texts(texts: Iterable[str]) -> str:
-    """Return the name of the ready-made rubric that fits some answers best."""
     return proposed_rubric(texts)
 
 

@@ -129,7 +129,6 @@ def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
 
 
 def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
-    """Store the requested run with all trials pending."""
     suite, options, ahead = look(workspace, wish)
     return execution.write_down(workspace, suite, options, ahead)
 

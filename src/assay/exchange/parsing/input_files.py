@@ -396,7 +396,6 @@ def _unpacked(
 
 
 def _gunzipped(entry: InputFile) -> InputFile:
-    """Return the content of a compressed member, or the member itself."""
     try:
         if not entry.sample.head.startswith(_GZIP):
             return entry

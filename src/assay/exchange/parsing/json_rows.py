@@ -14,7 +14,6 @@ _LISTS: Final = ("data", "items", "rows", "results")
 
 
 def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
-    """Return the first JSON objects in a file, from which readers recognise its format."""
     rows: list[JsonObject] = list(sample.rows[:most])
     return rows or objects_in(as_list(sample.document)[:most])
 
@@ -33,7 +32,6 @@ def parent_folder(folder: str) -> str:
 
 
 def folder_name(folder: str) -> str:
-    """Return the last part of a folder's path."""
     return folder.rpartition("/")[2]
 
 

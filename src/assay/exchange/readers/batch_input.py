@@ -62,7 +62,6 @@ def models_of(sample: FileSample) -> Counter[str]:
 
 
 def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
-    """Return the sampling parameters that all requests in the beginning of a file share."""
     shared: dict[str, JsonValue] = {}
     for number, row in enumerate(sample.rows):
         body = body_of(row)

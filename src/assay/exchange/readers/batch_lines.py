@@ -80,7 +80,6 @@ def inlined_lines(sample: FileSample) -> list[JsonObject]:
 
 
 def id_of(row: JsonObject) -> str | None:
-    """Return the id that a request and its answer share, or None."""
     for name in _IDS:
         if name in row:
             return as_id(row[name])

@@ -145,7 +145,6 @@ def _is_root(row: js.JsonObject) -> bool:
 
 
 def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
-    """Return the spans inside each case, and the ids of the rows' experiments."""
     traces: defaultdict[str, _Trace] = defaultdict(_Trace)
     experiments: set[str] = set()
     for row in rows:

@@ -221,7 +221,6 @@ class _SampleReader:
         )
 
     def _values(self, row: JsonObject) -> Iterator[MetricValue | None]:
-        """Yield the verdicts on a sample; empty if its tests were not run."""
         for key in ("passed", "is_solved"):
             if isinstance(row.get(key), bool):
                 yield _verdict("", row[key], reason=as_text(row.get("result")) or "")

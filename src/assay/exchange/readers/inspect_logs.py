@@ -442,7 +442,6 @@ def _raw(value: object) -> float | None:
 
 
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
-    """Return the models in a scorer's options, including the options of scorers that it combines."""
     fields = js.as_object(options)
     given = fields.get("model")
     # A model created with arguments is written as an object with its name, configuration and arguments.

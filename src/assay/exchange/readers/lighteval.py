@@ -186,7 +186,6 @@ class _DetailReader:
         self._grades = MetricGrades(unscaled)
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
-        """Yield the task, response and assessments of one document."""
         doc, answer, metrics = (
             js.as_object(row.get("doc")),
             js.as_object(row.get("model_response")),

@@ -102,7 +102,6 @@ class _EvalFacts:
             self.evals[name] = row
 
     def note_item(self, item: js.JsonObject) -> None:
-        """Record the model that answered the first item of a run."""
         run = js.as_id(item.get("run_id")) or ""
         model = js.as_text(js.as_object(item.get("sample")).get("model"))
         if model is not None:
@@ -112,7 +111,6 @@ class _EvalFacts:
             self.scale.learn(js.as_text(result.get("name")), js.as_points(result.get("score")))
 
     def graders(self, run: str) -> dict[str, js.JsonObject]:
-        """Return the testing criteria of a run's eval, by name and by id."""
         criteria = js.objects_in(self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria"))
         return {
             name: criterion

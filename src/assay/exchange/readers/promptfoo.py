@@ -209,7 +209,6 @@ class _Columns:
         self._models = models
 
     def of(self, row: js.JsonObject) -> str | None:
-        """Return the candidate's name; None if the row names no provider."""
         provider = _provider(row)
         return None if provider is None else self._names.get((provider, _column(row)[0]))
 
@@ -347,7 +346,6 @@ def _named(component: js.JsonObject) -> str:
 def _assessments(
     row: js.JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
 ) -> Iterator[records.Found]:
-    """Yield one assessment for each judge, with the weighted mean of its assertions' scores."""
     components = _components(row)
     by_judge: dict[tuple[str, records.GradedBy], list[js.JsonObject]] = {}
     for component in components:

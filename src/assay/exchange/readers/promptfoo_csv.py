@@ -117,7 +117,6 @@ def _rows(source: InputFile, width: int) -> Iterator[tuple[list[str] | str, str]
 
 
 def _header(sample: FileSample) -> _Header | None:
-    """Return the columns of promptfoo's table; None for any other table."""
     if sample.head[:1] in (b"{", b"[") and sample.document is not None:
         return None
     # Labels of prompts are whole prompts, so the header may span many lines.

@@ -149,7 +149,6 @@ def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list
 
 
 def _candidate(set_up: js.JsonObject, lock: js.JsonObject, folder: str) -> tuple[str, str | None, str]:
-    """Return the candidate's name, its model, and the source of the name."""
     locked = js.as_object(lock.get("agent"))
     agent = js.as_text(set_up.get("agent_name")) or js.as_text(locked.get("name"))
     model = (

@@ -66,7 +66,6 @@ def plan_sentence(
 
 
 def no_plan(a: str, b: str, *, reason: str | None) -> str:
-    """State why there is no plan for a pair yet."""
     return f"{a} and {b}: no plan yet. {MISSING.get(reason or '', MISSING['no_shared_tasks'])}"
 
 

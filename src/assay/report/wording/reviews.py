@@ -239,7 +239,6 @@ def position_line(positions: JudgePositions) -> str:
 
 
 def agreement(panel: JudgesAmongThemselves) -> str:
-    """State how well several judges of the same trials agree."""
     alpha = panel.alpha
     within = 0.0 if alpha.agreement is None else alpha.agreement
     share = f"{100 * within:.0f}% of pairs within {number(alpha.tolerance, 0)} points"

@@ -124,7 +124,6 @@ class Claims:
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def take_submitted(self, connection: Connection, run_key: int, keys: Sequence[int]) -> UncommittedClaim:
-        """Claim those of the given trials that wait for a batch job."""
         self.hold_lock()
         table = schema.trial
         waiting = update(table).where(among(table.c.key, keys), table.c.state == _SUBMITTED)

@@ -272,7 +272,6 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate database errors to Assay's error classes."""
         try:
             yield
         except DBAPIError as error:

@@ -65,7 +65,6 @@ class StoreJobs:
     def plan(
         self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
     ) -> int:
-        """Store a planned job, held by this process, and return its key."""
         row = {
             "token": token,
             "stage": stage.value,
@@ -170,7 +169,6 @@ class StoreJobs:
         return tuple(map(_request, sorted(rows, key=lambda row: row[:2])))
 
     def structuring(self, run: RunId, /) -> dict[str, RequestKey]:
-        """Return a run's unanswered requests to its structuring model, by digest."""
         job, table = schema.job, schema.job_request
         with self._database.reading() as connection:
             rows = connection.execute(

@@ -46,7 +46,6 @@ class RunPlanner:
         state: RunState = RunState.PLANNED,
         ask: FirstRequests | None = None,
     ) -> None:
-        """Store a new run's plan, tasks and trials."""
         run = schema.run
         if connection.execute(select(run.c.key).where(run.c.id == plan.id)).first() is not None:
             raise InputError(plan.id, "a run with this id already exists.")

@@ -55,7 +55,6 @@ class Scores(NamedTuple):
 
 
 def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> None:
-    """Store bare scores of trials that are already stored."""
     if not scores:
         return
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))

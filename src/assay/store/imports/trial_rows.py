@@ -70,7 +70,6 @@ def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[Grad
 
 
 def write_new_trials(portion: Portion, trials: Trials) -> None:
-    """Store the trials that earlier portions did not store."""
     rows: list[Row] = []
     run_key = portion.run.run_key
     for trial in trials.values():

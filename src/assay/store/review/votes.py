@@ -215,7 +215,6 @@ class StoreArena:
             return {keys[key]: scores for key, scores in _judged(connection, run_key, sorted(keys)).items()}
 
     def first_broken(self) -> int | None:
-        """Return the id of the first vote that was changed after it was stored, or None."""
         with self._database.reading() as connection:
             return first_broken_vote(connection)
 

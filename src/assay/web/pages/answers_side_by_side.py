@@ -119,7 +119,6 @@ class Sides:
         )
 
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
-        """Return a path with this state, with some values replaced."""
         values = {
             "q": self.search,
             "only": self.only,
@@ -317,7 +316,6 @@ def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
 
 
 def _columns(sides: Sides) -> list[Mapping[str, object]]:
-    """Return the column headings, with the run and the trial if these differ between columns."""
     runs, trials = {column.run for column in sides.columns}, {column.k for column in sides.columns}
     return [
         {

@@ -231,7 +231,6 @@ def stop(request: Request, body: StopBody) -> Response:
 
 
 def _rubric(request: Request, digest: str) -> str | None:
-    """Return the address of a rubric's page; None if no run used the rubric."""
     known = any(rubric.digest == digest for rubric in judging_of(request).criteria.all())
     return f"/criteria/{digest}" if known else None
 

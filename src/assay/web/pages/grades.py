@@ -218,7 +218,6 @@ def _named(pane: str) -> str:
 
 
 def _nothing(page: GradesPage, asked: GradesQuery) -> str:
-    """Explain why the page has no rows; empty if it has some."""
     if asked.wanted.by is CompareBy.JUDGES and len(page.panes) < 2:
         other = "Choose a second run with the same responses, or compare attempts or the person's grades."
         return f"Only one judge graded this run. {other}"
@@ -301,7 +300,6 @@ def _gap(scores: list[float | None]) -> Mapping[str, object]:
 
 
 def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]:
-    """Return the summary lines: name, figure, and range or remark."""
     if page.figures is None or not page.figures.summary.n:
         return []
     summary, names = page.figures.summary, _panes(page)

@@ -221,7 +221,6 @@ def _diff(request: Request, a: str, b: str) -> RunDiff:
 
 
 def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[str, object]:
-    """Return a difference in set-up as texts, with links to each run's details."""
     return {
         "kind": _KIND_WORDS[set_up.kind],
         "name": visible(set_up.name),

@@ -262,7 +262,6 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
 
 
 def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
-    """Return the name and the address of each file under Download."""
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
     reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
     all_pairs = dict.fromkeys(("a", "b", "scope", "margin", "family_by"))

@@ -192,7 +192,6 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
 
 
 def behind_parts(first: StatisticsOverview, details: StatisticsDetails, asked: StatisticsQuery) -> Mapping[str, object]:
-    """Return the parts of the page that are computed from all rows."""
     beside = details.standing.diagnostics
     assert beside is not None  # computed for this page
     names = [str(candidate.candidate) for candidate in first.report.ranking.candidates]
