@@ -103,7 +103,6 @@ class OpenWorkspace:
         self.gate = gate
 
     async def use(self, call: ToolCall, /) -> ToolResult:
-        """Carry out a model's call of a tool, and note it as a step."""
         began = time.monotonic()
         result = await use_tool(call, self.shell, self._scenario)
         seconds = round(time.monotonic() - began, 3)
@@ -119,7 +118,6 @@ class OpenWorkspace:
             self.work.turns = spent.turns if self.work.turns is None else self.work.turns
 
     async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
-        """End the agent's processes, run the validation commands, and return the report as text."""
         self.work.answer, self.work.end, self.work.turns = answer, end, self.work.turns if turns is None else turns
         return (await self._finishing(self.work)).to_text()
 

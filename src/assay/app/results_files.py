@@ -267,7 +267,6 @@ def _review(summary: RunSummary) -> dict[str, int]:
 
 
 def all_described(folder: Path, origin: Provenance) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the path and description of each candidate of a run."""
     pairs = zip(origin.plan.candidates, origin.summary.candidates, strict=True)
     return [_described(folder, origin, candidate, now) for candidate, now in pairs]
 

@@ -204,7 +204,6 @@ class OpenAIBatches(OpenAILines):
         return self._id(await self._ask("POST", "/files", form, typed=False))
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch whose metadata has this token or whose input is this file, or None."""
         query = {"limit": str(_PAGE)}
         for _ in range(MOST_PAGES):
             page = await self._ask("GET", "/batches", query=query)
@@ -280,7 +279,6 @@ class AnthropicBatches(_Batches):
         return self._id(page["data"][0]) if page.get("data") else ""
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch newer than `mark` whose results contain this token, or None."""
         query = {"limit": str(_PAGE), **({"before_id": mark} if mark else {})}
         page = await self._ask("GET", "/messages/batches", query=query)
         unsure = ""
@@ -349,7 +347,6 @@ def _beside(path: str, suffix: str) -> Path:
 
 
 def _whole(path: str) -> Path:
-    """Write a request body with all lines of a file, and return its path."""
     whole = _beside(path, ".whole")
     with Path(path).open("rb") as lines, whole.open("wb") as body:
         body.write(b'{"requests":[')

@@ -79,7 +79,6 @@ class Gate:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Gateway]:
-        """Listen until the end of the context."""
         folder = tempfile.mkdtemp(prefix="assay-gate-")
         socket = os.path.join(folder, "model.sock")
         http = web.Server(self._answer)

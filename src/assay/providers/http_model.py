@@ -49,7 +49,6 @@ class HttpModel:
         self._address = Address(URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place, endpoint.pinned)
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the model's answer; raises `CallFailed`."""
         name = request.model.name
         for fallbacks in range(MOST_FALLBACKS + 1):
             habits = self._habits.get(name, USUAL)
@@ -67,7 +66,6 @@ class HttpModel:
         return self._wire.body(request, self.habits(request.model.name))
 
     def habits(self, name: str) -> Habits:
-        """Return the request parts that the endpoint is known to accept for a model."""
         return self._habits.get(name, USUAL)
 
     def reply_in(self, request: ModelRequest, status: int, payload: object, *, sent: Habits) -> Reply | None:

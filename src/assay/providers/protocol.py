@@ -194,7 +194,6 @@ def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
 
 
 def refused(asked: str, words: str, usage: Usage, *, key: str | None) -> CallFailed:
-    """Return the failure for an answer that the model or provider refused or cut off."""
     reason = clean(words, key=key)
     detail = f"{asked} refused to answer: {reason}" if reason else f"{asked} refused to answer."
     return CallFailed("refused", detail, transient=False, fault=Fault.REFUSAL, usage=usage)

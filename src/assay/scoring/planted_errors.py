@@ -106,7 +106,6 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
 
 
 def _turned(flag: Flag, now: Mapping[str, str]) -> Flag:
-    """Return a flag about the same candidate, with the new labels in its sentence."""
     pattern = _BARE if flag.kind in _BARE_IN else _CALLED
     return replace(flag, detail=_renamed_labels(flag.detail, now, pattern))
 

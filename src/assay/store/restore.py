@@ -370,7 +370,6 @@ def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashe
 def _chained(
     connection: Connection, table: Table, hash_of_row: Callable[[dict[str, Any]], str], *, after: int, hashes: dict[int, str]
 ) -> list[int]:
-    """Recompute the hash chain after a row, and return the rows whose hash differs from the record."""
     previous = ""
     if after:
         previous = connection.execute(select(table.c.hash).where(table.c.id == after)).scalar_one()

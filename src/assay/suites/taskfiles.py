@@ -303,7 +303,6 @@ class TaskFile:
         return values
 
     def _report_repeated(self, hashes: frozenset[int]) -> None:
-        """Read the file again, and report the lines whose ids have these hashes."""
         first: dict[str, int] = {}
         for number, row in self._rows(self.file):
             task = self._task(number, row, self._fresh_context(number))

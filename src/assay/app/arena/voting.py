@@ -112,7 +112,6 @@ class Bout:
 
     @property
     def sides(self) -> tuple[Response, Response]:
-        """The left and the right response."""
         return (self.contest.responses[self.pairing.left], self.contest.responses[self.pairing.right])
 
     def text(self, side: int, most: int) -> str:

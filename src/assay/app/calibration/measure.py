@@ -87,7 +87,6 @@ def foreseen(
 
 
 def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int) -> PaidAnswers:
-    """Load the answers that an interrupted calibration with the same judge and references already paid for."""
     identity = identity_of(setting.judge, setting.rubric)
     name = digest(
         [[identity.model, identity.prompt, identity.rubric, identity.parameters], _samples_digest(references), repeat]

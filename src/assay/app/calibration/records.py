@@ -170,7 +170,6 @@ def sample_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def forget_pasted(workspace: Workspace, wanted: Wanted) -> None:
-    """Delete the file of pasted samples after the calibration is stored."""
     if wanted.pasted is not None:
         _pasted_place(workspace, wanted.pasted).unlink(missing_ok=True)
 

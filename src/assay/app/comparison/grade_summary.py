@@ -224,8 +224,6 @@ def _key_of(resolved: ResolvedGradeQuery) -> object:
 
 
 class _Sums:
-    """Running sums over the chunks of a run."""
-
     def __init__(self, resolved: ResolvedGradeQuery) -> None:
         self._resolved = resolved
         self._n = self._alike = self._waiting = 0

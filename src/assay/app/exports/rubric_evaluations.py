@@ -395,7 +395,6 @@ def _grouped(lines: Iterable[Line], key: str) -> dict[str, list[Line]]:
 
 
 def _sums(lines: Iterable[Line]) -> dict[str, dict[str, float]]:
-    """Return the number of calls and seconds by stage, and the sum for structuring and judging."""
     sums = {stage: {"calls": 0, "seconds": 0.0} for stage in (*_STAGES.values(), "grading")}
     for line in lines:
         for stage in _STAGES.values():

@@ -262,7 +262,6 @@ class RunWriter:
         assessments[:] = kept
 
     def _plan(self, run: FoundRun) -> RunPlan:
-        """Return an imported run's plan, with the settings stated in the file as the run's environment."""
         options, group = self._options, self._group
         suite = self._suite or run.suite
         started, source = run.started, "file"
@@ -378,7 +377,6 @@ _PARAMETERS: Final = {
 
 
 def _parameters(value: JsonValue) -> Parameters:
-    """Return the file's sampling parameters that Assay supports and that have the right type."""
     known: dict[str, Any] = {}
     for name, number in as_object(value).items():
         kind = _PARAMETERS.get(name)

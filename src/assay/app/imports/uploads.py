@@ -158,7 +158,6 @@ def _reads_as_suite(path: Path) -> bool:
 
 
 def _is_suite(path: Path) -> bool:
-    """True for a suite, a set, or a table from which a suite can be proposed."""
     if _reads_as_suite(path) or path.suffix.lower() not in TABLES:
         return _reads_as_suite(path)
     if path.suffix.lower() in suite_files.SUFFIXES:

@@ -91,7 +91,6 @@ def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> D
 
 
 def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, Assessment]]:
-    """Yield the current assessments of a run, each with its grader's original grades."""
     for row in workspace.archive.assessments.matching(Selection(runs=(run,))):
         if row.current:
             corrected = row.state is AssessmentState.CORRECTED

@@ -77,7 +77,6 @@ class _Walk:
     shuffle: Shuffle | None = None
 
     def point(self) -> int:
-        """Return the key before the next point of the walk, and advance the walk."""
         place = (self.start + self.steps * _GOLDEN) % 1.0
         self.steps += 1
         return self.low + int(place * (self.high - self.low + 1)) - 1
@@ -211,7 +210,6 @@ class ReviewQueue:
         return datetime.fromisoformat(self._clock.now()).timestamp()
 
     def _desk(self, desk: str, now: float, wall: float) -> _Desk:
-        """Return a desk from memory, or after a restart from the stored leases."""
         mine = self._desks.get(desk)
         if mine is None:
             lying = self._leases.on_desk(desk, now=wall)

@@ -78,7 +78,6 @@ class Conclusion:
 
     @property
     def verdicts(self) -> tuple[str, str]:
-        """Verdict sentences for the old and the new run."""
         return wording.verdict(self.before), wording.verdict(self.after)
 
 

@@ -62,7 +62,6 @@ class Basis:
 
     @property
     def still_open(self) -> StillOpen:
-        """Unfinished runs and reviews, which may still change the result."""
         return StillOpen(running=self.running, waiting=self.excluded.pending + self.excluded.partly)
 
 

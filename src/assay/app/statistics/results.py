@@ -328,7 +328,6 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
 
 
 def _short(estimates: Sequence[Estimate]) -> str:
-    """Return the first candidates with their means as text."""
     means = [f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates[:_MOST_SHOWN]]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")

@@ -109,7 +109,6 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
 
 
 def difference_drawing(comparison: Comparison) -> str:
-    """Return a drawing of a difference and its interval, on a scale that fits both."""
     if comparison.difference is None:
         return ""
     ends = (comparison.difference, *(comparison.ci95 or ()))

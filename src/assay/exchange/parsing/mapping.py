@@ -222,7 +222,6 @@ def _sum_of(numbers: list[float | None]) -> float | None:
 
 
 def _value_inside(row: TableRow, path: str) -> object:
-    """Return the value at a dotted path, which may lead into a cell with JSON as text."""
     value: object = value_at(row, path)
     if value is not None or path.startswith("$."):
         return value

@@ -215,7 +215,6 @@ class _CaseReader:
 
 
 def _task_id(row: js.JsonObject) -> str:
-    """Return the id of the data set's record, or a digest of the input."""
     record = js.as_text(row.get("dataset_record_id")) or js.as_text(js.as_object(row.get("origin")).get("id"))
     content = orjson.dumps(js.storable(row.get("input")), option=orjson.OPT_SORT_KEYS)
     return record or hashlib.sha256(content).hexdigest()[:10]

@@ -174,7 +174,6 @@ class _Reading:
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        """Return the time of the last change to a run's items or to the scores of their traces."""
         scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
         rows = (*(item for item, _ in items), *scores)
         times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))

@@ -351,7 +351,6 @@ class _MappedRows:
         return None
 
     def rest(self, name: str) -> Iterator[Found]:
-        """Yield the sums, the remaining assessments and notes on single values."""
         for cell, total in (self._sums or {}).items():
             if total.total is not None:
                 metric, scale = self._metrics[cell.metric], (total.worst, total.best)

@@ -283,7 +283,6 @@ def _texts_of(sample: js.JsonObject) -> list[str]:
 
 
 def _given(row: js.JsonObject, item: js.JsonObject) -> str | None:
-    """Return an answer from the data source, for a run that called no model."""
     for holder in (js.as_object(row.get("datasource_item")), item):
         text = holder.get("sample.output_text", js.as_object(holder.get("sample")).get("output_text"))
         if isinstance(text, str):

@@ -436,7 +436,6 @@ def _tokens(components: Sequence[js.JsonObject], key: str) -> int | None:
 
 
 def _words_of(components: Sequence[js.JsonObject], depth: int = 0) -> list[str]:
-    """Return the reasons of assertions, including those inside assertion sets."""
     words: list[str] = []
     for component in components:
         words.append(js.to_text(component.get("reason")))

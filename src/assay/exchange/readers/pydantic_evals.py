@@ -138,7 +138,6 @@ class _CaseReader:
             )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes on data that was left out, and on evaluators that may call a model."""
         if self._labels:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._labels.most_common(10))
             yield Noted(where=where, what=f"labels are words without a scale; Assay left them out: {names}.")

@@ -233,7 +233,6 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
 
 
 def _trial_number(row: js.JsonObject, taken: Collection[int]) -> int:
-    """Return the attempt number in the trial's name, or else the first free number."""
     match = _ATTEMPT.search(js.as_text(row.get("trial_name")) or "")
     number = 0 if match is None else int(match[1][:6])
     if number < 1 or number in taken:

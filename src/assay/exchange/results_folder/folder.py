@@ -232,7 +232,6 @@ def registry(folder: Path) -> Document:
 
 
 def metas(folder: Path) -> Iterator[tuple[Path, Document]]:
-    """Yield the path and description of every file set."""
     for path in sorted(folder.glob("*/*.meta.json")):
         description = document(path)
         if description is not None and not path.name.startswith("."):

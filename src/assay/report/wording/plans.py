@@ -91,7 +91,6 @@ def plan_summary(
 
 
 def _ways(plan: Plan) -> list[str]:
-    """Return each feasible way to show the planned difference, with the current sample size."""
     ways = []
     if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY:
         now = str(plan.n_tasks) if plan.families_needed is None else tasks_in_families(plan.n_tasks, plan.n_families)

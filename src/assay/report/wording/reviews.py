@@ -133,7 +133,6 @@ _METHODS: Final = {
 
 
 def _by_sample(method: str | None, n_reviewed: int, n_trials: int, lam: float) -> str:
-    """Name the method by which a number was calibrated, and the method's assumption."""
     part = f"{n_reviewed:,} of {count(n_trials, 'trial')} reviewed, judge weighted {lam:.2f}"
     return f"By {_METHODS.get(method or '', method)} ({part}). Assumes that the reviewed trials were chosen at random."
 

@@ -151,7 +151,6 @@ class SupervisedShell:
         return CommandResult(**{**answer, "end": CommandEnd(answer["end"])})
 
     async def close(self) -> None:
-        """Kill the shell's processes and wait until they have ended."""
         with suppress(ProcessLookupError):
             self._process.kill()
         process_memory.kill_all(process_memory.tree_of(self._process.pid)[1:])

@@ -334,7 +334,6 @@ class Claims:
 def _responses(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, Response]]:
-    """Return each candidate's latest response by trial, and record its round in the holdings."""
     responses: dict[int, dict[str, Response]] = {key: {} for key in keys}
     table, body = schema.response, schema.body
     rows = connection.execute(

@@ -50,7 +50,6 @@ class StoreJobs:
         self._clock = clock
 
     def digest(self, request: ModelRequest, /) -> str:
-        """Return the digest that identifies equal requests in this run and in stored calls."""
         return request_digest(request)
 
     def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]:
@@ -180,7 +179,6 @@ class StoreJobs:
         return {digest: RequestKey(job_key, number) for digest, job_key, number in rows}
 
     def heard(self, trials: Sequence[TrialKey], /) -> dict[tuple[int, str], list[Reply]]:
-        """Return the stored replies that these trials may reuse, by trial and request digest."""
         heard: defaultdict[tuple[int, str], list[Reply]] = defaultdict(list)
         table, body = schema.call, schema.body
         with self._database.reading() as connection:

@@ -108,7 +108,6 @@ class RunPlanner:
             _await_review(connection, run_key, some)
 
     def _note_names(self, connection: Connection, run_key: int, plan: RunPlan) -> None:
-        """Replace the stored candidates, judges and criteria of the run by those in the plan."""
         candidates = schema.run_candidate
         connection.execute(delete(candidates).where(candidates.c.run_key == run_key))
         rows = [
@@ -251,7 +250,6 @@ class RunPlanner:
 
 
 def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
-    """Set assessments that the random draw had left out of the review sample to pending."""
     table, score, changes = schema.assessment, schema.score, CounterChanges()
     left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
     where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)

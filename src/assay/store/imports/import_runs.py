@@ -417,7 +417,6 @@ class StoreImport:
 
 
 def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
-    """Return the key, id and state of the run that replaced another run."""
     table, run = schema.run_event, schema.run
     row = connection.execute(
         select(run.c.key, run.c.id, run.c.state)

@@ -200,7 +200,6 @@ def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:
 
 
 def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[ColumnElement[bool]]:
-    """Return conditions on runs that contain one of these candidates, in suites that all of the candidates ran."""
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [

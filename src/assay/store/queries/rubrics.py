@@ -132,7 +132,6 @@ def _corrected(
 
 
 def _graded(connection: Connection, scope: Scope, names: dict[int, str]) -> dict[str, int]:
-    """Count the decided assessments that contain a judge's grade, by criterion."""
     assessment, grade, grader = schema.assessment, schema.grade, schema.grader
     rows: Any = connection.execute(
         select(grade.c.criterion_key, func.count(grade.c.assessment_key.distinct()).label("n"))

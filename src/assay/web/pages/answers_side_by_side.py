@@ -94,7 +94,6 @@ class Sides:
         self.after = place_of("after", query.get("after", "").strip())
 
     def drop_invalid(self) -> dict[str, str]:
-        """Remove invalid extraction rules, and return their problems by field."""
         problems = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):

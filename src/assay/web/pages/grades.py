@@ -177,7 +177,6 @@ def _shown_place(place: tuple[int, int] | None) -> str:
 
 
 def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
-    """Return sentences about the number of rows, and about rows that the figures leave out."""
     figures, shown = page.figures, len(page.rows)
     if figures is None:
         wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."
@@ -229,7 +228,6 @@ def _nothing(page: GradesPage, asked: GradesQuery) -> str:
 
 
 def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
-    """Return a row for the template, with one line per criterion and with the differing words of each pane marked."""
     names = list(dict.fromkeys(grade.criterion for sheet in row.sheets if sheet for grade in sheet.grades))
     by_pane = [{grade.criterion: grade for grade in sheet.grades} if sheet else {} for sheet in row.sheets]
     criteria = []

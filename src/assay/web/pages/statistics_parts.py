@@ -365,7 +365,6 @@ def _pair_bars(pairs: Sequence[RankedPair]) -> tuple[Markup, list[Markup]]:
 
 
 def _left_out(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """Return the number of trials that are left out by reason, each with a link to them."""
     n, review = overview.excluded, _review(overview, asked)
     run = f"/runs/{overview.runs[0]}" if len(overview.runs) == 1 else None
     attempts = run and "/compare/grades?" + urlencode({"run": overview.runs[0], "by": "attempts"})
@@ -388,7 +387,6 @@ def _review(overview: StatisticsOverview, asked: StatisticsQuery) -> str:
 
 
 def _lacking(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """Count the trials in which a candidate has no score that counts, although another candidate has one."""
     if not overview.incomplete:
         return []
     low, high = min(overview.incomplete.values()), max(overview.incomplete.values())
