@@ -49,7 +49,6 @@ class ReviewSample:
     grown_from: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the sample as JSON, as stored with a run."""
         grown: dict[str, JsonValue] = {"grown_from": list(self.grown_from)} if self.grown_from else {}
         return {"share": self.share, "by": str(self.by), **grown}
 
@@ -138,7 +137,6 @@ class ReviewLottery:
             before = share
 
     def holds(self, task: str, k: int) -> bool:
-        """True if trial k of a task is in the review sample."""
         place = self._place[task] + k
         for start, share in self._stages:
             if (start + place * share) % 1.0 < share:

@@ -83,8 +83,6 @@ class AnswerLines:
 
 @dataclass(slots=True, kw_only=True)
 class PlannedJob:
-    """A job whose file is being written."""
-
     key: int
     token: str
     api: BatchApi

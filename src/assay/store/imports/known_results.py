@@ -42,8 +42,6 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A stored run that has results in common with the imported run."""
-
     run_key: int
     id: RunId
     form: str
