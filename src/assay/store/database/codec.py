@@ -114,9 +114,8 @@ def _readable(decode: Callable[P, T]) -> Callable[P, T]:
         except DamagedValue:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            problem = (
-                f"is damaged: a {decode.__name__.removesuffix('_record')} cannot be read ({type(error).__name__}: {error})."
-            )
+            kind = decode.__name__.removesuffix("_record").replace("_", " ")
+            problem = f"is damaged: a stored {kind} cannot be read ({type(error).__name__}: {error})."
             raise DamagedValue("the store", problem, remedy=_RESTORE) from error
 
     return decoded
