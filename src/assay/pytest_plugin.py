@@ -79,7 +79,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    """Return a line with the verdict for each run of a test."""
     values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
     runs = zip(values[::2], values[1::2], strict=True)
     mark = "passed" if report.passed else "failed"

@@ -138,7 +138,6 @@ def _count(value: object) -> int | None:
 
 
 def _installed() -> tuple[list[str], list[str]]:
-    """Return the words of the command that starts `claude`, and the host files that it needs."""
     place = shutil.which(PROGRAM)
     if place is None:
         raise SettingsError(

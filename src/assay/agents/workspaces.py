@@ -103,7 +103,6 @@ class OpenWorkspace:
         self.gate = gate
 
     async def use(self, call: ToolCall, /) -> ToolResult:
-        """Carry out a model's call of a tool, and note it as a step."""
         began = time.monotonic()
         result = await use_tool(call, self.shell, self._scenario)
         seconds = round(time.monotonic() - began, 3)
@@ -119,7 +118,6 @@ class OpenWorkspace:
             self.work.turns = spent.turns if self.work.turns is None else self.work.turns
 
     async def report(self, *, answer: str, end: str, turns: int | None = None) -> str:
-        """End the agent's processes, run the validation commands, and return the report as text."""
         self.work.answer, self.work.end, self.work.turns = answer, end, self.work.turns if turns is None else turns
         return (await self._finishing(self.work)).to_text()
 
@@ -292,7 +290,6 @@ async def _warm_up(sandbox: Sandbox, scenario: Scenario, control: Path) -> None:
 
 @contextmanager
 def _blaming_the_environment() -> Iterator[None]:
-    """Turn errors of files and sandboxes into a failure that is not the candidate's."""
     try:
         yield
     except (OSError, shutil.Error, AssayError) as error:
@@ -322,7 +319,6 @@ def _check_unchanged(
 
 
 def _base(kept: Path, base: Path | Snapshot) -> Snapshot:
-    """Return the base of the diff, and remove the oldest workspaces."""
     old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
     for each in old[:-KEPT_WORKSPACES]:
         remove(each)
@@ -372,7 +368,6 @@ async def _validated(sandbox: Sandbox, scenario: Scenario, folder: Path) -> tupl
 def _report(
     scenario: Scenario, work: Work, base: Snapshot, now: Snapshot, outcomes: tuple[CheckOutcome, ...], seconds: float
 ) -> WorkspaceReport:
-    """Return the report, with each part cut to its limit."""
     diff = difference(base, now, scenario.protected_files)  # those first, because a cut must not hide that they were changed
     cut = {"diff": len(diff) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
     steps, cut["steps"] = _within(work.steps)
@@ -415,5 +410,4 @@ def _within(steps: Sequence[Step]) -> tuple[tuple[Step, ...], bool]:
 
 
 def _clean(text: str) -> str:
-    """Return a text that every store accepts."""
     return text.replace("\0", "\\0").encode("utf-8", "replace").decode("utf-8")

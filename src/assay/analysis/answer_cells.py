@@ -87,7 +87,6 @@ def answer_cell(
 
 
 def summarise_row(cells: Sequence[AnswerCell]) -> RowAgreement:
-    """Summarise the agreement between one task's cells."""
     good = [(place, cell.value) for place, cell in enumerate(cells) if cell.state is CellState.OK and cell.value is not None]
     counts = Counter(value for _, value in good)
     if len(good) < 2:

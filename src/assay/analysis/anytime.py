@@ -55,7 +55,6 @@ class Looks:
 
 
 def anytime_difference(table: ScoreTable, comparison: Comparison) -> Anytime:
-    """Compute anytime-valid evidence for a comparison, in the comparison's scope."""
     if comparison.difference is None:
         return _nothing(comparison.scope, comparison.reason or "no_approved_trials")
     a, b = table.cells.candidate_code(comparison.a), table.cells.candidate_code(comparison.b)
@@ -105,7 +104,6 @@ def looks_reached(planned: int, *, decided: int, total: int) -> Looks:
 def _over_tasks(
     values: NDArray[np.float64], weight: NDArray[np.float64], family: NDArray[np.int64] | None, *, tested: bool
 ) -> Anytime:
-    """Compute the evidence from the values of tasks, or from the means of task families."""
     if family is None:
         return _of(values, "task", weight, tested=tested)
     moments = across(values, weight, family)

@@ -116,7 +116,6 @@ class Trust:
 
 
 def trust(judged: Sequence[JudgedReference], swaps: Sequence[Swap] = ()) -> Trust:
-    """Compute the calibration figures and the tier."""
     # Judges are never asked about empty answers, so these must not raise a judge's pass rate.
     asked = [reference for reference in judged if not reference.bypassed]
     read = [reference for reference in asked if reference.judged is not None]

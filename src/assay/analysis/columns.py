@@ -120,7 +120,6 @@ STATES: Final = tuple(AssessmentState)
 
 
 def state_codes(*states: AssessmentState) -> list[int]:
-    """Return the codes of these assessment states."""
     return [STATES.index(state) for state in states]
 
 

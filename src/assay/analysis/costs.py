@@ -34,7 +34,6 @@ class TrialCost:
 
     @property
     def usd_counted(self) -> float | None:
-        """Cost of one more trial that counts."""
         return None if self.usd is None else self.usd / self.kept
 
 

@@ -214,7 +214,6 @@ def _said(decision: str) -> str:
 
 
 def _all(table: ScoreTable, names: Sequence[str], scope: str | None) -> tuple[Estimate, ...]:
-    """Return the estimates in the order of `names`."""
     by_name = {estimate.candidate: estimate for estimate in estimates(table, None if scope is None else asked_scope(scope))}
     return tuple(by_name[name] for name in names)
 

@@ -124,7 +124,6 @@ def _rates(columns: ReviewColumns, candidate: int, *, only: NDArray[np.bool_] | 
 
 
 def _of_people(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return the rows that only people graded."""
     return np.isin(columns.judge, [code for code, name in enumerate(columns.judges) if name == PERSON])
 
 

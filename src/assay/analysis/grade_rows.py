@@ -130,7 +130,6 @@ def _by(columns: ReviewColumns, judge: str) -> NDArray[np.bool_]:
 
 
 def state_of(columns: ReviewColumns, rows: GradeRows) -> dict[int, AssessmentState]:
-    """Return the state of each assessment in these rows, keyed by the assessment's store key."""
     wanted = np.isin(columns.assessment, rows.assessment)
     at = np.flatnonzero(wanted)
     return {int(key): STATES[code] for key, code in zip(columns.assessment[at], columns.state[at], strict=True)}

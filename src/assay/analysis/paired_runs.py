@@ -66,6 +66,5 @@ def paired_table(before: RunSide, after: RunSide, *, task: str | None = None) ->
 
 
 def changed_tasks(before: RunSide, after: RunSide) -> tuple[str, ...]:
-    """Return the ids of tasks that both sides contain with different content."""
     ids, others = before.tasks, after.tasks
     return tuple(sorted(task for task in ids.keys() & others.keys() if not ids[task] & others[task]))

@@ -192,7 +192,6 @@ def _strata(
 def partly_reviewed(
     columns: ReviewColumns, estimates: tuple[Estimate, ...], draw: ReviewDraw, trials: SampledTrials | None = None
 ) -> tuple[PartlyReviewed, ...]:
-    """Compute the three estimates for each candidate that has unreviewed trials."""
     trials = sampled_trials(columns, draw) if trials is None else trials
     names = np.array(names_of_tasks(columns.tasks), dtype=object)
     candidates = []
@@ -244,7 +243,6 @@ def calibrated_pair(trials: SampledTrials, a: str, b: str, known: dict[object, I
 
 
 def calibrated_ranking(trials: SampledTrials, names: Sequence[str]) -> CalibratedRanking:
-    """Rank candidates and compare all pairs, from a review sample."""
     if trials.refused is not None or len(names) > MOST_RANKED:
         return CalibratedRanking(candidates=(), pairs=(), reason=trials.refused or "too_many_candidates")
     known: dict[object, Influence] = {}

@@ -39,7 +39,6 @@ class JudgeAgainstReferences:
 
 
 def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgainstReferences, ...]:
-    """Compare each judge with the people who graded the same responses."""
     by_judge: dict[str, list[ReferencePair]] = {}
     for pair in pairs:
         by_judge.setdefault(pair.judge, []).append(pair)

@@ -25,7 +25,6 @@ _PER_ROW = ("task", "candidate", "judge", "trial", "assessment", "attempt", "sta
 
 
 def in_state(columns: ReviewColumns, *states: AssessmentState) -> NDArray[np.bool_]:
-    """Return a mask of the rows in one of these states."""
     return np.isin(columns.state, state_codes(*states))
 
 
@@ -39,7 +38,6 @@ def only(columns: ReviewColumns, candidates: Sequence[str]) -> ReviewColumns:
 
 
 def counts(columns: ReviewColumns) -> NDArray[np.bool_]:
-    """Return a mask of the rows that count."""
     return in_state(columns, *COUNTS) & ~np.isnan(columns.final)
 
 

@@ -302,7 +302,6 @@ def _none(reason: str, n: int = 0) -> Figure:
 
 
 def _distance(pairs: Pairs) -> Figure:
-    """Return the mean absolute difference with its range."""
     return _mean([abs(first - second) for first, second in zip(pairs.first, pairs.second, strict=True)])
 
 

@@ -242,7 +242,6 @@ def _placed(strength: Strength, pairs: Sequence[PairVotes], n: int) -> Strength:
 
 
 def _decided(pairs: Sequence[PairVotes], fitted: BradleyTerry) -> list[PairVotes]:
-    """Return the pairs with Holm-adjusted p-values and decisions."""
     decided = []
     # A share from only three votes was once shown alone and looked like a result, so every pair says if it is decided.
     for pair, p_holm in zip(pairs, multiplicity([pair.p_value for pair in pairs]).holm, strict=True):

@@ -57,7 +57,6 @@ class Stamps:
 
 
 def words(record: CalibrationRecord | None) -> str:
-    """Return the label for a calibration record; `uncalibrated` if the record is None."""
     return "uncalibrated" if record is None else f"calibrated: {record.tier.words}"
 
 

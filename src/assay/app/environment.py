@@ -47,7 +47,6 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
 
 
 def record_document(plan: RunPlan) -> dict[str, JsonValue]:
-    """Return the settings that determine a run's questions and grading, as JSON."""
     return {
         "regrade_of": plan.regrade_of,
         "system_prompt": plan.system_prompt,

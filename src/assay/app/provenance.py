@@ -47,7 +47,6 @@ class ProvenanceSource(Protocol):
 
 
 def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
-    """Return the provenance of a stored run."""
     return Provenance(summary=summary, plan=rooms.journal.plan_of(summary.id), totals=rooms.archive.calls.totals(summary.id))
 
 

@@ -37,7 +37,6 @@ _COMPLETED: Final = frozenset({RunState.FINISHED, RunState.IMPORTING, RunState.D
 
 
 def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
-    """Write all files of a run."""
     (summary,) = rooms.archive.runs.matching(Selection(runs=(run,)))
     origin = provenance(rooms, summary)
     with results_folder.locked(folder):  # register names before writing files under them
@@ -232,7 +231,6 @@ class _Sheet:
             file.write("\n".join(" ".join(line.splitlines()) for line in lines) + "\n")
 
     def document(self) -> tuple[Path, dict[str, Any]]:
-        """Return the path and content of the description, with the current counts."""
         stem, document = self.described
         results = {
             **document["results"],
@@ -269,7 +267,6 @@ def _review(summary: RunSummary) -> dict[str, int]:
 
 
 def all_described(folder: Path, origin: Provenance) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the path and description of each candidate of a run."""
     pairs = zip(origin.plan.candidates, origin.summary.candidates, strict=True)
     return [_described(folder, origin, candidate, now) for candidate, now in pairs]
 
@@ -355,7 +352,6 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
 
 
 def register(folder: Path, described: Sequence[tuple[Path, dict[str, Any]]]) -> None:
-    """Write the descriptions and enter them in the registry."""
     known = results_folder.registry(folder)
     mine = {(document["assay_run"], folded(document["model"]["name"])) for _, document in described}
     entries = [
@@ -428,7 +424,6 @@ def _answer(
     usage: dict[str, int | None] | None,
     assay: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return an answered request in the response format of a batch API."""
     body: dict[str, Any] = {
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],

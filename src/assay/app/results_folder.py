@@ -36,7 +36,6 @@ BEGIN_PATIENCE_S: Final = 1.0
 
 
 def folder_of(setting: object, project: Path) -> Path | None:
-    """Return the path of the results folder in the settings; None if the results folder is off."""
     if setting is None:
         return project / "results"
     if setting is False or setting in ("", "off", "no", "false"):
@@ -69,7 +68,6 @@ class Projector:
         self._quietly(lambda folder: self._describe(folder, run))
 
     def end(self, run: RunId) -> None:
-        """Write all files of a run in its current state."""
         self._quietly(lambda folder: project(self._rooms, folder, run))
 
     def adopt(self, run: RunId) -> None:
@@ -88,7 +86,6 @@ class Projector:
         self._quietly(lambda folder: set_aside(folder, event))
 
     def bring_back(self, run: RunId) -> None:
-        """Write the files of a deleted run that was restored."""
         self._quietly(lambda folder: forget_aside(folder, run))
         self.adopt(run)
 
@@ -108,7 +105,6 @@ class Projector:
         self._soon()
 
     def flush(self) -> None:
-        """Write all queued changes to the folder."""
         with self._lock:
             after, trials = self._after, self._trials
             self._after, self._trials = None, {}

@@ -73,7 +73,6 @@ class Settings:
 
     @property
     def judge_refs(self) -> tuple[str, ...]:
-        """References of the models in the setting `judge`."""
         judge = self.values["judge"]
         entries = judge if isinstance(judge, list) else [judge]
         refs = (entry.get("model") if isinstance(entry, Mapping) else entry for entry in entries)

@@ -109,7 +109,6 @@ def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
 
 
 def notes_on(suite: Suite, options: RunOptions) -> tuple[str, ...]:
-    """Return notes on suite settings that are valid but may surprise the user."""
     return suite_notes(suite, trials=options.trials)
 
 

@@ -69,7 +69,6 @@ class TableSuite:
         return self.judge is None and not self.mapping.keys().isdisjoint(("expected", "final_answer"))
 
     def text(self) -> str:
-        """Return the suite as YAML."""
         keys = {name: json.dumps(column, ensure_ascii=False) for name, column in self.mapping.items()}
         lines = [
             f"# Proposed by `assay init --from {self.table.name}`. Check the mapping, then: assay run {self.path.name}",

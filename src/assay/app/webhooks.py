@@ -247,7 +247,6 @@ class Watch:
             self._notices.tell(FAILED if counts["failed"] and not counts["done"] else FINISHED, summary)
 
     def broke(self, summary: RunSummary) -> None:
-        """Report that a run was aborted."""
         self._notices.tell(FAILED, summary)
 
 
@@ -260,7 +259,6 @@ def _counts(summary: RunSummary) -> dict[str, int]:
 
 
 def _text(event: str, summary: RunSummary, trials: dict[str, int], waiting: int, address: str | None) -> str:
-    """Return a notice as a sentence for chat programs. Markup in names is escaped."""
     what = {FINISHED: f"is {summary.state}", FAILED: "failed", WAITS: "has pending reviews"}[event]
     parts = [f"{trials['done']} of {trials['total']} trials done"]
     parts += [f"{trials['failed']} failed"] if trials["failed"] else []

@@ -83,7 +83,6 @@ def document(cls: type[Document]) -> type[Document]:
 
 
 def key_of(name: str) -> str:
-    """Return a field's JSON key."""
     return name.rstrip("_")
 
 
@@ -122,7 +121,6 @@ def to_json(value: object) -> dict[str, object]:
 
 
 def plain(value: object) -> Any:
-    """Convert a document to the dictionaries and lists of its JSON."""
     if isinstance(value, str | int | float | None):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, tuple | list):
@@ -131,7 +129,6 @@ def plain(value: object) -> Any:
 
 
 def schema(cls: type[object]) -> dict[str, object]:
-    """Return the JSON Schema of a document class."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(cls).json_schema(mode="serialization")

@@ -69,7 +69,6 @@ def browser_of(settings: Settings) -> str | None:
 
 
 def browser_notes(settings: Settings) -> tuple[str, ...]:
-    """Return warnings about the browser that a run with pages will use."""
     from assay.sandbox.pages import has_own_sandbox
 
     if browser_of(settings) is None or has_own_sandbox():
@@ -203,7 +202,6 @@ class Workspace:
 
     @cached_property
     def workspaces(self) -> Workspaces:
-        """Sandboxed workspaces in which agents work."""
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         kept = self.settings.folder / ".assay" / "workspaces"
@@ -227,7 +225,6 @@ class Workspace:
 
     @cached_property
     def commands(self) -> SandboxedCommands:
-        """Sandbox in which a task's tests run."""
         from assay.sandbox.shells.commands import SandboxedCommands  # most runs need none
 
         return SandboxedCommands(self.settings.values["sandbox"])

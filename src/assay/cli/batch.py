@@ -217,7 +217,6 @@ def _say(done: BatchResult) -> None:
 
 
 def say_jobs(jobs: Sequence[BatchJob]) -> None:
-    """Print a table of jobs."""
     rows = [
         (
             job.token,

@@ -122,7 +122,6 @@ def _say_diff(difference: RunDiff) -> None:
 
 
 def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each setting that differs, including nested settings."""
     name = f"{entry.kind} {entry.name}"
     if entry.lines:
         return  # long texts follow the table line by line
@@ -136,7 +135,6 @@ def _set_up_rows(entry: SetUp) -> Iterator[tuple[str, str, str]]:
 
 
 def _values(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return nested settings as one mapping, with joined keys and values as text."""
     values: dict[str, str] = {}
     for key, inner in value.items():
         if isinstance(inner, dict) and inner:

@@ -92,7 +92,6 @@ def _rebuild(folder: Path, store: str | None, *, as_json: bool) -> int:
 
 
 def _replacement(replaced: ReplacedRun) -> str:
-    """Return a message about the replacement of a stored run by a later version."""
     counts = ((replaced.changed, "changed"), (replaced.added, "new"), (replaced.lacking, "no longer there"))
     differing = ", ".join(f"{n:,} {what}" for n, what in counts if n)
     text = f"{replaced.where} is a later version of run {replaced.run}, which {replaced.by} replaces: {differing}"

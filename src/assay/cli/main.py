@@ -93,7 +93,6 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its code."""
     for stream in (sys.stdout, sys.stderr):  # a terminal without UTF-8 shows characters that it lacks as \u2192
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -39,7 +39,6 @@ def common(command: Command) -> Command:
 
 
 def file_option(*names: str, about: str, multiple: bool = False) -> Callable[[Command], Command]:
-    """Return a decorator that adds an option for a file."""
     return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), multiple=multiple, help=about)
 
 

@@ -126,7 +126,6 @@ def _wrapped(line: str) -> str:
 
 
 def tell(text: str) -> None:
-    """Print a message to stderr."""
     sys.stderr.write(f"{visible(text)}\n")
 
 
@@ -173,7 +172,6 @@ def asked(estimate: CostEstimate) -> str:
 
 
 def say_result(result: RunResult) -> None:
-    """Print the result of a run as text."""
     from assay.app.runs import documents
 
     document = documents.run_result(result)

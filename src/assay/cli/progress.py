@@ -18,7 +18,6 @@ PLAIN_EVERY_S = 2.0
 
 @contextmanager
 def progress_on(stream: IO[str]) -> Iterator[Listener]:
-    """Yield a listener that shows progress while the block runs."""
     if stream.isatty():
         with _live(stream) as listener:
             yield listener

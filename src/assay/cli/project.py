@@ -71,7 +71,6 @@ def init(
 
 
 def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json: bool) -> int:
-    """Show a table's column mapping and the candidates, and write the suite."""
     from assay.app import table_suite
 
     used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}

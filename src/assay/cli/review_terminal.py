@@ -77,7 +77,6 @@ class _Session:
         return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}; see `assay stats`"
 
     def leave(self) -> None:
-        """Return the current item to the queue."""
         self._queue.leave(self._desk)
 
     def _next(self) -> AssessmentKey | None:

@@ -243,8 +243,8 @@ def _say_pairs(pairs: Sequence[RankedPair]) -> None:
             f"{p.a} − {p.b}",
             "" if p.difference is None else wording.signed(p.difference),
             "" if p.ci95 is None else wording.difference_range(p.ci95),
-            _p(p.p_value),
-            _p(p.p_holm),
+            wording.probability(p.p_value),
+            wording.probability(p.p_holm),
             p.decision.replace("_", " "),
         )
         for p in pairs
@@ -394,9 +394,3 @@ def _say_basis(basis: Basis) -> None:
 def _say_warnings(warnings: Sequence[WarningDocument]) -> None:
     for warning in warnings:
         say(f"! {warning.text}", colour="yellow")
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "<.0001" if value < 0.0001 else f"{value:.4f}"

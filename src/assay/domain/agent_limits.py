@@ -24,7 +24,6 @@ class Spent:
         return _sum(self.input_tokens, self.output_tokens)
 
     def plus(self, input_tokens: int | None, output_tokens: int | None, cost_usd: float | None) -> Self:
-        """Return the sum with one more reply."""
         into, out = _sum(self.input_tokens, input_tokens), _sum(self.output_tokens, output_tokens)
         cost = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
         return replace(self, turns=self.turns + 1, input_tokens=into, output_tokens=out, cost_usd=cost)

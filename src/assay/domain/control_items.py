@@ -63,8 +63,6 @@ class RepeatOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOrigin:
-    """Origin of a rerun: the first attempt at the same control item."""
-
     first: AssessmentKey
 
 

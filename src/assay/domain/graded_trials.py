@@ -42,8 +42,6 @@ class PlacedTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTrial:
-    """One trial in a matrix cell."""
-
     key: TrialKey
     k: int
     state: TrialState

@@ -76,5 +76,4 @@ class ModelSpec:
 
 
 def of_program(program: Program) -> ModelSpec:
-    """Return the model record that represents a program."""
     return ModelSpec(provider=program.kind, name=program.label, program=program)

@@ -163,7 +163,6 @@ def template_of(program: Program) -> str:
 
 
 def program_from_json(data: Mapping[str, Any]) -> Program:
-    """Return a program from its stored form."""
     return _BY_KIND[data["kind"]].from_json(data)
 
 

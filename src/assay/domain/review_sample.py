@@ -49,7 +49,6 @@ class ReviewSample:
     grown_from: tuple[float, ...] = ()
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the sample as JSON, as stored with a run."""
         grown: dict[str, JsonValue] = {"grown_from": list(self.grown_from)} if self.grown_from else {}
         return {"share": self.share, "by": str(self.by), **grown}
 
@@ -129,7 +128,6 @@ class ReviewLottery:
     """Deterministic selection of a run's trials for its review sample."""
 
     def __init__(self, sample: ReviewSample, *, seed: int, tasks: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-        """Take the id and the tags of every task of the run."""
         ordered = sorted((stratum_of(sample, tags), _shuffled(seed, task), task) for task, tags in tasks)
         self._place = {task: place for place, (_, _, task) in enumerate(ordered)}
         self._stages: list[tuple[float, float]] = []
@@ -139,7 +137,6 @@ class ReviewLottery:
             before = share
 
     def holds(self, task: str, k: int) -> bool:
-        """True if trial k of a task is in the review sample."""
         place = self._place[task] + k
         for start, share in self._stages:
             if (start + place * share) % 1.0 < share:
@@ -149,7 +146,6 @@ class ReviewLottery:
         return False
 
     def count(self, task: str, trials: Iterable[int]) -> int:
-        """Count the trials of a task that are in the sample."""
         return sum(self.holds(task, k) for k in trials)
 
 

@@ -72,7 +72,6 @@ class RunPlan:
 
     @property
     def models(self) -> tuple[ModelSpec, ...]:
-        """Every model that the run may ask."""
         candidates = [candidate.model for candidate in self.candidates if candidate.model and self.regrade_of is None]
         structuring = [] if self.rubric.structuring is None else [self.rubric.structuring.model]
         users = [] if self.user is None else [self.user.model]

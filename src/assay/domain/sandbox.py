@@ -98,8 +98,6 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
-    """One command with the files of its temporary workspace."""
-
     files: Mapping[str, str]
     command: str
     seconds: float

@@ -178,7 +178,6 @@ class WorkspaceReport:
     seconds: float = 0.0
 
     def to_text(self) -> str:
-        """Return the report as JSON text."""
         return json.dumps({"format": REPORT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
 
     def to_markdown(self, *, only_work: bool = False) -> str:
@@ -226,6 +225,5 @@ def readable(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """Return a text as a code block with a fence that no line of the text can close."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

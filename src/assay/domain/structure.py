@@ -19,8 +19,6 @@ class Structuring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructuredAnswer:
-    """The parts of one answer."""
-
     steps: tuple[str, ...]
     final_answer: str
     assumptions: str = ""

@@ -332,7 +332,6 @@ class Task:
         return self.scoring.judged or (self.scenario is not None and self.scenario.judge is not None)
 
     def snippet_of(self, candidate: str) -> Snippet | None:
-        """Return this candidate's snippet, or None."""
         return next((s for s in self.snippets if s.candidate == candidate), None)
 
 

@@ -93,7 +93,6 @@ class Asker:
     async def _again(
         self, request: ModelRequest, read: Callable[[Reply], Read], first: CallFailed, *, trial: TrialKey
     ) -> ReadAnswer[Read]:
-        """Retry after the first call failed with `first`."""
         number = 0
 
         async def one_try() -> ReadAnswer[Read]:
@@ -150,7 +149,6 @@ class Asker:
 
 
 def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | None) -> CallEnded:
-    """Return the event that reports the end of a call."""
     return CallEnded(
         role=request.purpose.role,
         model=request.model.ref,

@@ -91,7 +91,6 @@ class PortionLedger:
             await self._one_by_one(self._entries.pop(entry.trial))
 
     async def commit(self) -> None:
-        """Commit the entries collected since the last commit."""
         entries, self._entries = self._entries, defaultdict(list)
         together = list(chain.from_iterable(entries.values()))
         try:
@@ -165,7 +164,6 @@ class BatchAsker:
                 portion.asked[request.trial, request.digest].append(request)
 
     def waiting(self, trials: Iterable[TrialKey]) -> list[ParkedTrial]:
-        """Return each of these waiting trials with its new requests."""
         portion = self._portion
         return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
 
@@ -322,7 +320,6 @@ class BatchAsker:
 
 
 async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTrial]) -> None:
-    """Advance some claimed trials until each has ended or waits for answers."""
     bench = replace(bench, asker=asker, slots=asyncio.Semaphore(PORTION), journal=asker.journal)
     asker.begin(claimed)
     asker.journal.finished.clear()
@@ -357,7 +354,6 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
 
 
 async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:
-    """Advance one trial and note the result in `ended` if the trial has ended."""
     try:
         ended[trial.key] = await carry_out(bench, trial)
     except NotYet:

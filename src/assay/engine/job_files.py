@@ -65,7 +65,6 @@ class AnswerLines:
             self._places[number] = (file, offset, offset + len(line))
 
     def line(self, number: int) -> Mapping[str, object] | None:
-        """Return the line for a request, or None."""
         place = self._places.get(number)
         if place is None:
             return None
@@ -75,19 +74,15 @@ class AnswerLines:
 
     @property
     def numbers(self) -> Collection[int]:
-        """Return the numbers of the requests that have a line."""
         return self._places.keys()
 
     def close(self) -> None:
-        """Unmap the files."""
         for file in self._files:
             file.close()
 
 
 @dataclass(slots=True, kw_only=True)
 class PlannedJob:
-    """A job whose file is being written."""
-
     key: int
     token: str
     api: BatchApi
@@ -141,7 +136,6 @@ class Outbox:
         return key
 
     def write(self, keys: Iterable[RequestKey]) -> None:
-        """Write stored requests to the files of their jobs, and drop all other new requests."""
         for key in keys:
             job = self.by_key[key.job]
             job.file.write(self._lines[key] + b"\n")
@@ -149,7 +143,6 @@ class Outbox:
         self._lines.clear()
 
     def discard(self) -> None:
-        """Delete the files of jobs that were not stored."""
         for job in self.by_key.values():
             job.file.close()
             job.path.unlink(missing_ok=True)

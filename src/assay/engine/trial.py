@@ -204,7 +204,6 @@ async def _keep(
 def _open_slots(
     bench: Bench, claimed: ClaimedTrial, evaluators: tuple[Evaluator, ...], progress: _Progress
 ) -> list[tuple[Evaluator, Slot]]:
-    """Return the slots that are not graded yet and can be graded now, each with its evaluator."""
     names = tuple(c.name for c in bench.plan.candidates if c.model is not None or c.name in progress.responses)
     return [
         (evaluator, slot)

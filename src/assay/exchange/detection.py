@@ -19,7 +19,6 @@ class AmbiguousFormat(UnreadableFile):
     """Raised if two readers explain a file about equally well, so that choosing one would be a guess."""
 
     def __init__(self, where: str, formats: tuple[tuple[str, float], tuple[str, float]]) -> None:
-        """Store both formats with the share of the file that each reader explains."""
         (first, share), (second, other) = formats
         self.formats = (first, second)
         super().__init__(where, f"fits `{first}` ({share:.0%} of it) and `{second}` ({other:.0%}). Choose one with `--format`.")

@@ -128,7 +128,6 @@ def row_of(line: bytes) -> dict[str, Any] | str:
 
 
 def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
-    """Describe the problem with a line that is not JSON."""
     stripped = line.strip()
     if _CONFLICT.match(stripped):
         return "is a conflict marker of git: the file was saved during a merge. Resolve the conflict and import the file again."

@@ -28,7 +28,6 @@ def parsed_bytes(content: bytes, *, most: int) -> int:
 
 
 def _text_around(content: bytes, pattern: re.Pattern[bytes]) -> int:
-    """Return the total length of all strings that contain a match of the pattern."""
     total = end = 0
     while (match := pattern.search(content, end)) is not None:
         start = content.rfind(b'"', end, match.start())

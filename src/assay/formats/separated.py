@@ -94,7 +94,6 @@ class _BoundedLines:
         self._left = MOST_ROW_CHARACTERS
 
     def begin_row(self) -> None:
-        """Reset the length count at the start of a row."""
         self._left = MOST_ROW_CHARACTERS
 
     def __iter__(self) -> Iterator[str]:

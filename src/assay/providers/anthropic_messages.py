@@ -30,7 +30,6 @@ class AnthropicMessages:
     """Anthropic's messages protocol; implements `protocol.Wire`."""
 
     def headers(self, key: str | None, /) -> dict[str, str]:
-        """Return the content type, the protocol version and the key as headers."""
         headers = {"Content-Type": "application/json", "anthropic-version": VERSION}
         if key is not None:
             headers["x-api-key"] = key

@@ -136,12 +136,10 @@ class OpenAILines(_Batches):
     """Reads and writes batch lines in OpenAI's form, which vLLM and many others use."""
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Return a request as a line of a batch file."""
         body = self._model.body(request)
         return dump({"custom_id": custom_id, "method": "POST", "url": _CHAT, "body": body})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the reply in a line of the output or error file."""
         response, error = line.get("response"), line.get("error")
         if type(response) is dict and (body := response.get("body")):
             status = response.get("status_code")
@@ -196,8 +194,6 @@ class OpenAIBatches(OpenAILines):
     most_bytes = 200 * _MB
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload the file and return its id."""
-
         def form() -> aiohttp.FormData:
             fields = aiohttp.FormData()
             fields.add_field("purpose", "batch")
@@ -208,7 +204,6 @@ class OpenAIBatches(OpenAILines):
         return self._id(await self._ask("POST", "/files", form, typed=False))
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch whose metadata has this token or whose input is this file, or None."""
         query = {"limit": str(_PAGE)}
         for _ in range(MOST_PAGES):
             page = await self._ask("GET", "/batches", query=query)
@@ -221,13 +216,11 @@ class OpenAIBatches(OpenAILines):
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch from the uploaded file and return its id."""
         metadata = {"assay_job": token}
         wanted = {"input_file_id": mark, "endpoint": _CHAT, "completion_window": "24h", "metadata": metadata}
         return await self._created("/batches", dump(wanted))
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the status of a batch."""
         batch = await self._ask("GET", f"/batches/{quote(remote_id)}")
         status = _word(batch.get("status"))
         files = tuple(self._id({"id": batch[name]}) for name in ("output_file_id", "error_file_id") if batch.get(name))
@@ -250,14 +243,12 @@ class OpenAIBatches(OpenAILines):
         )
 
     async def fetch(self, remote_id: str, status: BatchStatus, beside: str, /) -> tuple[str, ...]:
-        """Download the output and error files."""
         paths = [_beside(beside, f".answers-{number}") for number in range(len(status.files))]
         for path, name in zip(paths, status.files, strict=True):
             await self._ask("GET", f"/files/{quote(name)}/content", into=path)
         return tuple(map(str, paths))
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/batches/{quote(remote_id)}/cancel", b"{}"))
 
 
@@ -269,11 +260,9 @@ class AnthropicBatches(_Batches):
     most_bytes = 256 * _MB - 1024
 
     def line(self, custom_id: str, request: ModelRequest, /) -> bytes:
-        """Return a request as an element of `requests`."""
         return dump({"custom_id": custom_id, "params": self._model.body(request)})
 
     def reply(self, request: ModelRequest, line: Mapping[str, Any], habits: str, /) -> Reply:
-        """Return the reply in a line of the results."""
         match line.get("result"):
             case {"type": "succeeded", "message": message}:
                 return self._read(request, 200, message, habits)
@@ -290,7 +279,6 @@ class AnthropicBatches(_Batches):
         return self._id(page["data"][0]) if page.get("data") else ""
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
-        """Return the id of the batch newer than `mark` whose results contain this token, or None."""
         query = {"limit": str(_PAGE), **({"before_id": mark} if mark else {})}
         page = await self._ask("GET", "/messages/batches", query=query)
         unsure = ""
@@ -317,14 +305,12 @@ class AnthropicBatches(_Batches):
         return None
 
     async def create(self, path: str, token: str, mark: str, /) -> str:
-        """Create a batch from all lines of the file and return its id."""
         whole = _whole(path)
         remote_id = await self._created("/messages/batches", lambda: whole.open("rb"))
         whole.unlink(missing_ok=True)
         return remote_id
 
     async def look(self, remote_id: str, /) -> BatchStatus:
-        """Return the status of a batch."""
         batch = await self._ask("GET", f"/messages/batches/{quote(remote_id)}")
         status = _word(batch.get("processing_status"))
         counts = {name: n for name, n in (batch.get("request_counts") or {}).items() if type(n) is int}
@@ -339,7 +325,6 @@ class AnthropicBatches(_Batches):
         return (str(path),)
 
     async def cancel(self, remote_id: str, /) -> None:
-        """Cancel a batch."""
         await _unless_ended(self._ask("POST", f"/messages/batches/{quote(remote_id)}/cancel", b"{}"))
 
 
@@ -362,7 +347,6 @@ def _beside(path: str, suffix: str) -> Path:
 
 
 def _whole(path: str) -> Path:
-    """Write a request body with all lines of a file, and return its path."""
     whole = _beside(path, ".whole")
     with Path(path).open("rb") as lines, whole.open("wb") as body:
         body.write(b'{"requests":[')

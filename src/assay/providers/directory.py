@@ -145,11 +145,9 @@ class Directory:
             self.provider(model)
 
     def cost_usd(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the price of a call in US dollars, or None if the price is unknown."""
         return self._prices.cost_usd(model, input_tokens=input_tokens, output_tokens=output_tokens)
 
     def context_tokens(self, model: ModelSpec, /) -> int | None:
-        """Return the model's context size in tokens, or None if the size is unknown."""
         return self._prices.context_tokens(model)
 
     def problems(self, models: Iterable[ModelSpec], /, *, judges: Iterable[ModelSpec] = ()) -> tuple[SettingsError, ...]:
@@ -301,7 +299,6 @@ class Directory:
 
 
 def _key_of(model: ModelSpec) -> tuple[object, ...]:
-    """Return a cache key that is equal for models with the same provider."""
     program = model.program
     if program is not None:
         # The id is enough, because the provider keeps the program alive; a digest would take 0.1 ms.

@@ -43,7 +43,6 @@ class Echo:
 
 
 def open_echo(model: ModelSpec, context: ProviderContext, /) -> Echo:
-    """Return the `echo` provider."""
     return Echo()
 
 

@@ -31,12 +31,10 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """Return host and port, for messages."""
         return urlsplit(self.url).netloc
 
     @property
     def host(self) -> str:
-        """Return the host without the port."""
         return urlsplit(self.url).hostname or ""
 
     @property
@@ -102,7 +100,6 @@ def _address_of(model: ModelSpec, environment: Mapping[str, str]) -> SplitResult
 
 
 def _set_origin(vendor: Vendor, environment: Mapping[str, str]) -> Origin | None:
-    """Return the origin in the vendor's address variable, or None if the variable is not set."""
     set_address = environment.get(vendor.address_variable, "").strip()
     if not set_address:
         return None

@@ -86,7 +86,6 @@ def saying(body: bytes) -> Saying:
 
 
 def said_in(error: object) -> Saying:
-    """Read the server's error message from a parsed `error` value."""
     return _said({"error": error})
 
 

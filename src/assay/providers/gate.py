@@ -79,7 +79,6 @@ class Gate:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Gateway]:
-        """Listen until the end of the context."""
         folder = tempfile.mkdtemp(prefix="assay-gate-")
         socket = os.path.join(folder, "model.sock")
         http = web.Server(self._answer)
@@ -216,6 +215,5 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _error(status: int, message: str) -> web.Response:
-    """Return an error that clients of both protocols read."""
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": f"Assay: {message}"}}
     return web.Response(status=status, body=dump(body), content_type="application/json")

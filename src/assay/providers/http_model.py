@@ -49,7 +49,6 @@ class HttpModel:
         self._address = Address(URL(endpoint.url), wire.headers(endpoint.key), endpoint.proxy, endpoint.place, endpoint.pinned)
 
     async def complete(self, request: ModelRequest, /) -> Reply:
-        """Return the model's answer; raises `CallFailed`."""
         name = request.model.name
         for fallbacks in range(MOST_FALLBACKS + 1):
             habits = self._habits.get(name, USUAL)
@@ -64,11 +63,9 @@ class HttpModel:
         raise AssertionError("the last round returns or raises")
 
     def body(self, request: ModelRequest) -> dict[str, object]:
-        """Return the body of a request for a batch."""
         return self._wire.body(request, self.habits(request.model.name))
 
     def habits(self, name: str) -> Habits:
-        """Return the request parts that the endpoint is known to accept for a model."""
         return self._habits.get(name, USUAL)
 
     def reply_in(self, request: ModelRequest, status: int, payload: object, *, sent: Habits) -> Reply | None:
@@ -166,7 +163,6 @@ def _seen(reply: Reply, request: ModelRequest, habits: Habits) -> Reply:
 
 
 def _error_in(payload: Any) -> object:
-    """Return the error inside an answer with status 200, or None."""
     if type(payload) is not dict:
         return None
     error: object = payload.get("error")

@@ -50,7 +50,6 @@ def whole(text: str) -> str:
 
 
 def count(value: object) -> int | None:
-    """Return a JSON value as a token count; None if it is not a plausible count."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
 

@@ -79,7 +79,6 @@ class PriceList:
         )
 
     def context_tokens(self, model: ModelSpec) -> int | None:
-        """Return the context size in tokens, from the suite or else from the data; None if the size is unknown."""
         if model.context_tokens is not None:
             return model.context_tokens
         known = self._known(model)

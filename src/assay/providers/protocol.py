@@ -194,19 +194,16 @@ def no_text(asked: str, finish: str, usage: Usage) -> CallFailed:
 
 
 def refused(asked: str, words: str, usage: Usage, *, key: str | None) -> CallFailed:
-    """Return the failure for an answer that the model or provider refused or cut off."""
     reason = clean(words, key=key)
     detail = f"{asked} refused to answer: {reason}" if reason else f"{asked} refused to answer."
     return CallFailed("refused", detail, transient=False, fault=Fault.REFUSAL, usage=usage)
 
 
 def misshapen(asked: str, lacks: str) -> CallFailed:
-    """Return the failure for a JSON document that is not an answer."""
     return CallFailed("bad_response", f"{asked} answered without {lacks}.", transient=True, fault=Fault.PROVIDER)
 
 
 def unreadable(asked: str, headers: Mapping[str, str], body: bytes, *, key: str | None) -> CallFailed:
-    """Return the failure for a body that is not JSON."""
     if not body.strip():
         return CallFailed("empty", f"{asked} sent an empty body.", transient=True, fault=Fault.PROVIDER)
     if "html" in headers.get("Content-Type", "") or body.lstrip()[:1] == b"<":

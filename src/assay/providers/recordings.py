@@ -33,8 +33,6 @@ _NUMBERED: Final = frozenset({"trial", "attempt"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mishap:
-    """A recorded failure."""
-
     kind: str
     detail: str
     transient: bool
@@ -177,7 +175,6 @@ def _tool_calls(calls: JsonValue, where: str) -> tuple[ToolCall, ...]:
 
 
 def _batch_answer(document: Mapping[str, JsonValue], where: str) -> Reply | Mishap:
-    """Return the answer or failure in a line of batch output."""
     response, error = document.get("response"), document.get("error")
     if type(response) is not dict:
         return Mishap(kind="bad_response", detail=f"{where} records an error: {error}.", transient=False)

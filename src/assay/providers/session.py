@@ -73,7 +73,6 @@ class CheckedResolver(AbstractResolver):
         return addresses
 
     async def close(self) -> None:
-        """Close the underlying resolver."""
         await self._resolver.close()
 
 
@@ -242,7 +241,6 @@ def _same_origin(url: URL, location: str | None) -> URL | None:
 
 
 def _reason(error: aiohttp.ClientConnectorError | aiohttp.ClientSSLError) -> str:
-    """Return the system's description of a connection error."""
     cause = getattr(error, "os_error", None)
     if tls_reason := getattr(cause, "verify_message", None) or getattr(cause, "reason", None):  # a TLS failure
         return str(tls_reason).replace("_", " ").lower()

@@ -95,7 +95,6 @@ class _TreeBuilder:
         self._open: list[Element] = []
 
     def add(self, tokens: Sequence[Token]) -> list[Node]:
-        """Add tokens in their order, and return the tree so far."""
         for token in tokens:
             if token.hidden:
                 continue

@@ -85,7 +85,6 @@ def score_header() -> tuple[str, ...]:
 
 
 def score_rows(report: ReportContents) -> list[tuple[str, ...]]:
-    """Return the rows of the table of scores, best first."""
     return [_score_row(estimate, approved=report.approved) for estimate in in_order(report)]
 
 
@@ -131,7 +130,6 @@ def task_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[str, 
 
 
 def criterion_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return criteria with weight, scale and each candidate's mean."""
     several = len({criterion.suite for criterion in report.criteria}) > 1
     names = [str(estimate.candidate) for estimate in report.estimates]
     return ("criterion", "weight", "scale", *names), [
@@ -146,7 +144,6 @@ def criterion_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[
 
 
 def counts_sentence(report: ReportContents) -> str:
-    """Summarise how many trials count and why others do not."""
     return f"{wording.what_counts(report.counted, report.excluded)}."
 
 

@@ -94,7 +94,6 @@ class ChromiumPages:
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def shoot(self, request: PageRequest, /) -> PageAnswer:
-        """Return a screenshot of each view, or the reason for their absence. The page's behaviour never raises an error."""
         if self._path is None:
             return Unseen(f"The page was not rendered: {self._missing}.")
         page = request.html.encode("utf-8", "replace")

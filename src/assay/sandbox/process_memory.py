@@ -59,7 +59,6 @@ def limit_growth(pids: Sequence[int], most: int) -> None:
 
 
 def kill_all(pids: Iterable[int]) -> None:
-    """Kill these processes."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))

@@ -76,7 +76,6 @@ class WorkerPool:
         self._turns = asyncio.Semaphore(size)
 
     async def call(self, request: IsolatedRequest, /) -> IsolatedAnswer:
-        """Return the function's value, or the reason for its absence. An error in the function never raises here."""
         message = {"function": request.function, "arguments": dict(request.arguments), "time_limit_s": request.time_limit_s}
         length = sum(len(value) for value in request.arguments.values() if isinstance(value, str))
         if length > MAX_INPUT:
@@ -89,7 +88,6 @@ class WorkerPool:
             return await self._ask(child, message, request)
 
     async def close(self) -> None:
-        """End all children; safe to call twice."""
         idle, self._idle = self._idle, []
         for child in idle:
             await child.kill()

@@ -37,7 +37,6 @@ class ArenaJudge(RubricEvaluator):
         return () if page is None else (PageRequest(html=page),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return the request to the judge with as many pictures as it can have."""
         return (self._request(sitting, tuple(Image(media_type="image/png", data="") for _ in PageRequest(html="").views)),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:
@@ -75,12 +74,10 @@ class PageCodeJudge(EachJudge):
     """The judge without a browser, for calibration: it grades only the page's code."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the request for this sitting's only response."""
         return (page_request(self.spec, self.rubric, sitting),)
 
 
 def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequest:
-    """Return the request to the judge, without pictures."""
     asked = replace(spec, parameters=page_parameters(spec))
     return request_of(asked, rubric, sitting, candidate=sitting.responses[0].candidate, template=ARENA)
 

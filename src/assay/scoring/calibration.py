@@ -59,7 +59,6 @@ class ReferenceSample:
 
 
 def identity_of(judge: JudgeSpec, rubric: Rubric) -> JudgeIdentity:
-    """Return the identity of a judge with a rubric; a calibration is valid only for this identity."""
     own = (judge.prompt,) if judge.prompt else (ARENA,) if judge.pages else (JOINT, SOLO)
     words = [system_prompt(judge), *own]
     if judge.pages:

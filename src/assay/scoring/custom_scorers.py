@@ -24,7 +24,6 @@ TIME_LIMIT_S: Final = 10.0
 
 
 def begin(scoring: Scoring, response: str, reference: str) -> IsolatedRequest:
-    """Return the call that scores a response."""
     arguments: dict[str, JsonValue] = {
         "response": response,
         "reference": reference,
@@ -63,12 +62,10 @@ def _on_scale(value: object) -> bool:
 
 
 def file_scorer(*, source: str, name: str, response: str, reference: str, options: Mapping[str, JsonValue]) -> JsonValue:
-    """Call a scorer function in the suite's own Python file."""
     return plain_result(_function(source, name)(response, reference, options))
 
 
 def plugin_scorer(*, name: str, response: str, reference: str, options: Mapping[str, JsonValue]) -> JsonValue:
-    """Call the scorer that an installed package offers under this name."""
     return plain_result(SCORER_REGISTRY.load(name)(response, reference, options))
 
 

@@ -64,7 +64,6 @@ class Page:
 
     @property
     def lines(self) -> int:
-        """Return the number of lines of the code."""
         return self._lines[-1]
 
     def where(self, evidence: str) -> tuple[int, int] | None:

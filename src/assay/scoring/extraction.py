@@ -43,7 +43,6 @@ def extracted(text: str, way: str) -> str | None:
 
 
 def way_problems(way: JsonValue) -> Iterator[str]:
-    """Yield the problems with an `extract` setting."""
     if not isinstance(way, str) or (way not in WAYS and not _PATH.fullmatch(way)):
         hint = did_you_mean(way, WAYS) if isinstance(way, str) else ""
         yield f"`extract` is {way!r}; it must be `last_line`, `fenced`, `final_answer` or a path such as `$.a.b[0]`.{hint}"

@@ -22,7 +22,6 @@ MOST_LABELS: Final = 200
 
 
 def read_fields(text: str, fields: Sequence[Field]) -> dict[str, str | None]:
-    """Return the value of each field in a text; None if a field could not be read."""
     return {field.name: read_field(text, field) for field in fields}
 
 
@@ -68,7 +67,6 @@ def reading_as_json(reading: ExtractionSpec) -> dict[str, JsonValue]:
 
 
 def reading_problems(value: JsonValue) -> Iterator[str]:
-    """Yield the problems with a description of fields."""
     if not isinstance(value, Mapping):
         yield "must be a mapping with `fields`, `title` or `subtitle`."
         return

@@ -152,7 +152,6 @@ def _inside(segment: re.Match[str]) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Remove Markdown emphasis and the full stop at the end of the sentence."""
     text = text.strip().strip("*`").strip()
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
 

@@ -31,7 +31,6 @@ class FunctionEvaluator(ABC):
         return False
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one slot for each candidate."""
         return tuple(Slot(grader=self.grader, candidate=candidate, by_model=False) for candidate in candidates)
 
     @abstractmethod
@@ -57,6 +56,5 @@ def plain_grade(candidate: str, criterion: str, score: float, reason: str, confi
 
 
 def assessment_by(criterion: str, grades: Sequence[Grade]) -> Assessment:
-    """Return the assessment of responses that have one grade each, all on the same criterion."""
     scores = {grade.candidate: grade.score for grade in grades}
     return Assessment(grades=tuple(grades), scores=scores, weights={criterion: 1.0})

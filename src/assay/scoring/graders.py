@@ -33,7 +33,6 @@ class GraderEvaluator(FunctionEvaluator):
     """Grades each response with a package's grader."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return one call to the grader for each response."""
         return tuple(
             IsolatedRequest(
                 function="plugin_grader",
@@ -64,7 +63,6 @@ class GraderEvaluator(FunctionEvaluator):
         return Assessment(grades=tuple(grades), scores=scores, weights=weights)
 
     def _rows(self, answer: Answer) -> dict[str, dict[str, Any]]:
-        """Return the score, reason, weight and confidence of each criterion."""
         name = self.scoring.method
         if isinstance(answer, Stopped):
             raise Unscorable(f"grader_{answer.kind}", f"The grader {name}: {answer.detail}")

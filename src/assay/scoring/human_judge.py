@@ -23,17 +23,14 @@ class PersonJudge(RubricEvaluator):
     """The `Evaluator` for `judge: human`. Its `by_model` is True, so that the form enters the review queue."""
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:
-        """Return one form for all candidates together, or one for each."""
         if self.spec.mode is JudgeMode.EACH:
             return self.slot_for_each(candidates)
         return RubricEvaluator.slots(self, candidates)  # `super()` fails in a dataclass with slots
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return no requests."""
         return ()
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
-        """Return the empty form as an assessment."""
         return empty_form(self.rubric, sitting)
 
 

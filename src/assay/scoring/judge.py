@@ -40,7 +40,6 @@ class JointJudge(RubricEvaluator):
     """A judge that grades all candidates of a task in one call."""
 
     def ask(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the request for all responses of this sitting."""
         return (request_of(self.spec, self.rubric, sitting, candidate=None),)
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
@@ -78,7 +77,6 @@ def answer_schema(labels: tuple[str, ...], rubric: Rubric) -> Schema:
 
 
 def closed_object(properties: Schema) -> Schema:
-    """Return the JSON Schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -108,7 +106,6 @@ def request_of(
 def judge_request(
     spec: JudgeSpec, sitting: Sitting, messages: tuple[Message, ...], answer: AnswerSchema, candidate: str | None = None
 ) -> ModelRequest:
-    """Return a request to the judge, with its complete parameters and the seed of this sitting."""
     parameters = spec.parameters.over(spec.model.parameters).over(JUDGE_DEFAULTS)
     return ModelRequest(
         model=spec.model,
@@ -186,7 +183,6 @@ def _messages_text(task: Task) -> str:
 
 
 def _references(task: Task) -> str:
-    """Return the sections with a task's right answers, each with a heading."""
     parts = (
         ("Reference answer", task.expected),
         ("A model solution", task.ideal),
@@ -232,7 +228,6 @@ def _fenced(response: Response, language: str, most: int | None) -> str:
 
 
 def cut_flags(spec: JudgeSpec, sitting: Sitting, labels: dict[str, str]) -> tuple[Flag, ...]:
-    """Return a flag for each response that was shortened for the judge."""
     most = spec.max_code_chars
     return tuple(
         Flag(

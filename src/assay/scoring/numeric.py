@@ -133,7 +133,6 @@ def _percent(error: float) -> str:
 
 
 def option_problems(options: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the problems with the options of `numeric`."""
     tolerance = options.get("tolerance", TOLERANCE)
     if not _is_number(tolerance) or not 0 <= float(str(tolerance)) <= 1:
         yield f"`tolerance` is {tolerance!r}; it must be a number from 0 to 1, 0.01 for one per cent."

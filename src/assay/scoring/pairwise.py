@@ -55,7 +55,6 @@ class PairwiseJudge(RubricEvaluator):
         return (self._request(sitting, meetings(sitting.responses)[0]),)
 
     def foreseen(self, sitting: Sitting, /) -> tuple[ModelRequest, ...]:
-        """Return the requests for all pairs in both orders."""
         return tuple(self._request(sitting, meeting) for meeting in meetings(sitting.responses))
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment | MoreRequests:

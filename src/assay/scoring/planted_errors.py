@@ -106,7 +106,6 @@ def reordered(assessment: Assessment, *, seed: int, key: int) -> Assessment:
 
 
 def _turned(flag: Flag, now: Mapping[str, str]) -> Flag:
-    """Return a flag about the same candidate, with the new labels in its sentence."""
     pattern = _BARE if flag.kind in _BARE_IN else _CALLED
     return replace(flag, detail=_renamed_labels(flag.detail, now, pattern))
 
@@ -233,7 +232,6 @@ _BREAKS: Final[Mapping[str, Callable[[DecidedAssessment, float], Plant | None]]]
 
 
 def _one(assessment: Assessment, grade: Grade, broken: Grade, how: str) -> Plant:
-    """Return a planted check in which one grade is replaced."""
     changed = [broken if each is grade else each for each in assessment.grades]
     return _plant(assessment, changed, how, [(grade.candidate, grade.criterion)])
 

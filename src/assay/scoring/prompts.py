@@ -102,7 +102,6 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def named_placeholders(template: str) -> frozenset[str]:
-    """Return the placeholders of a template, in lower case."""
     return frozenset(match[1].lower() for match in _PLACEHOLDER.finditer(template))
 
 

@@ -109,7 +109,6 @@ def _spoken_score(prose: str, called: tuple[str, ...], criterion: Criterion) -> 
 
 
 def _whole_score(prose: str, criterion: Criterion) -> ReadScore | None:
-    """Read the score of a reply that consists of nothing else."""
     score = read_score(prose, criterion) if len(prose) <= 40 else None
     return score if score and score.raw is not None else None
 

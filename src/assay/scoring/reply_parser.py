@@ -137,8 +137,6 @@ _LABEL_LIKE: Final = re.compile(rf"^(?:(?:{GLUED_NOUN})?[A-Z]{{1,2}}|{NOUN}[\s_\
 
 @dataclass(frozen=True, slots=True)
 class _Stranger:
-    """A label that no candidate has."""
-
     label: str
 
 
@@ -173,7 +171,6 @@ class _Walk:
             self.report = f"{self.report}\n\n{other.report}".strip()
 
     def walk(self, node: JsonValue, whose: _Whose = None, about: Criterion | None = None, depth: int = 0) -> _Walk:
-        """Collect the grades in a value and in the values inside it."""
         if depth > MAX_WALK:
             return self
         if isinstance(node, list):

@@ -44,7 +44,6 @@ class RubricEvaluator(ABC):
 
 
 def grade_on(criterion: Criterion, candidate: str, raw: float | None = None) -> Grade:
-    """Return a candidate's grade with this raw score."""
     return Grade(
         candidate=candidate,
         criterion=criterion.name,

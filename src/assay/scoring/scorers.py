@@ -59,7 +59,6 @@ def method_problems(method: str) -> tuple[str, ...]:
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the problems with a scoring method and its options, one sentence each."""
     if problems := method_problems(method):
         return problems
     if method == TESTS:

@@ -63,8 +63,6 @@ def _agreed(verdicts: Iterator[str | None]) -> str | None:
 
 
 class _Pair:
-    """Patterns that match the labels of one pair."""
-
     def __init__(self, first: str, second: str) -> None:
         self._labels = {first.casefold(): first, second.casefold(): second}
         either = "|".join(map(re.escape, (first, second)))

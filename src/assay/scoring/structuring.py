@@ -75,7 +75,6 @@ def read_structure(reply: Reply) -> StructuredAnswer:
 
 
 def structure_text(structure: StructuredAnswer) -> str:
-    """Return the structured answer as the JSON that a judge reads."""
     return json.dumps(asdict(structure), ensure_ascii=False, indent=1)
 
 

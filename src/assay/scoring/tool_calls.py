@@ -35,7 +35,6 @@ def tool_calls(response: str, reference: str, options: Mapping[str, JsonValue]) 
 
 
 def option_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return the problems with the values of the options, one sentence each."""
     problems = []
     if options.get("arguments", "exact") not in ("exact", "subset"):
         problems.append(f"`arguments` is {options['arguments']!r}; it must be exact or subset.")

@@ -58,7 +58,6 @@ class WorkspaceGrader(FunctionEvaluator):
     """Gives each agent's workspace one grade per evaluator of the scenario."""
 
     def ask(self, sitting: Sitting, /) -> tuple[Request, ...]:
-        """Return no requests: the report holds everything."""
         return ()
 
     def read(self, sitting: Sitting, answers: tuple[Answer, ...], /) -> Assessment:
@@ -85,7 +84,6 @@ def succeeded(scenario: Scenario, report: WorkspaceReport, weighted: float | Non
 
 
 def evaluate(spec: EvaluatorSpec, scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Return the score of one evaluator."""
     function = FUNCTIONS.get(spec.name)
     return _command(spec, report) if function is None else function(spec.options, scenario, report)
 
@@ -192,7 +190,6 @@ def _dependency_proximity(options: Mapping[str, Any], scenario: Scenario, report
 
 
 def _companion_versions(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the companions of a package whose major version is that of the package."""
     declared = {name: _release(version)[:1] for name, version in dependencies_in(report.files).items()}
     apart = []
     total = 0
@@ -230,7 +227,6 @@ def _file_structure(options: Mapping[str, Any], scenario: Scenario, report: Work
 
 
 def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the keys of JSON and TOML files that have the values of the reference."""
     wrong, total = [], 0
     for file, keys in options["files"].items():
         document = _document(file, report.files.get(file))

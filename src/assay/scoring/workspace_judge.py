@@ -73,7 +73,6 @@ class WorkspaceJudge(RubricEvaluator):
 
 
 def workspace_evaluators(task: Task, judges: tuple[JudgeSpec, ...]) -> tuple[WorkspaceGrader | WorkspaceJudge, ...]:
-    """Return the evaluators of a task with a scenario: one for all rules, or each judge with all rules."""
     judge = None if task.scenario is None else task.scenario.judge
     if judge is None:
         return (WorkspaceGrader(task.scoring),)

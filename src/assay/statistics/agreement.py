@@ -200,7 +200,6 @@ class _Disagreement:
         return np.asarray(((a - b) / both) ** 2)
 
     def _expected(self, times: Floats | None) -> float:
-        """Return n times the mean disagreement over all pairs of ratings."""
         n = float(self.count.sum() if times is None else (self.count * times).sum())
         if self.metric in ("interval", "ordinal"):
             weight = 1.0 if times is None else times
@@ -254,7 +253,6 @@ def midranks(score: Floats) -> Floats:
 
 
 def _share_within(ratings: Pairable, tolerance: float) -> float | None:
-    """Compute `agreement` without forming the pairs."""
     count, score = ratings.count, ratings.score
     pairs = float((count * (count - 1.0) / 2).sum())
     if pairs < 1:

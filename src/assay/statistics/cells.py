@@ -158,7 +158,6 @@ class Cells:
         return self.planned_tasks if self.family is None else self.planned_families
 
     def candidate_code(self, candidate: Hashable) -> int | None:
-        """Return the code of this candidate, or None if it is unknown."""
         return self._places.get(candidate)
 
     def add(self, task: int, candidate: int, score: float) -> None:

@@ -353,7 +353,6 @@ class _Assembly:
 
 
 def decided(head: ScopedDifference, equivalence: Equivalence | None) -> str:
-    """Return the decision: better, worse, equivalent or not_decided."""
     if head.p_value is not None and head.difference is not None and head.p_value <= ALPHA:
         return "better" if head.difference > 0 else "worse"
     return "equivalent" if equivalence is not None and equivalence.holds else "not_decided"

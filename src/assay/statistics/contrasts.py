@@ -135,7 +135,6 @@ class LikeThese:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         if n_shared == 0:
             return nothing(TASKS_LIKE_THESE, "no_shared_tasks")
@@ -197,7 +196,6 @@ class TheseTasks:
         self.t, self.p, self.half = _tested(self.estimate, self.std_err, self.df)
 
     def scoped(self, i: int) -> ScopedDifference:
-        """Return the result for pair i as a record of plain values."""
         n_shared = int(self.pairs.n_shared[i])
         scope = THIS_TASK_ONLY if n_shared == 1 else THESE_TASKS
         if n_shared == 0:
@@ -262,5 +260,4 @@ def _partial(test: LikeThese | TheseTasks, i: int, scope: str, reason: str | Non
 
 
 def nothing(scope: str, reason: str) -> ScopedDifference:
-    """Return an empty difference with a reason."""
     return ScopedDifference(scope=scope, reason=reason)

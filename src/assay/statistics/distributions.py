@@ -38,7 +38,6 @@ def t_two_sided(value: ArrayLike, df: ArrayLike) -> Floats:
 
 
 def normal_quantile(probability: ArrayLike) -> Floats:
-    """Quantile of the standard normal."""
     return np.asarray(_special().ndtri(probability), dtype=np.float64)
 
 
@@ -53,12 +52,10 @@ def f_quantile(probability: float, df_above: ArrayLike, df_below: ArrayLike) -> 
 
 
 def chi_square_above(value: ArrayLike, df: ArrayLike) -> Floats:
-    """Probability that a chi-square exceeds `value`."""
     return np.asarray(_special().chdtrc(df, value), dtype=np.float64)
 
 
 def beta_quantile(probability: float, alpha: ArrayLike, beta: ArrayLike) -> Floats:
-    """Quantile of the beta distribution."""
     return np.asarray(_special().betaincinv(alpha, beta, probability), dtype=np.float64)
 
 

@@ -56,8 +56,6 @@ _MOMENTS = ("n", "mean", "m2", "low", "high", "weight")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedMean:
-    """A mean with its interval in one scope."""
-
     scope: str
     mean: float
     ci95: Interval | None = None
@@ -118,7 +116,6 @@ class Estimate:
 
     @property
     def by_task(self) -> tuple[TaskEstimate, ...]:
-        """Return the candidate's result on each of its counted tasks."""
         return _by_task(self.columns)
 
     def on_tasks(self, tasks: Collection[Hashable]) -> tuple[TaskEstimate, ...]:

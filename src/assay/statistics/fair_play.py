@@ -233,7 +233,6 @@ def _by_normal(strata: list[tuple[Floats, int, float]], seen: float) -> float:
 
 
 def _subset_sums(values: Floats, size: int) -> Floats:
-    """Return the sums of all subsets of the given size."""
     groups: list[list[Floats]] = [[np.zeros(1)]] + [[] for _ in range(size)]
     for value in values:
         for taken in range(size, 0, -1):

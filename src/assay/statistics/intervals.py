@@ -150,5 +150,4 @@ def trial_intervals(n: Floats, mean: Floats, m2: Floats, low: Floats, high: Floa
 
 
 def plain_interval(bounds: tuple[Floats, Floats]) -> Interval:
-    """Return both bounds as plain floats."""
     return float(bounds[0]), float(bounds[1])

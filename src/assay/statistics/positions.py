@@ -88,7 +88,6 @@ def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: 
 
 
 def _within(columns: Floats, groups: Ints) -> Floats:
-    """Subtract from each row the mean of its group."""
     means: Floats = _sums(columns, groups) / np.maximum(np.bincount(groups), 1)[:, None]
     return columns - means[groups]
 

@@ -215,6 +215,5 @@ def _sums(values: Floats, code: Ints, n: int) -> Floats:
 
 
 def _centres(values: Floats, seen: Floats, strata: Ints, n_strata: int) -> Floats:
-    """Return, for each trial, the mean of the reviewed trials in its stratum."""
     part = _sums(seen, strata, n_strata)
     return (_sums(seen * values, strata, n_strata) / np.where(part > 0, part, 1.0))[..., strata]

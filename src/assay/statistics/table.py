@@ -139,7 +139,6 @@ class ScoreTable:
 
     @property
     def planned_tasks(self) -> int:
-        """Return the number of planned tasks, for the scope rule."""
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:
@@ -151,8 +150,6 @@ class ScoreTable:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Row descriptions for error messages."""
-
     task: Column
     candidate: Column
     trial: Column

@@ -34,7 +34,6 @@ class Caution:
 
 
 def caution(code: str, **facts: object) -> Caution:
-    """Return the warning with this code and these values."""
     return Caution(code=code, text=SENTENCES[code].format(**facts))
 
 

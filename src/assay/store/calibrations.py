@@ -22,8 +22,6 @@ class StoreCalibrations:
         self._writer = writer
 
     def keep(self, record: CalibrationRecord, /) -> CalibrationRecord:
-        """Store a calibration and return it with its version number."""
-
         def keep(connection: Connection) -> CalibrationRecord:
             table = schema.calibration
             columns = {**asdict(record.identity), "model": plain(record.identity.model)}
@@ -62,7 +60,6 @@ class StoreCalibrations:
         return tuple(records.values())
 
     def record(self, number: int, /) -> CalibrationRecord | None:
-        """Return the calibration with this number, or None."""
         with self._database.reading() as connection:
             row = connection.execute(_with_documents().where(schema.calibration.c.key == number)).first()
         return None if row is None else _record(row)

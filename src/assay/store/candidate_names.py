@@ -196,7 +196,6 @@ def _candidate(connection: Connection, name: str) -> Row[Any]:
 
 
 def _named(connection: Connection, name: str) -> Row[Any] | None:
-    """Return the candidate with this name if it took part in a run."""
     table, own = schema.candidate, schema.run_candidate
     row = connection.execute(select(table).where(table.c.folded == folded(plain(name)))).first()
     if row is None or connection.execute(select(own.c.run_key).where(own.c.candidate_key == row.key)).first() is None:

@@ -22,7 +22,6 @@ _AT_ONCE: Final = 5_000
 def append_event(
     connection: Connection, decision: Decision, *, run_key: int, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
-    """Append a decision to the event chain, and return the stored event."""
     table = schema.review_event
     last = connection.execute(select(table.c.hash).order_by(table.c.id.desc()).limit(1)).scalar_one_or_none()
     values: dict[str, Any] = {
@@ -73,14 +72,12 @@ def event_values(
 
 
 def event_of_key(connection: Connection, key: str) -> ReviewEvent | None:
-    """Return the event with this idempotency key, or None."""
     table = schema.review_event
     row = connection.execute(select(table).where(table.c.idempotency_key == plain(key))).first()
     return None if row is None else event_of(row)
 
 
 def events_of(connection: Connection, assessments: Collection[int]) -> dict[int, list[ReviewEvent]]:
-    """Return events by assessment, oldest first."""
     table = schema.review_event
     events: defaultdict[int, list[ReviewEvent]] = defaultdict(list)
     rows = connection.execute(select(table).where(table.c.assessment_key.in_(assessments)).order_by(table.c.id))
@@ -123,7 +120,6 @@ def hash_of(values: Mapping[str, Any]) -> str:
 
 
 def event_of(row: Row[Any]) -> ReviewEvent:
-    """Convert a stored row to a review event."""
     return ReviewEvent(
         id=row.id,
         decision=Decision(

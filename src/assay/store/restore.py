@@ -327,7 +327,6 @@ class Restoring:
         _restore_votes(connection, votes, keys, self._vote_hashes)
 
     def _keyed(self, connection: Connection, line: Line) -> Line:
-        """Replace names by keys in a line."""
         keyed = dict(line)
         for name in ("candidate", "grader", "criterion"):
             if name in keyed:
@@ -371,7 +370,6 @@ def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashe
 def _chained(
     connection: Connection, table: Table, hash_of_row: Callable[[dict[str, Any]], str], *, after: int, hashes: dict[int, str]
 ) -> list[int]:
-    """Recompute the hash chain after a row, and return the rows whose hash differs from the record."""
     previous = ""
     if after:
         previous = connection.execute(select(table.c.hash).where(table.c.id == after)).scalar_one()
@@ -405,7 +403,6 @@ def _known(table: Any, values: Line) -> Line:
 
 
 def _go_on_after(connection: Connection) -> None:
-    """Make new rows get numbers above those of the restored rows."""
     source = schema.key_source
     for name in _NUMBERED:
         table = schema.metadata.tables[name]

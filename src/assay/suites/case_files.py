@@ -65,7 +65,6 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    """Convert the path of a task's key to the path of the same value in its test case."""
     if part in _IN_METADATA:
         return ("metadata", part)
     return (_NAME_OF.get(str(part), part),)
@@ -90,8 +89,6 @@ def read_case_file(value: Value, context: ReadContext) -> CaseFileKeys:
 
 
 def tasks_of_cases(cases: list[tuple[Path, CaseKeys]], context: ReadContext, rules: TaskRules) -> tuple[Task, ...]:
-    """Return a task for each case, and report repeated ids."""
-
     def locate(path: Path, at_key: bool) -> Location:
         return context.locate(tuple(step for part in path for step in _own_path(part)), at_key)
 

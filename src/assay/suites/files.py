@@ -156,7 +156,6 @@ class NamedFiles:
         return False
 
     def text(self, named: str, path: Path, problems: Problems) -> str | None:
-        """Return the text of a file, or report a problem at `path` and return None."""
         if named in self._texts:
             self.record(named, text_digest(self._texts[named]))
             return self._texts[named]
@@ -172,7 +171,6 @@ class NamedFiles:
         return content
 
     def image(self, named: str, path: Path, problems: Problems) -> Image | None:
-        """Return the picture in a file, or report a problem at `path` and return None."""
         if not self.within(named, path, problems):
             return None
         try:
@@ -193,7 +191,6 @@ class NamedFiles:
         return Image(media_type=kind, data=encoded)
 
     def record(self, named: str, content_digest: str) -> None:
-        """Remember the digest of a file that other code has read."""
         self._digests[named] = content_digest
 
     def folder_texts(self, named: str, path: Path, problems: Problems) -> list[tuple[str, str]] | None:
@@ -230,7 +227,6 @@ class NamedFiles:
         return texts
 
     def digest(self, text: str) -> str:
-        """Return a digest of a suite's text and of every file that was read for it."""
         return digest([text_digest(text), [[name, self._digests[name]] for name in sorted(self._digests)]])
 
     def _hint(self) -> str:

@@ -144,15 +144,12 @@ class Node:
         return self.values.get(key) is not None
 
     def at(self, key: str) -> Path:
-        """Return the path of a key."""
         return (*self.path, key)
 
     def report(self, key: str, problem: str, remedy: str = "") -> None:
-        """Report a problem with the value of a key."""
         self.context.report((*self.path, key), problem, remedy)
 
     def report_missing(self, key: str, remedy: str) -> None:
-        """Report that a key is absent, at the line of the mapping."""
         self.context.report(self.path, f"has no `{key}`.", remedy)
 
 
@@ -194,7 +191,6 @@ class Keys:
 
     @classmethod
     def schema(cls) -> Schema:
-        """Return the JSON Schema of such a mapping."""
         return cls.table.schema()
 
 
@@ -262,7 +258,6 @@ def whole(low: int, high: int | None = None) -> Kind[int]:
 
 
 def number(low: float, high: float = math.inf) -> Kind[float]:
-    """Return the kind for a finite number, low <= number <= high."""
     bounds = f"of at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
 
     def read(value: Value, path: Path, context: ReadContext) -> float | None:
@@ -283,8 +278,6 @@ def _read_flag(value: Value, path: Path, context: ReadContext) -> bool | None:
 
 
 def choice(names: Sequence[str]) -> Kind[str]:
-    """Return the kind for a value that is one of several words."""
-
     def read(value: Value, path: Path, context: ReadContext) -> str | None:
         if isinstance(value, str) and value in names:
             return value
@@ -296,7 +289,6 @@ def choice(names: Sequence[str]) -> Kind[str]:
 
 
 def member(enum: type[E]) -> Kind[E]:
-    """Return the kind for a member of an enumeration, which is written as its value."""
     words = choice([item.value for item in enum])
 
     def read(value: Value, path: Path, context: ReadContext) -> E | None:
@@ -387,7 +379,6 @@ def _read_free_mapping(value: Value, path: Path, context: ReadContext) -> dict[s
 
 
 def unread(schema: Schema) -> Kind[Value]:
-    """Return the kind for a value that is passed on unchanged."""
     return Kind(lambda value, _path, _context: value, schema)
 
 

@@ -18,7 +18,6 @@ def _mapping(optional: Mapping[str, grammar.Kind[Any]], **required: grammar.Kind
 
 
 def _refused(problem: str, remedy: str) -> grammar.Kind[None]:
-    """Return the kind for a key that asks for something that Assay does not do."""
     return grammar.Kind(lambda _value, path, context: context.report(path, problem, remedy), {"type": "null"})
 
 

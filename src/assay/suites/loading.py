@@ -521,7 +521,6 @@ class _Loader:
 
 
 def _as_value(content: object) -> Value:
-    """Convert a value from the caller to the types that files have."""
     if isinstance(content, Mapping):
         return {str(key): _as_value(value) for key, value in content.items()}
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):

@@ -87,12 +87,10 @@ def _twice(path: Path, first: int, second: int) -> Misuse:
 
 
 def as_written(value: float) -> str:
-    """Return a number as its author wrote it."""
     return value.text if isinstance(value, WrittenInt | WrittenFloat) else repr(value)
 
 
 def shown(value: Value) -> str:
-    """Return a value as short text for a message."""
     match value:
         case None:
             return "empty"

@@ -102,7 +102,6 @@ def read_model(ref: str, path: Path, context: grammar.ReadContext) -> ModelSpec 
 
 
 def described_model(keys: ModelKeys) -> ModelSpec | None:
-    """Return the model that a mapping describes, or report a problem and return None."""
     model = None if keys.model is None else read_model(keys.model, keys.node.at("model"), keys.node.context)
     if model is None:
         return None

@@ -69,7 +69,6 @@ class _Named:
         self._count = 0
 
     def add(self, task: str) -> None:
-        """Count a task."""
         self._count += 1
         if self._count <= NAMED:
             self._first.append(task)

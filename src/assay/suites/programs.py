@@ -122,7 +122,6 @@ def _checked_source(named: str, name: str, path: Path, context: ReadContext) -> 
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return every name that a module may define; `*` if it imports all names of another module."""
     names: set[str] = set()
     for node in ast.walk(tree):
         match node:

@@ -303,7 +303,6 @@ class TaskFile:
         return values
 
     def _report_repeated(self, hashes: frozenset[int]) -> None:
-        """Read the file again, and report the lines whose ids have these hashes."""
         first: dict[str, int] = {}
         for number, row in self._rows(self.file):
             task = self._task(number, row, self._fresh_context(number))
@@ -325,12 +324,10 @@ class _Hashes:
         self._parts = [array("Q") for _ in range(self._PARTS)]
 
     def add(self, text: str) -> None:
-        """Record a text."""
         number = _hashed(text)
         self._parts[number % self._PARTS].append(number)
 
     def repeated(self) -> frozenset[int]:
-        """Return the hashes that were added more than once."""
         return frozenset(
             number for part in self._parts if len(set(part)) < len(part) for number, count in Counter(part).items() if count > 1
         )

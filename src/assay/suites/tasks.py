@@ -209,7 +209,6 @@ def read_task(
 
 
 def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
-    """Return the task with its conversation: all messages of the user, the first of which is also its prompt."""
     node, turns = keys.node, keys.turns or ()
     persona = rules.persona if keys.persona is None else keys.persona
     if "persona" in node and persona and rules.persona is None:

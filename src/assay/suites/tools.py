@@ -43,7 +43,6 @@ _ANSWERS: Final = list_of(Kind(AnswerKeys.read, AnswerKeys.schema()))
 
 
 def _read_answers(value: Value, path: Path, context: ReadContext) -> tuple[CannedAnswer, ...] | None:
-    """Read a list of answers, or one result for every call."""
     if not isinstance(value, list):
         text = _read_result(value, path, context)
         return None if text is None else (CannedAnswer(text=text),)

@@ -50,8 +50,6 @@ class WorkspaceAgentContract:
             self._report(tmp_path / str(number), prompt)
 
     def _report(self, folder: Path, prompt: str) -> WorkspaceReport:
-        """Carry out one trial below a folder."""
-
         async def choose() -> Sandbox:
             return sandbox_of(self.sandbox) if self.sandbox else await working_sandbox()
 

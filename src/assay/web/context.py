@@ -50,7 +50,6 @@ class Rooms:
 
 
 def rooms_of(request: Request) -> Rooms:
-    """Return the services of the app that handles this request."""
     rooms: Rooms = request.app.state.rooms
     return rooms
 

@@ -28,12 +28,10 @@ def status_of(error: AssayError) -> int:
 
 
 def problem(where: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:
-    """Return the body of a failed request."""
     return {"error": {"where": where, "problem": message, "remedy": remedy}}
 
 
 def problem_of(error: AssayError) -> dict[str, dict[str, str]]:
-    """Return the body of a request that failed with an expected error."""
     return problem(error.where, error.problem, error.remedy)
 
 

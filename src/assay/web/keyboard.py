@@ -33,7 +33,6 @@ class KeyBinding:
 
     @property
     def shown(self) -> str:
-        """Return the label on the key badge."""
         return self.badge or self.keys[0]
 
 
@@ -55,7 +54,6 @@ NEVER_BOUND: Final = frozenset({"Backspace", "Delete", " ", "Enter"})
 
 
 def badge(action: str, registry: tuple[KeyBinding, ...] = REGISTRY) -> str:
-    """Return the key label on an action's button."""
     return next(key.shown for key in registry if key.action == action)
 
 
@@ -66,7 +64,6 @@ def groups(registry: tuple[KeyBinding, ...] = REGISTRY) -> dict[str, list[KeyBin
 
 
 def for_script(registry: tuple[KeyBinding, ...]) -> list[dict[str, object]]:
-    """Return the key bindings for a page's script."""
     return [
         {"action": key.action, "keys": key.keys, "in_fields": key.in_fields, "badge": key.shown, "about": key.about}
         for key in registry

@@ -50,7 +50,6 @@ class Body(BaseModel):
 
 
 def _whole(content: Any) -> Any:
-    """Replace every lone surrogate in a JSON value by U+FFFD."""
     match content:
         case str():
             return content if content.isascii() else content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

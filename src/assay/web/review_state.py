@@ -26,7 +26,6 @@ MOST_COUNTED = 2_000
 def selection_of(
     run: str | None = None, suite: str | None = None, task: str | None = None, judge: str | None = None
 ) -> Selection:
-    """Return the selection for a review's filters."""
     return Selection(
         runs=(run,) if run else (),
         suites=(suite,) if suite else (),

@@ -60,7 +60,6 @@ BELONGS: Final = WORDS["belongs"]
 
 
 def folder(name: str) -> Path:
-    """Return the path of a folder of this package."""
     return Path(str(resources.files("assay") / "web" / name))
 
 

@@ -57,7 +57,6 @@ def standing(workspace: Workspace, booth: ArenaVoting, run: str) -> ArenaRanking
 
 
 def chart_of(ranking: ArenaRanking) -> Chart:
-    """Return a chart with the strength and confidence interval of each candidate."""
     return strengths(ranking.findings.strengths)
 
 

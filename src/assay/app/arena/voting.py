@@ -112,7 +112,6 @@ class Bout:
 
     @property
     def sides(self) -> tuple[Response, Response]:
-        """The left and the right response."""
         return (self.contest.responses[self.pairing.left], self.contest.responses[self.pairing.right])
 
     def text(self, side: int, most: int) -> str:
@@ -244,7 +243,6 @@ class ArenaVoting:
         return known
 
     def _name_of(self, plan: RunPlan, task: str, k: int, pair: tuple[int, int]) -> str:
-        """Return the opaque name that identifies a pair in the web address of one trial."""
         content = f"{plan.id}\x1f{task}\x1f{k}\x1f{pair[0]}\x1f{pair[1]}".encode()
         return blake2b(content, key=self._key(), digest_size=6, person=b"pair").hexdigest()
 
@@ -331,7 +329,6 @@ class ArenaVoting:
 
 
 def judges_say(judged: Mapping[str, Mapping[int, Judged]], vote: Vote) -> Iterator[JudgeOpinion]:
-    """Yield the opinion of each judge that scored both responses of a vote."""
     for judge, scores in judged.items():
         left, right = scores.get(vote.pairing.left), scores.get(vote.pairing.right)
         if left is None or right is None:

@@ -73,7 +73,6 @@ class PaidAnswers:
                     self.replies.setdefault(entry["question"], _reply(entry["reply"]))
 
     def keep(self, question: str, reply: Reply) -> None:
-        """Append an answer to the file."""
         self.replies[question] = reply
         self._write({"at": self.clock.now(), "question": question, "reply": asdict(reply)})
 

@@ -64,7 +64,6 @@ class _Bench(PaidCalls):
             await self.workspace.directory.close()
 
     def by_criterion(self, samples: Sequence[ReferenceSample]) -> dict[str, list[float]]:
-        """Return the judge's bias for each criterion and reference, averaged over the repeats."""
         biases: dict[str, list[float]] = {}
         for sample in samples:
             given: dict[str, list[float]] = {}

@@ -136,7 +136,6 @@ class PlannedCalibrationDocument(CostEstimateDocument):
 
 
 def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
-    """Return the JSON of `assay calibrate --dry-run`."""
     setting = foreseen.setting
     return fill(
         PlannedCalibrationDocument,
@@ -149,7 +148,6 @@ def planned_calibration(foreseen: Foreseen) -> PlannedCalibrationDocument:
 
 
 def calibration_document(calibrated: Calibrated) -> dict[str, JsonValue]:
-    """Return the JSON of `assay calibrate`."""
     return {
         **record_document(calibrated.record),
         "taken_over": calibrated.taken_over,

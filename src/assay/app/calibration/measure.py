@@ -87,7 +87,6 @@ def foreseen(
 
 
 def _paid(workspace: Workspace, setting: JudgeSetting, references: Sequence[ReferenceSample], *, repeat: int) -> PaidAnswers:
-    """Load the answers that an interrupted calibration with the same judge and references already paid for."""
     identity = identity_of(setting.judge, setting.rubric)
     name = digest(
         [[identity.model, identity.prompt, identity.rubric, identity.parameters], _samples_digest(references), repeat]
@@ -202,7 +201,6 @@ def _unanswered(
 
 
 async def _stoppable(work: Coroutine[Any, Any, R], stopper: stopper_.Stopper | None) -> R:
-    """Await `work` and return its result; the stopper can cancel it."""
     if stopper is None:
         return await work
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
@@ -270,7 +268,6 @@ def _corrections(workspace: Workspace, setting: JudgeSetting) -> tuple[list[Judg
 
 
 def _rescored(judged: Assessment, counted: Assessment) -> set[str]:
-    """Return the candidates for which a person changed a score."""
     grades = {(grade.candidate, grade.criterion): grade.score for grade in judged.grades}
     weighing = (grade for grade in counted.grades if judged.weights.get(grade.criterion, 1.0) > 0)
     changed = {each.candidate for each in weighing if _differ(each.score, grades.get((each.candidate, each.criterion)))}

@@ -143,7 +143,6 @@ def arguments(workspace: Workspace, wanted: Wanted) -> dict[str, Any]:
 
 
 def together(plans: list[Foreseen]) -> CostEstimate:
-    """Return the total of several cost estimates."""
     estimates = [plan.estimate for plan in plans]
     known = all(estimate.most_usd is not None for estimate in estimates)
     return CostEstimate(
@@ -171,13 +170,11 @@ def sample_files(workspace: Workspace) -> tuple[str, ...]:
 
 
 def forget_pasted(workspace: Workspace, wanted: Wanted) -> None:
-    """Delete the file of pasted samples after the calibration is stored."""
     if wanted.pasted is not None:
         _pasted_place(workspace, wanted.pasted).unlink(missing_ok=True)
 
 
 def references() -> int:
-    """Return the number of built-in reference samples."""
     return len(SAMPLES)
 
 
@@ -202,7 +199,6 @@ def shown_source(source: str, waiting: Collection[str]) -> str:
 
 
 def runs_under_review(workspace: Workspace) -> frozenset[str]:
-    """Return the runs with pending items."""
     return workspace.archive.runs.waiting()
 
 
@@ -254,7 +250,6 @@ def _as_json(text: str) -> str:
 
 @contextmanager
 def _named(wanted: Wanted) -> Iterator[None]:
-    """Replace the name of the temporary file in errors about pasted samples."""
     try:
         yield
     except SuiteErrors as error:

@@ -110,7 +110,6 @@ def _plans(workspace: Workspace, *, having: AssessmentState | None = None) -> It
 
 
 def _loaded(workspace: Workspace, suite: Path, model: str, ref: str) -> Suite:
-    """Load the suite with the model as its judge, using the judge settings that the suite has for this model."""
     try:
         loaded = preflight.load(workspace, suite)
     except InputError:  # a missing judge is fine here; other problems are raised below

@@ -106,7 +106,6 @@ def page(
 
 
 def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
-    """Build a row with its title and the agreement between its answers."""
     cells = tuple(
         answer_cell(
             text=answer.text,
@@ -120,7 +119,6 @@ def shown_row(row: AnswerRow, wanted: AnswerQuery) -> ShownAnswers:
 
 
 def input_of(row: AnswerRow) -> str:
-    """Return the input of a task as one text."""
     task = row.task
     context = [task.context] if task.context else []
     return "\n\n".join([*context, *(message.content for message in task.prompt)])
@@ -173,7 +171,6 @@ class Agreement:
         self.states = [dict.fromkeys(CellState, 0) for _ in range(self.columns)]
 
     def add(self, cells: Sequence[AnswerCell], says: RowAgreement) -> None:
-        """Add one row to the counts."""
         self.tasks += 1
         self.agree += says.state is RowState.AGREE
         self.disagree += says.state is RowState.DISAGREE
@@ -234,5 +231,4 @@ def with_stored_fields(workspace: Workspace, wanted: AnswerQuery) -> AnswerQuery
 
 
 def plans_of(workspace: Workspace, wanted: AnswerQuery) -> tuple[RunPlan, ...]:
-    """Return the plans of the runs in the query."""
     return tuple(workspace.journal.plan_of(run) for run in dict.fromkeys(column.run for column in wanted.columns))

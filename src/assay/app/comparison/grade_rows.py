@@ -127,7 +127,6 @@ class ResolvedGradeQuery:
     observed: bool = False
 
     def trials(self, *, after: tuple[int, int] | None, limit: int) -> tuple[PlacedTrial, ...]:
-        """Return the next trials that may contain matching rows."""
         return self.workspace.archive.trials.graded(
             self.run.run, task=self.wanted.task, again=self.wanted.by is CompareBy.ATTEMPTS, after=after, limit=limit
         )
@@ -183,7 +182,6 @@ class ResolvedGradeQuery:
         return rows
 
     def written(self, candidate: str) -> str:
-        """Return a candidate's name as written in the run's own records."""
         return self.run.written.get(candidate, candidate)
 
 

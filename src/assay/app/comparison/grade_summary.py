@@ -102,7 +102,6 @@ class GradeFigures:
 
 
 def matching_rows(rows: GradeRows, only: GradeFilter, apart: float) -> NDArray[np.bool_]:
-    """Return a boolean mask of the rows that match a filter."""
     gap = rows.gap
     match only:
         # As a float, 0.4 - 0.35 is slightly above 0.05, but it still means agreement.
@@ -118,8 +117,6 @@ def matching_rows(rows: GradeRows, only: GradeFilter, apart: float) -> NDArray[n
 
 @dataclass(slots=True)
 class _Reading:
-    """A thread that is reading a run's grades."""
-
     done: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
 
@@ -181,7 +178,6 @@ class GradeFiguresCache:
         return replace(figures, since=len(self._workspace.archive.trials.decided_since(figures.newest)[1]))
 
     def _now(self, resolved: ResolvedGradeQuery) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return a value that changes with every new decision or grade."""
         archive = self._workspace.archive
         runs = tuple(run.run for run in (resolved.run, resolved.other) if run is not None)
         tally = tuple(sorted((str(state), n) for state, n in archive.assessments.tally(Selection(runs=runs)).items()))
@@ -228,8 +224,6 @@ def _key_of(resolved: ResolvedGradeQuery) -> object:
 
 
 class _Sums:
-    """Running sums over the chunks of a run."""
-
     def __init__(self, resolved: ResolvedGradeQuery) -> None:
         self._resolved = resolved
         self._n = self._alike = self._waiting = 0
@@ -348,7 +342,6 @@ class _Sample:
             self._pairs, self._lot = self._pairs[drawn], self._lot[drawn]
 
     def alpha(self) -> Alpha:
-        """Return Krippendorff's alpha over the pairs of scores."""
         units = np.repeat(np.arange(len(self._pairs)), 2)
         rng = np.random.default_rng(_SEED)
         return krippendorff_alpha(units, self._pairs.ravel(), tolerance=APART, rng=rng, resamples=_RESAMPLES)

@@ -135,7 +135,6 @@ class GradeComparison:
         )
 
     def close(self) -> None:
-        """Stop a thread that is reading grades."""
         self._figures.close()
 
     def _picked(
@@ -234,7 +233,6 @@ def _sheet(detail: AssessmentDetail, candidate: str, criterion: str, *, final: b
 
 
 def _own_sheet(detail: AssessmentDetail, candidate: str, pane: str, own: grade_rows.OwnScores, criterion: str) -> PaneGrades:
-    """Build the pane of a reviewer's own scores, by criterion if the reviewer scored criteria."""
     given = {named: score for (name, named), score in own.scores.items() if name == candidate and named}
     grades = tuple(
         replace(grade, score=given[grade.criterion], reason="", evidence=())

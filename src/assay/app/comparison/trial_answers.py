@@ -98,7 +98,6 @@ class TrialAnswersDocument:
 
 
 def trial_answers_document(answers: TrialAnswers) -> TrialAnswersDocument:
-    """Return a trial's answers as JSON."""
     trial = answers.trial
     return fill(
         TrialAnswersDocument,

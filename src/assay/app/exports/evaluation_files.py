@@ -148,8 +148,6 @@ def _rows(detail: AssessmentDetail, names: Anonymiser, runs: _Runs) -> Iterator[
 
 @dataclass(slots=True)
 class _OneLog:
-    """The log of one suite and candidate while it is written."""
-
     log: InspectLog = field(default_factory=InspectLog)
     runs: dict[RunId, None] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -178,7 +176,6 @@ def export_inspect(request: ExportRequest) -> Exported:
 
 
 def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[AssessmentDetail]], int]]:
-    """Yield the counted assessments of each run by trial, and the number of these that no person has seen."""
     trials: defaultdict[tuple[str, int], list[AssessmentDetail]] = defaultdict(list)
     run: RunId | None = None
     unseen = 0
@@ -197,7 +194,6 @@ def _trials_by_run(request: ExportRequest) -> Iterator[tuple[list[list[Assessmen
 def _samples(
     details: list[AssessmentDetail], names: Anonymiser, runs: _Runs, logs: dict[tuple[str, str], _OneLog]
 ) -> Iterator[tuple[str, str, LogSample]]:
-    """Yield a trial's log sample for each candidate with a counted score."""
     row, task = details[0].row, details[0].task
     for candidate in dict.fromkeys(name for detail in details for name in detail.row.assessment.scores):
         scores = {

@@ -75,7 +75,6 @@ def export_report(request: ExportRequest) -> Exported:
 
 
 def export_scores(request: ExportRequest) -> Exported:
-    """Write the score table as csv or parquet."""
     return _export_rows(request, _write_tables)
 
 
@@ -277,7 +276,6 @@ _KEPT: Final = frozenset({"id", "run_id", "suite", "task", "judge", "state", "at
 
 
 def _anonymous(key: str, value: Any, names: Anonymiser) -> Any:
-    """Return a field of an assessment with names replaced by pseudonyms."""
     match key:
         case "scores" | "judge_scores" | "verdicts" | "labels":
             return _renamed(value, names)
@@ -348,6 +346,5 @@ def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], name
 
 
 def plans_of(workspace: Workspace, selection: Selection) -> Iterator[RunPlan]:
-    """Return the plans of the selected runs, newest first."""
     for summary in workspace.archive.runs.matching(selection):
         yield workspace.journal.plan_of(summary.id)

@@ -73,7 +73,6 @@ class Anonymiser:
         return f"{hidden}, variant {labels.setdefault(folded(label), len(labels) + 1)}"
 
     def reviewer(self, name: str) -> str:
-        """Return the pseudonym of a reviewer."""
         if not self.active:
             return name
         if name not in self._reviewers:
@@ -81,13 +80,11 @@ class Anonymiser:
         return self._reviewers[name]
 
     def text(self, text: str) -> str:
-        """Replace names in a text."""
         if self._words is None:
             return text
         return self._words.sub(lambda match: self._in_text.get(folded(match.group()), "candidate"), text)
 
     def texts(self, value: Any) -> Any:
-        """Replace names in every string and key of a JSON value."""
         match value:
             case str():
                 return self.text(value)
@@ -99,7 +96,6 @@ class Anonymiser:
                 return value
 
     def candidates(self, names: Sequence[str]) -> list[str]:
-        """Return all candidate pseudonyms, sorted by number."""
         return sorted(self.candidate(name) for name in names) if self.active else list(names)
 
 

@@ -161,7 +161,6 @@ def _key(criterion: str) -> str:
 
 
 def _evaluations(request: ExportRequest) -> Iterator[tuple[_GradedRun, AssessmentDetail, str, Line]]:
-    """Yield a line for each candidate in each counted assessment by a judge or scorer."""
     names = request.names()
     shown = request.workspace.archive.exports.candidate_names(request.selection)
     for run in _graded_runs(request):
@@ -223,7 +222,6 @@ def _line(
 
 
 def _named(text: str, label: str | None, model: str) -> str:
-    """Replace the label that the judge saw with the candidate's name in the text of a flag."""
     return text if label is None else re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", lambda _: model, text)
 
 
@@ -327,11 +325,9 @@ class _FinalResults:
 
     @property
     def batch_id(self) -> str:
-        """Return the joined names of the input files or suites."""
         return "_".join(self.sources) or "evaluations"
 
     def document(self) -> Line:
-        """Return the summary and the results by task."""
         tasks, lines = len(self.tasks), self.lines
         total = _sums(lines)
         by_model = _grouped(lines, "model_id")
@@ -399,7 +395,6 @@ def _grouped(lines: Iterable[Line], key: str) -> dict[str, list[Line]]:
 
 
 def _sums(lines: Iterable[Line]) -> dict[str, dict[str, float]]:
-    """Return the number of calls and seconds by stage, and the sum for structuring and judging."""
     sums = {stage: {"calls": 0, "seconds": 0.0} for stage in (*_STAGES.values(), "grading")}
     for line in lines:
         for stage in _STAGES.values():

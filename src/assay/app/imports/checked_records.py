@@ -122,7 +122,6 @@ def _with_usable_parts(run: FoundRun, source: str) -> Iterator[Found]:
 
 
 def _with_usable_rows(scores: FoundScores, source: str) -> Iterator[Found]:
-    """Yield the scores without rows that have invalid names, and a `Skipped` for each of these rows."""
     tasks, candidates = {row[0] for row in scores.rows}, {row[1] for row in scores.rows}
     if (problem := _first_problem([("judge", scores.judge)])) is not None:
         yield Skipped(where=source, why=f"{problem} {len(scores.rows):,} scores are left out.")

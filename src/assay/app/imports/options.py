@@ -20,8 +20,6 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
-    """Options that the user gives together with the paths."""
-
     format: str = "auto"
     mapping: Path | None = None
     run_name: str | None = None

@@ -90,5 +90,4 @@ def _copy(path: Path, target: Path, digest: str) -> None:
 
 
 def _safe(name: str) -> str:
-    """Return a file name that is valid on every operating system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._")[-80:] or "file"

@@ -117,6 +117,5 @@ class RebuiltDocument:
 
 
 def rebuilt_document(rebuilt: Rebuilt) -> RebuiltDocument:
-    """Return the JSON of a rebuild."""
     counts = fill(RebuiltCountsDocument, rebuilt, runs=len(rebuilt.runs))
     return fill(RebuiltDocument, rebuilt, format="results", imported=counts)

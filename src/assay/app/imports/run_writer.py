@@ -81,7 +81,6 @@ class RunWriter:
     rows: int = 0
 
     def stream(self, target: StoreImport, records: Iterator[Found]) -> list[str]:
-        """Write all records and return the ids of the new runs."""
         result, name = self._result, self._group.source.name
         tasks: list[FoundTask] = []
         responses: list[FoundResponse] = []
@@ -248,7 +247,6 @@ class RunWriter:
         return False
 
     def _leave_out(self, target: StoreImport, responses: list[FoundResponse], assessments: list[FoundAssessment]) -> None:
-        """Drop responses and grades that stored runs already have."""
         identities = [response.identity for response in responses if response.identity is not None]
         held = target.held_by(identities, self._without)
         self._left_out.update(
@@ -264,7 +262,6 @@ class RunWriter:
         assessments[:] = kept
 
     def _plan(self, run: FoundRun) -> RunPlan:
-        """Return an imported run's plan, with the settings stated in the file as the run's environment."""
         options, group = self._options, self._group
         suite = self._suite or run.suite
         started, source = run.started, "file"
@@ -347,7 +344,6 @@ class PartlyKnown(Exception):
 
 
 def _reversed_metrics(assessment: FoundAssessment) -> dict[str, None]:
-    """Return the keys of metrics for which a lower value is better."""
     return {
         grade.criterion or "score": None
         for grade in assessment.grades
@@ -381,7 +377,6 @@ _PARAMETERS: Final = {
 
 
 def _parameters(value: JsonValue) -> Parameters:
-    """Return the file's sampling parameters that Assay supports and that have the right type."""
     known: dict[str, Any] = {}
     for name, number in as_object(value).items():
         kind = _PARAMETERS.get(name)

@@ -158,7 +158,6 @@ def _reads_as_suite(path: Path) -> bool:
 
 
 def _is_suite(path: Path) -> bool:
-    """True for a suite, a set, or a table from which a suite can be proposed."""
     if _reads_as_suite(path) or path.suffix.lower() not in TABLES:
         return _reads_as_suite(path)
     if path.suffix.lower() in suite_files.SUFFIXES:
@@ -227,7 +226,6 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
 
 
 def _bounded() -> Progress:
-    """Return a progress callback that stops an import above the limits."""
     rows: Counter[str] = Counter()
     end = time.monotonic() + MOST_S
 

@@ -147,7 +147,6 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
 
 
 def _state(summary: RunSummary) -> str:
-    """Return the state of an unfinished run, otherwise a summary of the states of its trials."""
     if summary.state is RunState.PLANNED:
         return str(TrialState.PENDING)
     if summary.state is not RunState.FINISHED:

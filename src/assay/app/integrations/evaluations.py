@@ -151,7 +151,6 @@ def left_over(workspace: Workspace) -> Iterator[RunPlan]:
 
 
 def run_of_evaluation(workspace: Workspace, evaluation_id: str) -> RunSummary | None:
-    """Return the run with exactly this id; None if there is none."""
     if not _ID.fullmatch(evaluation_id):
         return None
     try:

@@ -41,7 +41,6 @@ class ScorerDraft:
         update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> object:
-        """Call the function."""
         return self.function(*arguments, **named)
 
     def __repr__(self) -> str:
@@ -272,7 +271,6 @@ class _Reading:
         return self._scorers[id(score)]
 
     def with_callables(self, suite: Suite) -> Suite:
-        """Return the suite with functions in place of their names."""
         return replace(suite, candidates=tuple(map(self._with_callable, suite.candidates)))
 
     def _with_callable(self, candidate: CandidateSpec) -> CandidateSpec:
@@ -283,7 +281,6 @@ class _Reading:
 
 
 def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...]:
-    """Return the columns that prompts of candidates refer to, in the suite or in files."""
     texts: list[str] = []
     for candidate in candidates:
         row = _mapping(candidate)

@@ -62,7 +62,6 @@ def _standing(workspace: Workspace, candidate: str, suite: str) -> list[Candidat
 
 
 def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:
-    """Return the candidates of all runs."""
     return workspace.store.renaming.candidates()
 
 
@@ -98,7 +97,6 @@ def undo(workspace: Workspace, event: str, *, reason: str = "", reviewer: str | 
 
 
 def _projected(workspace: Workspace, event: NameEvent) -> NameEvent:
-    """Write current names to the records in the results folder."""
     for run in event.runs:
         workspace.results.end(run)
     return event
@@ -140,7 +138,6 @@ class CandidateListDocument:
 
 
 def list_document(candidates: tuple[CandidateRow, ...], mended: tuple[NameEvent, ...]) -> CandidateListDocument:
-    """Return the JSON of `assay candidates list`."""
     return CandidateListDocument(
         candidates=tuple(fill(NamedCandidateDocument, candidate) for candidate in candidates),
         events=tuple(event_document(event) for event in mended),

@@ -118,7 +118,6 @@ class DossierDocument(run_documents.RunSummaryDocument):
 
 
 def run_document(full: RunInFull) -> RunDocument:
-    """Return the JSON of `assay show RUN`."""
     plan = full.plan
     return fill(
         RunDocument,
@@ -138,7 +137,6 @@ def run_document(full: RunInFull) -> RunDocument:
 
 
 def dossier_document(dossier: Dossier) -> DossierDocument:
-    """Return the JSON of a run's registry record."""
     provenance, record = dossier.provenance, dossier.record
     plan, summary = provenance.plan, provenance.summary
     named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
@@ -174,7 +172,6 @@ def _calls(provenance: Provenance) -> dict[str, object]:
 
 
 def source_document(origin: Source) -> SourceDocument:
-    """Return the JSON of a run's origin."""
     return SourceDocument(kind=origin.kind, from_=origin.detail or None, format=origin.format or None)
 
 

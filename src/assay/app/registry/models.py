@@ -170,8 +170,6 @@ class ModelInFull:
 
 @dataclass(slots=True)
 class _Sum:
-    """Running totals over calls."""
-
     calls: int = 0
     failed: int = 0
     input_tokens: int = 0

@@ -68,10 +68,8 @@ def events(workspace: Workspace) -> tuple[RunEvent, ...]:
 
 
 def event_document(event: RunEvent) -> RunEventDocument:
-    """Return the JSON of one event."""
     return fill(RunEventDocument, event)
 
 
 def events_document(listed: Sequence[RunEvent]) -> RunEventsDocument:
-    """Return the JSON of several events."""
     return RunEventsDocument(events=tuple(map(event_document, listed)))

@@ -47,7 +47,6 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
 
 
 def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
-    """Return a row of texts for each model that the run called."""
     return tuple(
         {
             "role": total.role,

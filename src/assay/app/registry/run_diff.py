@@ -82,8 +82,6 @@ class CandidateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDiff:
-    """All differences between two runs."""
-
     before: str
     after: str
     set_up: tuple[SetUp, ...]
@@ -184,7 +182,6 @@ def _tasks(before: dict[str, tuple[Task, int]], after: dict[str, tuple[Task, int
 
 
 def _told(task: Task) -> str:
-    """Return a task's context, messages and expected answer as one text."""
     messages = "\n".join(f"[{message.role}]\n{message.content}" for message in task.prompt)
     expected = "" if task.expected is None else f"\n[expected]\n{task.expected}"
     return f"[context]\n{task.context}\n{messages}{expected}"

@@ -48,7 +48,6 @@ def code_version(plan: RunPlan) -> str | None:
 
 
 def source_of(plan: RunPlan) -> Source:
-    """Return the source of a run."""
     if plan.regrade_of is not None:
         return Source(kind="regraded", detail=str(plan.regrade_of))
     imported = plan.environment.get("imported")

@@ -96,7 +96,6 @@ def _versions(workspace: Workspace, origin: Provenance) -> Iterator[ProtocolVers
 
 
 def _files(workspace: Workspace, origin: Provenance) -> Iterator[KeptFile]:
-    """Yield the existing files of a run: its record, and two files per candidate."""
     folder, summary = workspace.results.folder, origin.summary
     if folder is None:
         return

@@ -64,7 +64,6 @@ class RunVerdicts:
 
 
 def _without_scores(summary: RunSummary) -> str:
-    """Return the reason why no result of a run counts."""
     if summary.not_graded:
         return "Not graded yet."
     if summary.assessments.get(AssessmentState.PENDING):

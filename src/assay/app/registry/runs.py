@@ -51,12 +51,10 @@ def runs_in_state(workspace: Workspace, selection: Selection, state: RunState | 
 
 
 def newest_first(workspace: Workspace) -> Iterator[RunSummary]:
-    """Yield all runs, newest first."""
     return workspace.archive.runs.newest_first()
 
 
 def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
-    """Return the calibration label of a run's judge."""
     return words(Stamps(workspace).of(run, judge))
 
 

@@ -73,7 +73,6 @@ def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None
 
 
 def disputed(key: AssessmentKey) -> Refused:
-    """Return the `Refused` error for a decision on a disputed item."""
     return Refused(
         shown_assessment(key),
         "is disputed: two reviewers gave different verdicts, and only adjudication can settle it.",
@@ -82,7 +81,6 @@ def disputed(key: AssessmentKey) -> Refused:
 
 
 def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
-    """Return the opinions that were not withdrawn, grouped by item."""
     by_item: dict[AssessmentKey, list[Observation]] = {}
     for observation in observations:
         by_item.setdefault(observation.assessment, []).append(observation)

@@ -181,7 +181,6 @@ def as_csv(events: Iterator[LoggedEvent]) -> Iterator[str]:
 
 
 def as_jsonl(events: Iterator[LoggedEvent]) -> Iterator[str]:
-    """Yield events as JSON Lines."""
     for logged in events:
         yield json.dumps(logged_event(logged), ensure_ascii=False, default=to_json) + "\n"
 

@@ -70,7 +70,6 @@ def _numbers(assessment: Assessment) -> dict[tuple[str, str], tuple[float | None
 
 
 def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> Decision | None:
-    """Return the earlier decision, applied to the new assessment; None if no event contains the decision."""
     verbs = {state: verb for verb, state in DECIDED.items()}
     verb = verbs[detail.row.state]
     event = next((e for e in reversed(detail.events) if e.decision.verb is verb), None)
@@ -92,7 +91,6 @@ def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> D
 
 
 def gradings(workspace: Workspace, run: RunId) -> Iterator[tuple[AssessmentRow, Assessment]]:
-    """Yield the current assessments of a run, each with its grader's original grades."""
     for row in workspace.archive.assessments.matching(Selection(runs=(run,))):
         if row.current:
             corrected = row.state is AssessmentState.CORRECTED

@@ -69,7 +69,6 @@ class Concealment:
         return run in self._known()
 
     def covered(self) -> frozenset[RunId]:
-        """Return the runs for which `covers` is True."""
         return frozenset(self._known())
 
     def forget(self) -> None:

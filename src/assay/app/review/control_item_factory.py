@@ -46,7 +46,6 @@ class ControlItemFactory:
         self._workspace = workspace
 
     def after(self, detail: AssessmentDetail, decision: Observation, *, protocol: Protocol, seed: int) -> None:
-        """Create the control items that the protocol draws at random after a decision on a real item."""
         key, run = int(detail.row.key), detail.row.run_id
         altered = unaltered_share = protocol.plants / 2
         if protocol.plants:
@@ -147,7 +146,6 @@ class ControlItemFactory:
         return vouched
 
     def _of_another_task(self, real: AssessmentDetail, keys: Sequence[AssessmentKey]) -> Assessment | None:
-        """Return an assessment of another task by the same judge; None if the store has no such assessment."""
         row = real.row
         for key in keys[:_TRIES]:
             if key == row.key:

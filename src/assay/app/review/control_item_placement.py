@@ -62,6 +62,5 @@ class ControlItemPlacement:
         return [*keys[:place], control, *keys[place:]][:limit]
 
     def put_back(self, key: AssessmentKey, *, desk: str) -> None:
-        """Remember that this desk skipped a control item."""
         with self._lock:
             self._skipped.setdefault(desk, set()).add(int(key))

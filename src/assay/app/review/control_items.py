@@ -160,7 +160,6 @@ class ControlItems:
         return key
 
     def note_result(self, detail: AssessmentDetail, resolved: ResolvedDecision) -> None:
-        """Record a reviewer's response to a planted check."""
         decision = resolved.decision
         (item,) = self._workspace.control_items.read(keys=[detail.row.key])
         if not isinstance(item.origin, CheckOrigin) or not self._measures(item, decision.reviewer):

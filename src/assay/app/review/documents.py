@@ -174,7 +174,6 @@ def assessment_row(
 
 
 def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None = None) -> AssessmentDetailDocument:
-    """Return the JSON of `assay review show`."""
     return fill(
         AssessmentDetailDocument,
         detail.row,
@@ -192,7 +191,6 @@ def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None
 
 
 def review_event(event: ReviewEvent) -> ReviewEventDocument:
-    """Return the JSON of one review event."""
     return fill(
         ReviewEventDocument,
         event,

@@ -60,7 +60,6 @@ class SecondOpinions:
         return len(others) == 1 and agree(others[0].given, given)
 
     def withdraw(self, detail: AssessmentDetail, submitted: SubmittedDecision) -> None:
-        """Withdraw a reviewer's opinion."""
         opinion_key = f"opinion:{submitted.idempotency_key}"
         note(self._workspace, detail, submitted.reviewer, opinion_key, OpinionWithdrawn())
 
@@ -93,7 +92,6 @@ class SecondOpinions:
         return row.key in self.requested((row.key,))
 
     def requested(self, keys: Collection[AssessmentKey]) -> frozenset[AssessmentKey]:
-        """Return the items with a request for a second opinion that was not withdrawn."""
         read = self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)
         last = {(each.assessment, each.reviewer): body for each, body in with_body(read, SecondRequested)}
         return frozenset(key for (key, _), body in last.items() if not body.withdrawn)

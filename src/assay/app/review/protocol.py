@@ -28,7 +28,6 @@ OF_THE_RUN = AssessmentKey(0)
 
 
 def holding(workspace: Workspace, plan: RunPlan) -> Protocol:
-    """Return the newest version of a run's protocol."""
     observations = workspace.observations.read(kinds=(ObservationKind.PROTOCOL,), run=plan.id, assessments=(OF_THE_RUN,))
     switches = with_body(observations, ProtocolSwitched)
     return switches[-1][1].protocol if switches else protocol_of(plan.protocol)
@@ -132,7 +131,6 @@ class Load:
 
 
 def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
-    """Return the review load of a planned run."""
     names = tuple(candidate.name for candidate in plan.candidates)
     criteria = len(plan.rubric.criteria) or 1
     rotates = any(not judge.grades_trial(k) for judge in plan.judges for k in range(1, len(plan.judges) + 1))
@@ -154,7 +152,6 @@ def load_of(plan: RunPlan, tasks: Iterable[PlannedTask]) -> Load:
 
 
 def load_left(workspace: Workspace, summary: RunSummary) -> Load:
-    """Return the remaining review load of a run."""
     plan = workspace.journal.plan_of(summary.id)
     joint = any(judge.mode is not JudgeMode.EACH for judge in plan.judges)
     scores = (len(plan.rubric.criteria) or 1) * (len(summary.candidates) if joint else 1)

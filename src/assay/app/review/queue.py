@@ -77,7 +77,6 @@ class _Walk:
     shuffle: Shuffle | None = None
 
     def point(self) -> int:
-        """Return the key before the next point of the walk, and advance the walk."""
         place = (self.start + self.steps * _GOLDEN) % 1.0
         self.steps += 1
         return self.low + int(place * (self.high - self.low + 1)) - 1
@@ -161,7 +160,6 @@ class ReviewQueue:
             self._leases.free(key=key, desk=desk)
 
     def done_with(self, key: AssessmentKey) -> None:
-        """Release an item that was decided or replaced."""
         with self._lock:
             for desk in self._desks.values():
                 desk.leases.pop(key, None)
@@ -196,7 +194,6 @@ class ReviewQueue:
                     leases[key] = leases.pop(key)
 
     def leave(self, desk: str) -> None:
-        """Release all items of a closed tab."""
         with self._lock:
             self._desks.pop(desk, None)
             self._leases.free(desk=desk)
@@ -207,14 +204,12 @@ class ReviewQueue:
             self._soon.append(key)
 
     def on_desks(self, *, but: str) -> int:
-        """Return the number of items on other desks."""
         return self._leases.on_other_desks(but, now=self._wall())
 
     def _wall(self) -> float:
         return datetime.fromisoformat(self._clock.now()).timestamp()
 
     def _desk(self, desk: str, now: float, wall: float) -> _Desk:
-        """Return a desk from memory, or after a restart from the stored leases."""
         mine = self._desks.get(desk)
         if mine is None:
             lying = self._leases.on_desk(desk, now=wall)
@@ -251,7 +246,6 @@ class ReviewQueue:
                 del mine.leases[key]
 
     def _take_soon(self, walk: _Walk, given: list[int], limit: int) -> None:
-        """Add pending new attempts of this selection to `given`."""
         for key in [*self._soon]:
             if len(given) == limit:
                 return

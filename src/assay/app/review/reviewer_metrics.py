@@ -71,7 +71,6 @@ def reviewer(workspace: Workspace, name: str, *, run: RunId | None = None, cover
 
 
 def _without_open_opinions(observations: Sequence[Observation]) -> list[Observation]:
-    """Leave out observations on items with an opinion from only one reviewer."""
     opinions = [observation for observation in observations if observation.kind is ObservationKind.OPINION]
     alone = {key for key, standing in standing_by_item(opinions).items() if len(standing) == 1}
     return [observation for observation in observations if observation.assessment not in alone]
@@ -91,7 +90,6 @@ def _of_sessions_over(
 
 
 def document(name: str, figures: Reviewer) -> dict[str, Any]:
-    """Return the metrics as JSON."""
     return {"reviewer": name, **asdict(figures)}
 
 
@@ -152,7 +150,6 @@ def _real_decisions(observations: Iterable[Observation]) -> list[tuple[Observati
 
 
 def _repeated(own: Sequence[Observation], control: Mapping[AssessmentKey, ControlItem]) -> list[tuple[float, float]]:
-    """Return each candidate's score in the first decision and in the repeat."""
     results: dict[AssessmentKey, Mapping[str, float | None]] = {
         observation.assessment: taken.result for observation, taken in with_body(own, DecisionTaken)
     }
@@ -186,7 +183,6 @@ def _pairs(scores: Sequence[tuple[float, float]]) -> Pairs:
 
 
 def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOpinion, StandingOpinion]]:
-    """Return the first two opinions on each real item with two opinions."""
     opinions = [
         observation
         for observation in observations

@@ -171,7 +171,6 @@ class ReviewService:
     def _past(
         self, keys: Sequence[AssessmentKey], reviewer: str, details: Sequence[AssessmentDetail]
     ) -> dict[AssessmentKey, _Past]:
-        """Return this reviewer's history with each item, and whether a second opinion was requested."""
         observations = self._workspace.observations
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row for detail in details], reviewer=reviewer)
         past = {key: _Past(reviewer=reviewer, disclosed=key in disclosed, saw=key in disclosed) for key in keys}
@@ -325,14 +324,12 @@ class ReviewService:
         note(self._workspace, detail, reviewer, own, SecondRequested(withdrawn=withdrawn))
 
     def note_rerun(self, key: AssessmentKey, *, reviewer: str, idempotency_key: str) -> None:
-        """Record that this reviewer had a real item judged again."""
         detail = decisions.assessment(self._workspace, key)
         note(self._workspace, detail, reviewer, f"rerun:{idempotency_key}", self._rerun_taken(detail, reviewer))
 
     def rerun_control(
         self, key: AssessmentKey, *, reviewer: str, idempotency_key: str, reason: str, rerun_note: str
     ) -> AssessmentKey:
-        """Make a further attempt at a control item and return its key."""
         detail = self.control_items.detail(key)
         taken = self._rerun_taken(detail, reviewer)
         return self.control_items.rerun(

@@ -133,7 +133,6 @@ def candidate_scores(detail: AssessmentDetail, scores: Mapping[Place, float]) ->
 
 
 def by_pane(verdict: BlindVerdict, detail: AssessmentDetail) -> tuple[tuple[int, str | None, float], ...]:
-    """Return the scores of a verdict by pane, for the page."""
     order = panes_of(detail.row)
     scores = verdict.scores.items()
     return tuple((order.index(name), criterion, value) for (name, criterion), value in scores if name in order)

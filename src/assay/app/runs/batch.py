@@ -52,7 +52,6 @@ class BatchResult:
 
 
 def batch_document(batch: BatchResult) -> RunInBatchesDocument:
-    """Return the JSON of a run in batch mode."""
     collected = batch.collected
     return RunInBatchesDocument(
         run=run_result(batch.result),
@@ -287,7 +286,6 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
 
 
 def _note_carried(workspace: Workspace, run: RunId, carried: JsonValue) -> None:
-    """Add a command that answered a batch file to the run's record."""
     plan = workspace.journal.plan_of(run)
     before = plan.environment.get("batch")
     batch: JsonValue = [*(before if isinstance(before, list) else ()), carried]
@@ -354,7 +352,6 @@ class _JobFiles:
         self._given = 0
 
     def path(self, token: str) -> Path:
-        """Return the path of a job's file."""
         if token not in self._known:
             self._known[token] = self._folder / f"{token}.jsonl"
             if self._next is not None:

@@ -87,7 +87,6 @@ def _wish(workspace: Workspace, run_id: str, move: str, state: RunState) -> RunS
 
 
 def named(workspace: Workspace, run_id: str) -> RunSummary:
-    """Return the run with this id or unique id prefix."""
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
     return summary
 

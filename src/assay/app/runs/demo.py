@@ -63,7 +63,6 @@ def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
 
 
 def content(name: str) -> Path:
-    """Return the path of a demo file in the installed package."""
     return Path(str(resources.files("assay") / "demo" / name))
 
 

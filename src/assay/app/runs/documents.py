@@ -277,24 +277,20 @@ class GuidedCriterionDocument(CriterionDocument):
 
 
 def job_document(job: BatchJob) -> BatchJobDocument:
-    """Return the JSON of a batch at a provider."""
     return fill(BatchJobDocument, job)
 
 
 def criteria(rubric: Rubric) -> tuple[GuidedCriterionDocument, ...]:
-    """Return the JSON of a rubric's criteria."""
     return tuple(
         fill(GuidedCriterionDocument, criterion, scale=(criterion.low, criterion.high)) for criterion in rubric.criteria
     )
 
 
 def answered(provenance: Provenance) -> tuple[CallTotalsDocument, ...]:
-    """Return the JSON of the models that answered, with their calls."""
     return tuple(fill(CallTotalsDocument, totals, tokens=totals) for totals in provenance.totals)
 
 
 def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocument:
-    """Return the JSON of `assay run --dry-run`."""
     return fill(
         DryRunDocument,
         ahead.estimate,
@@ -307,7 +303,6 @@ def dry_run(ahead: LookAhead, *, prompts: Sequence[ModelRequest]) -> DryRunDocum
 
 
 def planned_regrade(ahead: RegradePlan, *, trials: int) -> RegradePlanDocument:
-    """Return the JSON of `assay regrade --dry-run`."""
     return fill(
         RegradePlanDocument,
         ahead.estimate,
@@ -343,7 +338,6 @@ def _budget(result: RunResult) -> BudgetDocument | None:
 
 
 def regrade_result(regraded: Regraded) -> RegradeDocument:
-    """Return the JSON of `assay regrade`."""
     return fill(
         RegradeDocument,
         run_result(regraded.result),
@@ -357,7 +351,6 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
 
 
 def run_summary(summary: RunSummary) -> RunSummaryDocument:
-    """Return the JSON of one row of `assay runs`."""
     return fill(
         RunSummaryDocument,
         summary,
@@ -369,7 +362,6 @@ def run_summary(summary: RunSummary) -> RunSummaryDocument:
 
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:
-    """Return the JSON of one failed trial."""
     names = ("kind", "fault", "detail", "tries")
     failure = dict.fromkeys(names) if row.failure is None else attributes(row.failure, *names)
     return fill(FailedTrialDocument, row, id=shown_trial(row.key), **failure)

@@ -69,7 +69,6 @@ def run(
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
-    """Store a run with all trials pending."""
     workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
     return ahead.plan
 
@@ -105,12 +104,10 @@ def resumable(workspace: Workspace, run_id: str) -> RunPlan:
 
 
 def how_to_judge(run: str) -> str:
-    """Return the command that grades a run's stored answers."""
     return f"assay regrade {run} --judge PROVIDER/MODEL"
 
 
 def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> RunResult:
-    """Return the stored result of a run."""
     selection = Selection(runs=(run_id,))
     (summary,) = workspace.archive.runs.matching(selection)
     return RunResult(
@@ -172,7 +169,6 @@ def carry_out(
 
 
 def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:
-    """Return the engine for a run in this workspace."""
     return Engine(
         journal=workspace.journal,
         directory=workspace.directory,

@@ -124,7 +124,6 @@ def add_to(
 
 
 def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
-    """Return a run's review sample, enlarged to a larger fraction of trials."""
     wanted, present = parsed_rule(review, where="--review").sample, sample_of(plan.protocol)
     if wanted is None or present is None:
         problem = f"has the review policy `{plan.policy}`, but only a sample policy can be extended, to a larger sample."
@@ -136,7 +135,6 @@ def _grown(workspace: Workspace, plan: RunPlan, review: str) -> ReviewSample:
 
 
 def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
-    """Return the assessments in the enlarged review sample that were not in the old one."""
     lottery, left_out = stored_lottery(workspace, plan), frozenset({AssessmentState.LEFT_OUT})
     rows = workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=left_out)
     return tuple(row.key for row in rows if lottery is not None and lottery.holds(row.task, row.k))
@@ -156,7 +154,6 @@ def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec
 
 
 def discarding(reviews: int) -> str:
-    """Return the beginning of a warning about discarded reviews."""
     return f"would lose {reviews} review{'s' * (reviews != 1)}, because a joint judge must regrade every trial."
 
 
@@ -186,7 +183,6 @@ def _estimate_of_more(workspace: Workspace, plan: RunPlan, added: Iterable[Plann
 
 
 def _hopeful_trials(workspace: Workspace, run: RunId) -> dict[str, int]:
-    """Count each task's trials that are approved or await review."""
     hopeful = frozenset({*COUNTS, AssessmentState.PENDING})
     trials: dict[str, set[int]] = {}
     for row in workspace.archive.assessments.matching(Selection(runs=(run,)), states=hopeful):

@@ -28,7 +28,6 @@ class Plans:
         self._kept: FIFOCache[tuple[str, tuple[str, ...], tuple[str, ...]], RunPlan] = FIFOCache(_KEPT)
 
     def newest(self) -> tuple[RunPlan, ...]:
-        """Return the plans of the newest runs, newest first."""
         return tuple(self.of(summary) for summary in self._workspace.archive.runs.newest(limit=NEWEST))
 
     # A new candidate or judge changes the plan. The summary shows that without another query.

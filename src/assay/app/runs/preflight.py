@@ -140,7 +140,6 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
 
 
 def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
-    """Return the number of a trial's assessments that may await review."""
     if plan.policy is Policy.NONE or not planned.task.judged:
         return 0
     names = tuple(
@@ -182,7 +181,6 @@ class _NothingAsked:
         self._found: dict[str, None] = {}
 
     def note(self, task: Task) -> None:
-        """Record the candidate models that would get no prompt for this task."""
         self._tasks += 1
         if any(message.role != "system" for message in task.prompt):
             return
@@ -274,7 +272,6 @@ def _requests(
 
 
 def _readable(request: ModelRequest) -> ModelRequest:
-    """Return a request with a readable note in place of the filler for an unknown answer."""
     messages = (
         replace(message, content=_UNKNOWN_ANSWER.sub("[the answer, not known before the run]", message.content))
         for message in request.messages

@@ -78,7 +78,6 @@ class Conclusion:
 
     @property
     def verdicts(self) -> tuple[str, str]:
-        """Verdict sentences for the old and the new run."""
         return wording.verdict(self.before), wording.verdict(self.after)
 
 
@@ -193,7 +192,6 @@ def regrade(
 
 
 def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *, notes: tuple[str, ...] = ()) -> Regraded:
-    """Copy reviews to unchanged grades, and return all changes."""
     origin = plan.regrade_of
     if origin is None:
         raise InputError(plan.id, "does not regrade the responses of another run.")
@@ -277,7 +275,6 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:
-    """Return the plan for the first grading of answers: plain review, and the default rubric if the run has none."""
     blank = sum(not (task.task.prompt or task.task.context) for task in tasks)
     if blank:
         which = f"{blank:,} of {len(tasks):,} tasks have no prompt, so only the answers can be graded"
@@ -289,7 +286,6 @@ def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str],
 def _held(
     workspace: Workspace, summary: RunSummary, plan: RunPlan, tasks: Sequence[PlannedTask]
 ) -> Iterator[tuple[PlannedTask, int, Mapping[str, Response]]]:
-    """Yield trials with their stored responses."""
     by_id = {task.task.id: task for task in tasks}
     names = [candidate.name for candidate in plan.candidates]
     for k in range(1, max((task.trials.stop for task in tasks), default=1)):
@@ -312,7 +308,6 @@ def _held(
 
 
 def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
-    """Return a plan with the old run's candidates and prompts, and the suite's grading."""
     asked = replace(suite, name=old.suite, candidates=old.candidates)
     new = planned_run(
         asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
@@ -328,7 +323,6 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
 
 
 def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
-    """Yield the old run's tasks in their order, with the suite's current scoring."""
     scored = {task.id: task for task in suite.tasks}
     asked = any(candidate.model is not None for candidate in old.candidates)
     left_out = []

@@ -54,12 +54,10 @@ def criterion_rows(rubric: Rubric | None) -> list[CriterionRow]:
 
 
 def rubric_choices() -> list[RubricChoice]:
-    """Return the ready-made rubrics."""
     return [RubricChoice(name=name, title=TITLES[name], criteria=criterion_rows(READY_MADE[name])) for name in TITLES]
 
 
 def rubric_for_texts(texts: Iterable[str]) -> str:
-    """Return the name of the ready-made rubric that fits some answers best."""
     return proposed_rubric(texts)
 
 

@@ -125,12 +125,10 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
 
 
 def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    """Yield each task of a previewed run with its trials."""
     return planned_tasks(suite, options)
 
 
 def write_down(workspace: Workspace, wish: Wish) -> RunPlan:
-    """Store the requested run with all trials pending."""
     suite, options, ahead = look(workspace, wish)
     return execution.write_down(workspace, suite, options, ahead)
 

@@ -97,7 +97,6 @@ def suite_of(workspace: Workspace, where: Path, text: str) -> Suite:
 
 
 def _refused_addresses(workspace: Workspace, where: Path, text: str) -> tuple[SuiteError, ...]:
-    """Return an error for each program in a text from a browser, and for each address that the settings forbid."""
     # Most texts are sets without a program or address. A key may be spelled with escapes, which contain a backslash.
     if not any(word in text for word in ("base_url", "\\", *KINDS)):
         return ()

@@ -53,7 +53,6 @@ class Basis:
 
     @property
     def n_trials(self) -> int:
-        """Number of counted trials."""
         return len(np.unique(self.table.trial_codes))
 
     @property
@@ -63,7 +62,6 @@ class Basis:
 
     @property
     def still_open(self) -> StillOpen:
-        """Unfinished runs and reviews, which may still change the result."""
         return StillOpen(running=self.running, waiting=self.excluded.pending + self.excluded.partly)
 
 
@@ -93,12 +91,10 @@ def parsed_margin(text: str, *, option: str = "--margin") -> float:
 
 
 def basis_of(workspace: Workspace, selection: Selection) -> Basis:
-    """Read a selection's basis from the store."""
     return basis_from(workspace, selection, workspace.archive.scores.columns(selection))
 
 
 def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
-    """Return the basis for score columns that were already read."""
     rules = shared_settings(workspace, columns.runs, selection.criteria)
     warnings = (*cautions(columns), *regraded(workspace, selection))
     return Basis(

@@ -190,7 +190,6 @@ class KeptCells:
 
 
 def _all_planned(columns: ScoreColumns, names: list[str]) -> Cells:
-    """Build cells for all planned tasks and candidates, with the trials that count so far."""
     counted = score_table(columns)
     # In the order of score tables: a report from these cells must equal a report computed from all rows.
     tasks = sorted(names)

@@ -61,7 +61,6 @@ def _drawn(keyed: _ByKey) -> str:
 
 
 def endings() -> tuple[str, ...]:
-    """Return the file suffixes of the chart formats that this installation can write."""
     return ("csv", "svg", "png") if can_draw() else ("csv", "svg")
 
 

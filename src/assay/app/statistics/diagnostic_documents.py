@@ -411,7 +411,6 @@ class ComparisonDiagnosticsDocument:
 
 
 def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument:
-    """Return the JSON of `diagnostics` in `assay stats`."""
     bounds = zip(diagnostics.rejected_worst, diagnostics.rejected_best, strict=True)
     attempts = zip(diagnostics.first_attempts, diagnostics.final_attempts, strict=True)
     return fill(
@@ -437,7 +436,6 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
 
 
 def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiagnosticsDocument:
-    """Return the JSON of `diagnostics` in `assay compare`."""
     first, final = diagnostics.first_attempts, diagnostics.final_attempts
     return fill(
         ComparisonDiagnosticsDocument,
@@ -462,7 +460,6 @@ def comparison_diagnostics(diagnostics: ComparisonDiagnostics) -> ComparisonDiag
 
 
 def calibrated_ranking(ranking: CalibratedRanking) -> CalibratedRankingDocument:
-    """Return the JSON of ranks estimated from a review sample."""
     return fill(CalibratedRankingDocument, ranking, pairs=tuple(_calibrated_pair(pair) for pair in ranking.pairs))
 
 
@@ -493,7 +490,6 @@ def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocu
 
 
 def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocument:
-    """Return the JSON of a judge's agreement with imported human grades."""
     agreement = judge.agreement
     return fill(
         ReferenceAgreementDocument,

@@ -50,7 +50,6 @@ def calibrated_lines(diagnostics: ScoreDiagnostics) -> list[str]:
 
 
 def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[str]:
-    """Return the diagnostics of `assay compare` as a few lines of text."""
     lines = []
     if diagnostics.n_put_back:
         n, then = diagnostics.n_put_back, diagnostics.with_rejected.difference

@@ -383,7 +383,6 @@ class PowerPlanDocument:
 
 
 def scores_document(scores: CandidateScores) -> ScoresDocument:
-    """Return the JSON of `assay stats`."""
     diagnostics = scores.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
     return fill(
@@ -403,7 +402,6 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
 
 
 def comparison_document(result: ComparisonResult) -> ComparisonDocument:
-    """Return the JSON of `assay compare`."""
     diagnostics = result.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
     return fill(
@@ -418,14 +416,12 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
 
 
 def gate_document(gate: GateResult) -> GateDocument:
-    """Return the JSON of `assay gate`."""
     return fill(
         GateDocument, comparison_document(gate.contrast), passed=gate.passed, margin=gate.margin, baseline=gate.baseline
     )
 
 
 def ranking_document(result: RankingResult) -> RankingDocument:
-    """Return the JSON of `assay rank`."""
     return fill(
         RankingDocument,
         result.ranking,
@@ -437,7 +433,6 @@ def ranking_document(result: RankingResult) -> RankingDocument:
 
 
 def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
-    """Return the JSON of `assay plan`."""
     return fill(
         PowerPlanDocument,
         plan,

@@ -337,7 +337,6 @@ class _Kept:
         )
 
     def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...]]:
-        """Return up-to-date cells, with the settings and warnings of the selected runs."""
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:

@@ -172,7 +172,6 @@ def _pair(
 
 
 def _way(needed: int, counted: float, cost: TrialCost) -> SampleSize:
-    """Return the sample size and cost for more counted trials, including trials that will probably be rejected."""
     # The margin keeps 3.0000000001, which is a whole number except for rounding, from becoming 4.
     trials = ceil(counted / cost.kept - 1e-9)
     return SampleSize(

@@ -138,7 +138,6 @@ class GateResult:
 
     @property
     def verdict(self) -> str:
-        """Verdict of the gate as a sentence."""
         comparison = self.contrast.comparison
         answer = wording.not_worse(str(comparison.a), str(comparison.b), self.margin, shown=self.passed)
         return f"Gate {'passed' if self.passed else 'failed'}: {answer}"
@@ -329,7 +328,6 @@ def shown_not_worse(comparison: Comparison, margin: float) -> bool:
 
 
 def _short(estimates: Sequence[Estimate]) -> str:
-    """Return the first candidates with their means as text."""
     means = [f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates[:_MOST_SHOWN]]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")

@@ -97,7 +97,6 @@ def drawing(marks: Sequence[Mark], *, low: float = 0.0, high: float = 1.0) -> st
 
 
 def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
-    """Return a mark with the mean and interval of each candidate."""
     return [
         Mark(
             label=str(estimate.candidate),
@@ -110,7 +109,6 @@ def estimate_marks(estimates: Sequence[Estimate]) -> list[Mark]:
 
 
 def difference_drawing(comparison: Comparison) -> str:
-    """Return a drawing of a difference and its interval, on a scale that fits both."""
     if comparison.difference is None:
         return ""
     ends = (comparison.difference, *(comparison.ci95 or ()))
@@ -124,13 +122,11 @@ def difference_drawing(comparison: Comparison) -> str:
 
 
 def estimate_rows(estimates: Sequence[Estimate]) -> list[dict[str, Any]]:
-    """Return a row for each candidate."""
     plain = ("mean", "sd", "min", "max", "n_trials", "n_tasks", "scope", "method", "reason")
     return [{"candidate": str(e.candidate), **attributes(e, *plain), **_ends(e.ci95)} for e in estimates]
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return a row for each task of both candidates."""
     plain = ("mean_a", "mean_b", "difference", "n_trials_a", "n_trials_b", "weight")
     return [{"task": str(task.task), **attributes(task, *plain)} for task in comparison.by_task]
 

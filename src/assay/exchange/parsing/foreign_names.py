@@ -8,7 +8,6 @@ from importlib.resources import files
 
 
 def foreign_names(module: str) -> dict[str, tuple[str, ...]]:
-    """Return the lists of names for one reader module, keyed by list name."""
     return {name: tuple(names) for name, names in _tables()[module.rpartition(".")[2]].items()}
 
 

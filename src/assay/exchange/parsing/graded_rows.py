@@ -37,7 +37,6 @@ def run_without_model(
 
 
 def named_after_file(where: str, candidate: str, lacks: str = "the file names no model") -> Noted:
-    """Return a note which states that a candidate is named after the file."""
     what = f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
     return Noted(where=where, what=what)
 

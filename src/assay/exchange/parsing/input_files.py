@@ -127,7 +127,6 @@ class InputFile:
 
     @property
     def _entry(self) -> str:
-        """Return the name in the innermost archive."""
         return self.member if self.container is None else self.member.removeprefix(f"{self.container.member}#")
 
     @contextmanager
@@ -273,7 +272,6 @@ class FileSample:
 
     @property
     def whole(self) -> bool:
-        """True if `head` is the whole file."""
         return len(self.head) < HEAD_BYTES
 
     @cached_property
@@ -398,7 +396,6 @@ def _unpacked(
 
 
 def _gunzipped(entry: InputFile) -> InputFile:
-    """Return the content of a compressed member, or the member itself."""
     try:
         if not entry.sample.head.startswith(_GZIP):
             return entry

@@ -14,7 +14,6 @@ _LISTS: Final = ("data", "items", "rows", "results")
 
 
 def first_rows(sample: FileSample, most: int = 200) -> list[JsonObject]:
-    """Return the first JSON objects in a file, from which readers recognise its format."""
     rows: list[JsonObject] = list(sample.rows[:most])
     return rows or objects_in(as_list(sample.document)[:most])
 
@@ -29,17 +28,14 @@ def folder_path(source: InputFile) -> str:
 
 
 def parent_folder(folder: str) -> str:
-    """Return the folder that contains a folder."""
     return folder.rpartition("/")[0]
 
 
 def folder_name(folder: str) -> str:
-    """Return the last part of a folder's path."""
     return folder.rpartition("/")[2]
 
 
 def lies_beneath(folder: str, other: str) -> bool:
-    """True if `folder` is `other` or a folder inside `other`."""
     return not other or folder == other or folder.startswith(f"{other}/")
 
 

@@ -85,22 +85,18 @@ def parse_json(content: bytes) -> JsonValue:
 
 
 def as_object(value: object) -> dict[str, JsonValue]:
-    """Return the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[JsonValue]:
-    """Return the value if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else []
 
 
 def objects_in(value: object) -> list[JsonObject]:
-    """Return only the objects in a list."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 
 def as_text(value: object) -> str | None:
-    """Return the value if it is text and not empty, otherwise None."""
     return value if isinstance(value, str) and value else None
 
 
@@ -145,7 +141,6 @@ def seconds_between(start: object, end: object) -> float | None:
 
 
 def seconds_after(start: str | None, seconds: float) -> str | None:
-    """Return the time that is `seconds` after `start`; None if `start` is unknown."""
     return None if start is None else from_unix(datetime.fromisoformat(start).timestamp() + seconds)
 
 
@@ -253,7 +248,6 @@ def chat_messages(value: object) -> tuple[Message, ...]:
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """Return a text or a list of texts and numbers as texts."""
     if isinstance(value, list):
         return tuple(to_text(item) for item in value if item is not None)
     return () if value is None else (to_text(value),)

@@ -201,7 +201,6 @@ def _optional(value: JsonValue) -> Place | None:
 
 
 def place_of(value: JsonValue) -> Place:
-    """Return a function that reads the value at a location."""
     if isinstance(value, list):
         parts = [place_of(part) for part in value]
         return lambda row: "/".join(cell_text(part(row)) for part in parts)
@@ -223,7 +222,6 @@ def _sum_of(numbers: list[float | None]) -> float | None:
 
 
 def _value_inside(row: TableRow, path: str) -> object:
-    """Return the value at a dotted path, which may lead into a cell with JSON as text."""
     value: object = value_at(row, path)
     if value is not None or path.startswith("$."):
         return value
@@ -258,11 +256,9 @@ class RowFilter:
 
     @classmethod
     def of(cls, mapping: JsonObject) -> RowFilter:
-        """Return the filter of a valid mapping."""
         return cls(_conditions(mapping.get("where")), _conditions(mapping.get("unless")))
 
     def keeps(self, row: TableRow) -> bool:
-        """True if the row passes the filter."""
         return all(_word(place(row)) in values for place, values in self.where) and not any(
             _word(place(row)) in values for place, values in self.unless
         )

@@ -93,7 +93,6 @@ class MetricGrades:
             )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes for the user about a file's metrics."""
         if self._unscaled:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._unscaled.most_common(_SHOWN))
             what = (

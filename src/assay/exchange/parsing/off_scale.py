@@ -21,7 +21,6 @@ class OffScale:
         self._kept_raw = 0
 
     def learn(self, metric: Hashable, raw: float | None) -> None:
-        """Record a value of a metric."""
         if raw is not None and in_unit_range(raw) is None:
             self._metrics.add(metric)
 

@@ -65,7 +65,6 @@ class AssessmentGatherer:
         joint: bool = False,
         state: str | None = None,
     ) -> None:
-        """Add the grade of one row."""
         cell = _Cell(task, trial, judge, grade.candidate, grade.criterion, state)
         attempt = self._seen[cell] = self._seen.get(cell, 0) + 1
         key = _Judging(task, trial, judge, state, joint, None if joint else grade.candidate, attempt)
@@ -80,7 +79,6 @@ class AssessmentGatherer:
             yield from self.rest()
 
     def rest(self) -> Iterator[FoundAssessment]:
-        """Yield the remaining assessments."""
         for key, gathered in self._waiting.items():
             yield FoundAssessment(
                 task=key.task,

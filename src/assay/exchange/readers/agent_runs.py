@@ -82,7 +82,6 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run per row."""
     for row, where in read_rows(source):
         if isinstance(row, str):
             yield records.Skipped(where=where, why=row)

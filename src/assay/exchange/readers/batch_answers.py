@@ -41,7 +41,6 @@ class BatchAnswer(NamedTuple):
 
 
 def answer_of(body: JsonObject) -> BatchAnswer:
-    """Return the answer in a response body that is not an error."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return _chosen(choices[0])
@@ -77,7 +76,6 @@ def answer_of(body: JsonObject) -> BatchAnswer:
 
 
 def model_in(body: JsonObject) -> str | None:
-    """Return the model name in a response body, or None."""
     model = body.get("model")
     return model if isinstance(model, str) and model else as_text(body.get("modelVersion"))
 

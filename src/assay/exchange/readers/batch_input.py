@@ -39,7 +39,6 @@ _PROMPTS: Final = ("messages", "contents", "prompt", "input", "text_1", "query",
 
 
 def looks_like_input(row: JsonObject) -> bool:
-    """True if a JSON object is a batch request."""
     if "response" in row or looks_like_output(row):
         return False
     if "custom_id" in row:
@@ -59,12 +58,10 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    """Return the number of requests per model in the beginning of a file."""
     return Counter(model for row in sample.rows if (model := as_text(body_of(row).get("model"))) is not None)
 
 
 def parameters_of(sample: FileSample) -> dict[str, JsonValue]:
-    """Return the sampling parameters that all requests in the beginning of a file share."""
     shared: dict[str, JsonValue] = {}
     for number, row in enumerate(sample.rows):
         body = body_of(row)

@@ -39,7 +39,6 @@ _FILTERED: Final = re.compile(r"content[ _](?:filter|policy|management)|responsi
 
 
 def looks_like_output(row: JsonObject) -> bool:
-    """True if a JSON object is a line of batch output."""
     response = row.get("response")
     if "custom_id" in row:
         if "response" in row:
@@ -60,7 +59,6 @@ def looks_like_output(row: JsonObject) -> bool:
 
 
 def first_lines(sample: FileSample) -> Sequence[JsonObject]:
-    """Return the first lines of a batch output file; if the file is one JSON document, all lines in it."""
     return sample.rows or inlined_lines(sample)
 
 
@@ -82,7 +80,6 @@ def inlined_lines(sample: FileSample) -> list[JsonObject]:
 
 
 def id_of(row: JsonObject) -> str | None:
-    """Return the id that a request and its answer share, or None."""
     for name in _IDS:
         if name in row:
             return as_id(row[name])
@@ -171,7 +168,6 @@ def failed(kind: str | None, status: int | None, detail: str) -> Failure:
 
 
 def _from_error(error: object) -> Failure:
-    """Return the failure that any provider's error object describes."""
     fields = as_object(error)
     inner = as_object(fields.get("error"))
     if inner and "code" not in fields:  # Anthropic wraps the error in an object of the type `error`

@@ -49,7 +49,6 @@ def model_of(sample: FileSample) -> str | None:
 
 
 def models_of(sample: FileSample) -> Counter[str]:
-    """Return the number of answers per model in the beginning of a file."""
     return Counter(
         model for row in batch_lines.first_lines(sample) if (model := model_in(batch_lines.body_of(row) or {})) is not None
     )
@@ -89,7 +88,6 @@ def _first_answer(sample: FileSample) -> str | None:
 
 
 def _candidate(source: InputFile, options: ReadOptions, facts: JsonObject) -> tuple[str, str]:
-    """Return the candidate's name and the source of the name."""
     if options.candidate is not None:
         return options.candidate, "option"
     model = model_of(source.sample)

@@ -145,7 +145,6 @@ def _is_root(row: js.JsonObject) -> bool:
 
 
 def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]:
-    """Return the spans inside each case, and the ids of the rows' experiments."""
     traces: defaultdict[str, _Trace] = defaultdict(_Trace)
     experiments: set[str] = set()
     for row in rows:
@@ -167,8 +166,6 @@ def _traces(rows: Iterable[js.JsonObject]) -> tuple[dict[str, _Trace], set[str]]
 
 
 class _CaseReader:
-    """Reads cases, and numbers the trials of each task."""
-
     def __init__(self, traces: dict[str, _Trace], candidate: str | None) -> None:
         self._traces = traces
         self._candidate = candidate
@@ -177,7 +174,6 @@ class _CaseReader:
         self._grades = MetricGrades()
 
     def case(self, row: js.JsonObject, where: str) -> Iterator[Found]:
-        """Yield task, response and assessments of one case."""
         candidate = self._candidate or js.as_text(row.get("experiment_id")) or "experiment"
         task = _task_id(row)
         if task not in self._tasks:
@@ -219,7 +215,6 @@ class _CaseReader:
 
 
 def _task_id(row: js.JsonObject) -> str:
-    """Return the id of the data set's record, or a digest of the input."""
     record = js.as_text(row.get("dataset_record_id")) or js.as_text(js.as_object(row.get("origin")).get("id"))
     content = orjson.dumps(js.storable(row.get("input")), option=orjson.OPT_SORT_KEYS)
     return record or hashlib.sha256(content).hexdigest()[:10]

@@ -52,7 +52,6 @@ _SET_UP: Final = re.compile(
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise files of samples, of verdicts and of problems."""
     match _kind(sample):
         case "results":
             return explained_share(sample.document, _RESULTS)
@@ -164,8 +163,6 @@ def _problems(files: Iterable[InputFile]) -> dict[str, JsonObject]:
 
 
 class _SampleReader:
-    """Reads the samples of one file, and numbers the samples of each task."""
-
     def __init__(self, source: InputFile, options: ReadOptions, problems: dict[str, JsonObject]) -> None:
         self._source = source
         self._options = options
@@ -194,7 +191,6 @@ class _SampleReader:
         )
 
     def sample(self, row: JsonObject, where: str) -> Iterator[Found]:
-        """Yield the task, the response and the verdict of one sample."""
         task = as_text(row.get("task_id"))
         if task is None:
             yield Skipped(where=where, why="names no `task_id`.")
@@ -225,7 +221,6 @@ class _SampleReader:
         )
 
     def _values(self, row: JsonObject) -> Iterator[MetricValue | None]:
-        """Yield the verdicts on a sample; empty if its tests were not run."""
         for key in ("passed", "is_solved"):
             if isinstance(row.get(key), bool):
                 yield _verdict("", row[key], reason=as_text(row.get("result")) or "")
@@ -247,7 +242,6 @@ class _SampleReader:
         return _verdict(criterion, status in _PASSED, reason=f"{status}: {reason}" if reason else str(status))
 
     def notes(self) -> Iterator[Noted]:
-        """Yield notes about missing data."""
         if self._ungraded:
             what = ", ".join(f"{status} ({count:,})" for status, count in self._ungraded.most_common(10))
             yield Noted(where=self._source.name, what=f"samples whose status is not a verdict have no grade: {what}.")

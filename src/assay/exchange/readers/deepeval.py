@@ -39,7 +39,6 @@ _UNNAMED: Final = re.compile(r"(test_case|conversational_test_case)_\d+$")
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise a test run."""
     if b'"testCases"' not in sample.head and b'"conversationalTestCases"' not in sample.head:
         return None
     run = _run_in(sample.document)
@@ -136,7 +135,6 @@ def _asked(case: js.JsonObject) -> tuple[Message, ...]:
 
 
 def _conversation(case: js.JsonObject) -> tuple[tuple[Message, ...], str | None]:
-    """Return the scenario with the turns before the last answer, and the last answer."""
     turns = js.objects_in(case.get("turns"))
     scenario = js.as_text(case.get("scenario"))
     last = max((at for at, turn in enumerate(turns) if turn.get("role") == "assistant"), default=None)

@@ -188,7 +188,6 @@ def _suite(trials: Sequence[_Trial], config: js.JsonObject) -> str | None:
 
 
 def _trajectory(source: InputFile | None, trajectories: Mapping[str, InputFile]) -> tuple[str, str | None]:
-    """Return the agent's instruction and its last message."""
     if source is None:
         return "", None
     beside = trajectories.get(folder_path(source)) or (source.sibling(_TRAJECTORY) if not source.member else None)
@@ -210,7 +209,6 @@ def _rewards(result: js.JsonObject) -> js.JsonObject:
 def _trial_records(
     trial: _Trial, task: str, candidate: str, number: int, last_message: str | None, scale: OffScale
 ) -> Iterator[records.Found]:
-    """Yield the response of a trial and, if its verifier ran, its assessment."""
     result, where = trial.result, trial.where
     rewards = _rewards(result)
     broke = js.as_object(result.get("exception_info"))

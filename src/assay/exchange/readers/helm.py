@@ -246,7 +246,6 @@ def _grades(stats: dict[_Cell, dict[str, float]], candidate: str, name: str, *, 
 
 
 def _values(row: dict[str, float], *, annotated: bool) -> Iterator[MetricValue]:
-    """Yield the metrics among the statistics of a response."""
     for name, value in row.items():
         if name.startswith(_COUNTS):
             continue

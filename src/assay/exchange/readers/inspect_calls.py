@@ -48,7 +48,6 @@ class ScorerCalls:
         self.may_be_unseen = stray or bool(used and not seen)
 
     def of(self, scorer: str) -> Sequence[ScorerCall]:
-        """Return the calls by one scorer."""
         return self._calls.get(scorer, ())
 
     def _from_spans(self, events: Sequence[js.JsonObject]) -> bool:

@@ -198,7 +198,6 @@ class _LogReader:
         self._edits = 0
 
     def run(self) -> Iterator[records.Found]:
-        """Yield the run, and a note if the log has a newer format version."""
         log, spec = self._log, self._spec
         stats = js.as_object(log.get("stats"))
         status = js.as_text(log.get("status")) or "unknown"
@@ -262,7 +261,6 @@ class _LogReader:
         return scores
 
     def sample(self, value: object, where: str, *, summary: bool = False) -> Iterator[records.Found]:
-        """Yield the task, response and assessments of one sample in one epoch."""
         sample = js.as_object(value)
         task = js.as_id(sample.get("id"))
         if task is None:
@@ -444,7 +442,6 @@ def _raw(value: object) -> float | None:
 
 
 def _models_in(options: object, depth: int = 0) -> tuple[str, ...]:
-    """Return the models in a scorer's options, including the options of scorers that it combines."""
     fields = js.as_object(options)
     given = fields.get("model")
     # A model created with arguments is written as an object with its name, configuration and arguments.
@@ -493,7 +490,6 @@ def _last_message(sample: js.JsonObject) -> str | None:
 
 
 def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the sample with each reference to an attachment replaced by the attachment's text."""
     attachments = js.as_object(sample.get("attachments")) or js.as_object(js.as_object(sample.get("transcript")).get("content"))
     if not attachments:
         return sample

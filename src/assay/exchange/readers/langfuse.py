@@ -141,7 +141,6 @@ class _Reading:
         self._of_runs = len(self._scores.pop(None, []))
 
     def dataset_runs(self) -> Iterator[Found]:
-        """Yield a run for each dataset run or experiment among the items."""
         by_run: dict[str, list[tuple[TableRow, str]]] = {}
         for row, where in self._items:
             by_run.setdefault(_run_name(row) or to_text(row.get(_FILE)), []).append((row, where))
@@ -162,7 +161,6 @@ class _Reading:
         yield from self._left_out()
 
     def scored_traces(self) -> Iterator[Found]:
-        """Yield one run with the traces and their scores."""
         candidate = self._options.candidate or self._source.stem
         yield self._run(NAME, candidate, None, None)
         if self._options.candidate is None:
@@ -176,7 +174,6 @@ class _Reading:
         yield from self._left_out()
 
     def _changed(self, items: Sequence[tuple[TableRow, str]]) -> str | None:
-        """Return the time of the last change to a run's items or to the scores of their traces."""
         scores = (score for item, _ in items for score, _ in self._scores.get(as_id(item.get("traceId")), ()))
         rows = (*(item for item, _ in items), *scores)
         times = (from_text(row.get(key)) for row in rows for key in ("updatedAt", "timestamp", "endTime"))

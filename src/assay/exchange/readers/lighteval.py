@@ -176,8 +176,6 @@ def _as_detail(row: dict[str, object]) -> dict[str, object]:
 
 
 class _DetailReader:
-    """Reads rows, and numbers the trials of each task."""
-
     def __init__(self, candidate: str, unscaled: Collection[str]) -> None:
         self.candidate = candidate
         self._trials: Counter[str] = Counter()
@@ -186,7 +184,6 @@ class _DetailReader:
         self._grades = MetricGrades(unscaled)
 
     def row(self, row: dict[str, object], where: str) -> Iterator[Found]:
-        """Yield the task, response and assessments of one document."""
         doc, answer, metrics = (
             js.as_object(row.get("doc")),
             js.as_object(row.get("model_response")),
@@ -220,7 +217,6 @@ class _DetailReader:
         )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes about data that was left out, and about metrics that await review."""
         if self._several:
             what = f"{self._several:,} documents have several samples with common metrics; the first sample is shown."
             yield Noted(where=where, what=what)

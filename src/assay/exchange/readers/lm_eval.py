@@ -129,7 +129,6 @@ def _task_name(source: InputFile, results: js.JsonObject) -> str:
 
 
 def _candidate(source: InputFile, results: js.JsonObject, options: ReadOptions) -> tuple[str, str]:
-    """Return the candidate's name and the source of the name."""
     if options.candidate is not None:
         return options.candidate, "option"
     name = js.as_text(results.get("model_name"))

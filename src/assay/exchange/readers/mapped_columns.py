@@ -166,11 +166,9 @@ class _MappedRows:
         return None if place is None else place(row)
 
     def text(self, row: TableRow, key: str) -> str:
-        """Return the value of the mapping's key as text; empty if the row lacks it."""
         return cell_text(self._value(row, key))
 
     def task(self, row: TableRow, task: str) -> FoundTask:
-        """Return the task of a row."""
         prompt, expected = self._value(row, "prompt"), self._value(row, "expected")
         weight = cell_number(self._value(row, "weight"))
         return FoundTask(
@@ -205,7 +203,6 @@ class _MappedRows:
                     yield str(name), _opened(cell)
 
     def read_cell(self, cell: object, row: TableRow, task: str, candidate: str, where: str) -> Iterator[Found]:
-        """Yield one candidate's answers to one task, and collect their grades."""
         fields = row if cell is row else {**row, **cell} if isinstance(cell, dict) else {**row, "@value": cell}
         if not self._draws:
             return self._read_trial(fields, 1, task, candidate, where)
@@ -354,7 +351,6 @@ class _MappedRows:
         return None
 
     def rest(self, name: str) -> Iterator[Found]:
-        """Yield the sums, the remaining assessments and notes on single values."""
         for cell, total in (self._sums or {}).items():
             if total.total is not None:
                 metric, scale = self._metrics[cell.metric], (total.worst, total.best)

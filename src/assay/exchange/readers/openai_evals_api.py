@@ -55,7 +55,6 @@ def companions(source: InputFile, others: Sequence[InputFile]) -> Collection[Inp
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield a run for every `run_id`."""
     about = _EvalFacts()
     runs: dict[str, int] = {}
     for file in options.beside.get("companions", ()):
@@ -103,7 +102,6 @@ class _EvalFacts:
             self.evals[name] = row
 
     def note_item(self, item: js.JsonObject) -> None:
-        """Record the model that answered the first item of a run."""
         run = js.as_id(item.get("run_id")) or ""
         model = js.as_text(js.as_object(item.get("sample")).get("model"))
         if model is not None:
@@ -113,7 +111,6 @@ class _EvalFacts:
             self.scale.learn(js.as_text(result.get("name")), js.as_points(result.get("score")))
 
     def graders(self, run: str) -> dict[str, js.JsonObject]:
-        """Return the testing criteria of a run's eval, by name and by id."""
         criteria = js.objects_in(self.evals.get(self.eval_of.get(run, ""), {}).get("testing_criteria"))
         return {
             name: criterion
@@ -286,7 +283,6 @@ def _texts_of(sample: js.JsonObject) -> list[str]:
 
 
 def _given(row: js.JsonObject, item: js.JsonObject) -> str | None:
-    """Return an answer from the data source, for a run that called no model."""
     for holder in (js.as_object(row.get("datasource_item")), item):
         text = holder.get("sample.output_text", js.as_object(holder.get("sample")).get("output_text"))
         if isinstance(text, str):

@@ -149,7 +149,6 @@ def _place(source: InputFile) -> tuple[str, str, str]:
 
 
 def _details(results: js.JsonObject) -> dict[str, tuple[js.JsonObject, int]]:
-    """Return the detail of each index with its number of repeats."""
     details = results.get("details")
     if isinstance(details, dict):
         return {index: (row, _repeats(row)) for index, row in details.items() if isinstance(row, dict)}

@@ -209,12 +209,10 @@ class _Columns:
         self._models = models
 
     def of(self, row: js.JsonObject) -> str | None:
-        """Return the candidate's name; None if the row names no provider."""
         provider = _provider(row)
         return None if provider is None else self._names.get((provider, _column(row)[0]))
 
     def candidates(self) -> tuple[records.FoundCandidate, ...]:
-        """Return every candidate, in the order of the file."""
         return tuple(
             records.FoundCandidate(name=name, model=self._models.get(provider)) for (provider, _), name in self._names.items()
         )
@@ -348,7 +346,6 @@ def _named(component: js.JsonObject) -> str:
 def _assessments(
     row: js.JsonObject, task: str, candidate: str, trial: int, where: str, scale: OffScale
 ) -> Iterator[records.Found]:
-    """Yield one assessment for each judge, with the weighted mean of its assertions' scores."""
     components = _components(row)
     by_judge: dict[tuple[str, records.GradedBy], list[js.JsonObject]] = {}
     for component in components:
@@ -439,7 +436,6 @@ def _tokens(components: Sequence[js.JsonObject], key: str) -> int | None:
 
 
 def _words_of(components: Sequence[js.JsonObject], depth: int = 0) -> list[str]:
-    """Return the reasons of assertions, including those inside assertion sets."""
     words: list[str] = []
     for component in components:
         words.append(js.to_text(component.get("reason")))

@@ -117,7 +117,6 @@ def _rows(source: InputFile, width: int) -> Iterator[tuple[list[str] | str, str]
 
 
 def _header(sample: FileSample) -> _Header | None:
-    """Return the columns of promptfoo's table; None for any other table."""
     if sample.head[:1] in (b"{", b"[") and sample.document is not None:
         return None
     # Labels of prompts are whole prompts, so the header may span many lines.
@@ -182,8 +181,6 @@ def _task(header: _Header, cells: Sequence[str]) -> FoundTask:
 
 
 class _Output(NamedTuple):
-    """One prompt's cells in a row."""
-
     status: str
     score: str
     text: str
@@ -208,7 +205,6 @@ def _value(output: _Output) -> MetricValue:
 def _records(
     output: _Output | None, task: str, candidate: str, trial: int, where: str, grades: MetricGrades
 ) -> Iterator[Found]:
-    """Yield the answer to one prompt and the answer's grade."""
     if output is None:
         yield Skipped(where=where, why=f"has no verdict of {candidate!r}.")
     elif output.status == "ERROR":

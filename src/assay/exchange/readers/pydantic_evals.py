@@ -105,7 +105,6 @@ class _CaseReader:
         self._grades = MetricGrades(unscaled)
 
     def case(self, case: js.JsonObject, where: str, *, failed: bool) -> Iterator[Found]:
-        """Yield the task, response and assessments of one run of a case."""
         task = js.as_text(case.get("source_case_name")) or js.as_text(case.get("name"))
         if task is None:
             yield Skipped(where=where, why="has no `name`, so it belongs to no task.")
@@ -139,7 +138,6 @@ class _CaseReader:
             )
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield notes on data that was left out, and on evaluators that may call a model."""
         if self._labels:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._labels.most_common(10))
             yield Noted(where=where, what=f"labels are words without a scale; Assay left them out: {names}.")

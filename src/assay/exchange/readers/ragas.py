@@ -89,7 +89,6 @@ def _rows(source: InputFile, candidate: str, metrics: Sequence[str]) -> Iterator
 
 
 def _metrics(rows: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the columns that hold metrics: the known ones, and others whose cells are all numbers."""
     numeric: dict[str, bool] = {}
     for row in rows:
         for key, cell in row.items():

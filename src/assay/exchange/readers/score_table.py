@@ -233,7 +233,6 @@ class _BareScores:
         return True
 
     def batches(self) -> Iterator[records.FoundScores]:
-        """Yield the collected rows, grouped by grader and state."""
         for (judge, state), rows in self._batches.items():
             by = records.GradedBy.MODEL if judge else records.GradedBy.RULE
             yield records.FoundScores(judge=judge or RULE, by=by, state=state or None, rows=tuple(rows))

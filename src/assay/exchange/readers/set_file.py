@@ -18,7 +18,6 @@ _THING: Final[Shape] = dict.fromkeys(("thingName", "context", "language", "snipp
 
 
 def recognise(sample: FileSample) -> float | None:
-    """Recognise Things with snippets."""
     rows = first_rows(sample)
     fits = all("thingName" in row and isinstance(row.get("snippets"), list) for row in rows)
     return explained_share(rows, _THING) if fits else None

@@ -35,8 +35,6 @@ _NO_MODE: Final = (None, "unset", "none")
 
 
 class _Trial(NamedTuple):
-    """One trial's row and its location."""
-
     row: js.JsonObject
     where: str
 
@@ -151,7 +149,6 @@ def _trials(jobs: Sequence[InputFile], files: Sequence[InputFile]) -> tuple[list
 
 
 def _candidate(set_up: js.JsonObject, lock: js.JsonObject, folder: str) -> tuple[str, str | None, str]:
-    """Return the candidate's name, its model, and the source of the name."""
     locked = js.as_object(lock.get("agent"))
     agent = js.as_text(set_up.get("agent_name")) or js.as_text(locked.get("name"))
     model = (
@@ -236,7 +233,6 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
 
 
 def _trial_number(row: js.JsonObject, taken: Collection[int]) -> int:
-    """Return the attempt number in the trial's name, or else the first free number."""
     match = _ATTEMPT.search(js.as_text(row.get("trial_name")) or "")
     number = 0 if match is None else int(match[1][:6])
     if number < 1 or number in taken:

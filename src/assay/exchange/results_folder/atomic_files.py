@@ -100,7 +100,6 @@ class AtomicFile:
 
 
 def taken(path: Path) -> Refused:
-    """Return the error for a file that already exists."""
     return Refused(str(path), "exists already.", remedy="Name another file, or use --force to replace it.")
 
 

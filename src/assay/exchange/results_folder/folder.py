@@ -98,7 +98,6 @@ def stem_of(folder: Path, *, model: str, dataset: str, at: str, run: str) -> Pat
 
 
 def record_of(folder: Path, run: str) -> Path:
-    """Return the path of a run's record."""
     return inside(folder, RECORDS, f"{safe_name(run)}.jsonl")
 
 
@@ -233,7 +232,6 @@ def registry(folder: Path) -> Document:
 
 
 def metas(folder: Path) -> Iterator[tuple[Path, Document]]:
-    """Yield the path and description of every file set."""
     for path in sorted(folder.glob("*/*.meta.json")):
         description = document(path)
         if description is not None and not path.name.startswith("."):

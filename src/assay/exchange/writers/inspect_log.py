@@ -53,7 +53,6 @@ class LogSample:
     metadata: Mapping[str, JsonValue]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return the sample as Inspect's `EvalSample`."""
         prompt: list[JsonValue] = [_message(turn) for turn in self.prompt]
         if not prompt:
             prompt = [{"role": "user", "content": self.context}]
@@ -107,7 +106,6 @@ class InspectLog:
         self.n_samples = 0
 
     def add(self, sample: LogSample) -> None:
-        """Keep one sample."""
         self._samples.write(json.dumps(sample.as_json(), ensure_ascii=False, allow_nan=False) + "\n")
         self._ids[sample.id] = None
         self._epochs = max(self._epochs, sample.epoch)
@@ -161,5 +159,4 @@ class InspectLog:
         }
 
     def close(self) -> None:
-        """Delete the temporary file of samples."""
         self._samples.close()

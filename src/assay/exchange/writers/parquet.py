@@ -26,13 +26,11 @@ class ParquetRows:
         self._waiting: list[Sequence[object]] = []
 
     def row(self, cells: Sequence[object]) -> None:
-        """Write one row; None is a null."""
         self._waiting.append(cells)
         if len(self._waiting) == _ROWS_PER_GROUP:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining rows and the file's footer."""
         self._flush()
         self._writer.close()
 

@@ -42,7 +42,6 @@ class TypedLines:
         self._lines.write(line)
 
     def write(self, write: Callable[[str], object]) -> None:
-        """Write all rows."""
         for line in self._early:
             write(line)
         self._lines.seek(0)
@@ -50,5 +49,4 @@ class TypedLines:
             write(line)
 
     def close(self) -> None:
-        """Remove the rows from disk."""
         self._lines.close()

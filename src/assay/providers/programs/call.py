@@ -125,7 +125,6 @@ def reply_of(text: str, reported: Mapping[str, Any], request: ModelRequest, *, e
 
 
 def bad_answer(detail: str, *, log: str = "") -> CallFailed:
-    """Return the failure of a program whose output is not an answer."""
     return CallFailed("bad_answer", detail, transient=False, fault=Fault.CANDIDATE, log=log)
 
 

@@ -49,7 +49,6 @@ class _Printed:
         asyncio.get_running_loop().add_reader(self._pipe, self._read)
 
     def take(self) -> str:
-        """Return the output printed since the last call of this method."""
         self._read(LONGEST_PRINTED)
         text = self._kept.decode("utf-8", "replace")
         if self._size > len(self._kept):
@@ -112,7 +111,6 @@ class _Host:
     watch: asyncio.Task[None] | None = None
 
     async def watch_ends(self) -> None:
-        """Record the exit code of each worker that ends."""
         with suppress(EOFError, OSError):
             while True:
                 number, code = host.ENDED.unpack(await self.reader.readexactly(host.ENDED.size))
@@ -196,7 +194,6 @@ class Functions:
         raise failed(str(answer["failed"]), without_secrets(detail, self._environment), log=log)
 
     async def close(self) -> None:
-        """End all processes; safe to call twice."""
         idle, self._idle = self._idle, []
         for worker in idle:
             worker.close()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def forest_of_ranking(ranking: Ranking) -> Chart:
-    """Chart the scores of a ranking, and state which tasks the scores are about."""
     return forest([candidate.estimate for candidate in ranking.candidates], about_scope=_scope_words(ranking))
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def ranks(ranking: Ranking) -> Chart:
-    """Chart the ranks that the data support."""
     rows = tuple(
         {
             "candidate": str(candidate.candidate),

@@ -143,7 +143,6 @@ def _drawn(wanted: Mapping[str, JsonValue]) -> bytes:
 
 
 def _serve(memory: int) -> None:
-    """Draw specifications from standard input until it ends."""
     with suppress(ImportError):  # not on Windows
         resource = importlib.import_module("resource")
         # RLIMIT_AS is not used, because the JavaScript engine reserves terabytes of address space, which take no memory.

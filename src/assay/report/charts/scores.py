@@ -71,7 +71,6 @@ def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
 
 
 def _by_score(table: ScoreTable, code: int) -> Ints:
-    """Return a candidate's rows, with the lowest score first."""
     mine = table.rows_of(code)
     return mine[table.score[mine].argsort(kind="stable")]
 

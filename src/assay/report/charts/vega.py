@@ -17,7 +17,6 @@ _FONT: Final = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sa
 
 
 def linked(alt: Any) -> dict[str, Any]:
-    """Return the encoding of a mark's text for screen readers."""
     return {"description": alt.Description(f"{SPOKEN}:N")}
 
 
@@ -30,7 +29,6 @@ def rows_base(alt: Any, chart: Chart) -> Any:
 
 
 def with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Put each row's label to the right of the drawing."""
     order = [row["candidate"] for row in chart.rows]
     y = alt.Y("candidate:N", sort=order, axis=None)
     words = alt.Chart(alt.Data(values=list(chart.rows))).mark_text(align="left", fontSize=12, color=colours["soft"], aria=False)
@@ -39,7 +37,6 @@ def with_labels(alt: Any, drawn: Any, chart: Chart, colours: Mapping[str, str]) 
 
 
 def configured(drawn: Any, colours: Mapping[str, str]) -> Any:
-    """Return the drawing with colours, fonts and spacing."""
     return (
         drawn.configure(background=colours["ground"], font=_FONT, padding=18)
         .configure_view(strokeWidth=0)

@@ -34,7 +34,6 @@ def estimate_line(estimate: Estimate, *, approved: bool) -> str:
 
 
 def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
-    """State a score, its range and the tasks that the range is about."""
     name = estimate.candidate
     if estimate.mean is None or estimate.ci95 is None:
         score = "" if estimate.mean is None else f"{name} scores {number(estimate.mean)}. "
@@ -120,7 +119,6 @@ def trials_in_words(n: int, *, approved: bool) -> str:
 
 
 def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float], approved: bool) -> str:
-    """State which conclusions equal scores allow, and which they do not."""
     like = estimate.scope == TASKS_LIKE_THESE
     families = estimate.n_families
     n, unit = (estimate.n_tasks, "task") if like else (estimate.n_trials, "trial")

@@ -66,7 +66,6 @@ def plan_sentence(
 
 
 def no_plan(a: str, b: str, *, reason: str | None) -> str:
-    """State why there is no plan for a pair yet."""
     return f"{a} and {b}: no plan yet. {MISSING.get(reason or '', MISSING['no_shared_tasks'])}"
 
 
@@ -92,7 +91,6 @@ def plan_summary(
 
 
 def _ways(plan: Plan) -> list[str]:
-    """Return each feasible way to show the planned difference, with the current sample size."""
     ways = []
     if plan.tasks_needed is not None and plan.tasks_needed <= TOO_MANY:
         now = str(plan.n_tasks) if plan.families_needed is None else tasks_in_families(plan.n_tasks, plan.n_families)

@@ -28,7 +28,6 @@ def why_no_difference(reason: str | None) -> str:
 
 
 def why_no_range(reason: str | None, n_tasks: int) -> str:
-    """State why a score or a difference has no range."""
     if n_tasks > 1 and reason == "need_at_least_2_trials":
         return SECOND_TRIALS
     return MISSING.get(reason or "", "No range is available.")

@@ -133,7 +133,6 @@ _METHODS: Final = {
 
 
 def _by_sample(method: str | None, n_reviewed: int, n_trials: int, lam: float) -> str:
-    """Name the method by which a number was calibrated, and the method's assumption."""
     part = f"{n_reviewed:,} of {count(n_trials, 'trial')} reviewed, judge weighted {lam:.2f}"
     return f"By {_METHODS.get(method or '', method)} ({part}). Assumes that the reviewed trials were chosen at random."
 
@@ -239,7 +238,6 @@ def position_line(positions: JudgePositions) -> str:
 
 
 def agreement(panel: JudgesAmongThemselves) -> str:
-    """State how well several judges of the same trials agree."""
     alpha = panel.alpha
     within = 0.0 if alpha.agreement is None else alpha.agreement
     share = f"{100 * within:.0f}% of pairs within {number(alpha.tolerance, 0)} points"

@@ -29,7 +29,6 @@ class SandboxedCommands:
         return self._sandbox
 
     async def run(self, request: CommandRequest, /) -> CommandResult:
-        """Run one command with its files; if the sandbox cannot be created, return a result that the command was lost."""
         sandbox = await self.choose()
         async with self._turn():
             with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:

@@ -59,7 +59,6 @@ class NamespaceShells:
     name: str = "namespaces"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -83,7 +82,6 @@ class BubblewrapShells:
     name: str = "bubblewrap"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         return _opened(request, self._launch, user=_unused_user())
 
     def _launch(self, request: ShellRequest, scratch: _Scratch) -> _Launch:
@@ -117,7 +115,6 @@ class ContainerShells:
 
     @asynccontextmanager
     async def open(self, request: ShellRequest, /) -> AsyncIterator[SupervisedShell]:
-        """Yield a shell in a workspace, and kill its processes at the end. Raises SandboxError."""
         engine = self.engine or container_engine()
         if engine is None:
             raise SandboxError("container", "needs Docker or Podman, and neither answers.")
@@ -157,7 +154,6 @@ class UnconfinedShells:
     name: str = "none"
 
     def open(self, request: ShellRequest, /) -> AbstractAsyncContextManager[SupervisedShell]:
-        """Yield a shell in a workspace. Raises SandboxError."""
         return _opened(request, self._launch, user=None)
 
     def _launch(self, request: ShellRequest, _: _Scratch) -> _Launch:
@@ -215,7 +211,6 @@ def _unused_user() -> int | None:
 
 
 def _scratch_in(folder: Path, request: ShellRequest, user: int | None) -> _Scratch:
-    """Create a shell's folders, and make the given user the owner of the workspace and the temporary folder."""
     scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()
@@ -248,5 +243,4 @@ def _open_to_all(path: str) -> bool:
 
 
 def _own_programs() -> tuple[str, ...]:
-    """Return the folders of Python and of the programs installed with Assay."""
     return tuple(dict.fromkeys((os.path.join(sys.prefix, "bin"), os.path.dirname(_PYTHON[0]))))

@@ -151,7 +151,6 @@ class SupervisedShell:
         return CommandResult(**{**answer, "end": CommandEnd(answer["end"])})
 
     async def close(self) -> None:
-        """Kill the shell's processes and wait until they have ended."""
         with suppress(ProcessLookupError):
             self._process.kill()
         process_memory.kill_all(process_memory.tree_of(self._process.pid)[1:])
@@ -159,7 +158,6 @@ class SupervisedShell:
         self._lost = self._lost or CommandEnd.SHELL_LOST
 
     async def _ask(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send one message to the supervisor and return its answer, or None if the supervisor has ended."""
         pipe, answers = self._process.stdin, self._process.stdout
         assert pipe is not None
         assert answers is not None

@@ -64,7 +64,6 @@ def _answer(document: dict[str, object]) -> None:
 
 
 def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str, object]:
-    """Run one command and return how it ended."""
     begun = time.monotonic()
     try:
         process = subprocess.Popen(

@@ -89,7 +89,6 @@ class Claims:
         connection.execute(insert(table).values(run_key=run_key, owner=self.owner))
 
     def end_execution(self, connection: Connection, run_key: int) -> None:
-        """Record that this process no longer executes a run."""
         table = schema.execution
         connection.execute(delete(table).where(table.c.run_key == run_key, table.c.owner == self.owner))
 
@@ -125,7 +124,6 @@ class Claims:
         return self._taken(connection, sorted(rows, key=lambda row: (row.position, row.k)))
 
     def take_submitted(self, connection: Connection, run_key: int, keys: Sequence[int]) -> UncommittedClaim:
-        """Claim those of the given trials that wait for a batch job."""
         self.hold_lock()
         table = schema.trial
         waiting = update(table).where(among(table.c.key, keys), table.c.state == _SUBMITTED)
@@ -204,7 +202,6 @@ class Claims:
         return connection.execute(running).first() is not None
 
     def retry_failed(self, connection: Connection, run_key: int) -> None:
-        """Make failed trials pending again."""
         table = schema.trial
         failed = update(table).where(table.c.run_key == run_key, table.c.state == TrialState.FAILED.value)
         cleared = {"fail_kind": None, "fail_fault": None, "fail_detail": None, "fail_tries": None}
@@ -337,7 +334,6 @@ class Claims:
 def _responses(
     connection: Connection, keys: Sequence[int], names: dict[int, str], holdings: dict[int, Holding]
 ) -> dict[int, dict[str, Response]]:
-    """Return each candidate's latest response by trial, and record its round in the holdings."""
     responses: dict[int, dict[str, Response]] = {key: {} for key in keys}
     table, body = schema.response, schema.body
     rows = connection.execute(

@@ -10,8 +10,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import orjson
 
@@ -47,7 +47,11 @@ if TYPE_CHECKING:
 
     from assay.domain.calls import ModelRequest
 
+P = ParamSpec("P")
+T = TypeVar("T")
 R = TypeVar("R", bound="DataclassInstance")
+
+_RESTORE: Final = "Restore the store from a backup; `assay doctor --check-store` lists the damage."
 
 
 def text_bytes(text: str) -> bytes:
@@ -56,7 +60,6 @@ def text_bytes(text: str) -> bytes:
 
 
 def bytes_text(content: bytes) -> str:
-    """Decode the output of `text_bytes`."""
     return content.decode("utf-8", "surrogatepass")
 
 
@@ -84,12 +87,10 @@ def bytes_json(content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        remedy = "Restore the store from a backup; `assay doctor --check-store` lists the damage."
-        raise DamagedValue("the store", f"is damaged: a value is not JSON ({error}).", remedy=remedy) from None
+        raise DamagedValue("the store", f"is damaged: a value is not JSON ({error}).", remedy=_RESTORE) from None
 
 
 def json_text(value: object) -> str:
-    """Return `json_bytes` as text, for a text column."""
     return json_bytes(value).decode()
 
 
@@ -103,10 +104,28 @@ def _as_plain(value: object) -> object:
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 
+def _readable(decode: Callable[P, T]) -> Callable[P, T]:
+    """Make a decoder raise `DamagedValue` for JSON whose keys or values are not those of the record."""
+
+    @wraps(decode)
+    def decoded(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return decode(*args, **options)
+        except DamagedValue:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            kind = decode.__name__.removesuffix("_record").replace("_", " ")
+            problem = f"is damaged: a stored {kind} cannot be read ({type(error).__name__}: {error})."
+            raise DamagedValue("the store", problem, remedy=_RESTORE) from error
+
+    return decoded
+
+
 def task_bytes(task: Task) -> bytes:
     return json_bytes(task)
 
 
+@_readable
 def task_record(content: bytes) -> Task:
     data = bytes_json(content)
     return _record(
@@ -129,8 +148,8 @@ def task_record(content: bytes) -> Task:
     )
 
 
+@_readable
 def tool_calls_record(content: str | None) -> tuple[ToolCall, ...]:
-    """Parse the tool calls in the column of a stored call."""
     return () if content is None else tuple(ToolCall(**call) for call in bytes_json(content.encode()))
 
 
@@ -141,6 +160,7 @@ def plan_bytes(plan: RunPlan) -> bytes:
     return json_bytes(data)
 
 
+@_readable
 def plan_record(content: bytes, *, suite_text: str) -> RunPlan:
     data = bytes_json(content)
     return _record(
@@ -171,7 +191,6 @@ WHOLE: Final = "score"
 
 
 def bare_score(candidate: str, criterion: str, score: float | None) -> Assessment:
-    """Return an assessment that contains only one candidate's score on one criterion."""
     grade = Grade(
         candidate=candidate, criterion=criterion, score=score, raw_score=score, min_score=0.0, max_score=1.0
     )  # fmt: skip
@@ -183,6 +202,7 @@ def bare_score_bytes(candidate: str, criterion: str, score: float | None) -> byt
     return json_bytes((candidate, criterion, score))
 
 
+@_readable
 def assessment_record(content: bytes) -> Assessment:
     data = bytes_json(content)
     if isinstance(data, list):
@@ -276,8 +296,8 @@ def _judge(data: Mapping[str, Any]) -> JudgeSpec:
     )
 
 
+@_readable
 def rubric_record(data: Mapping[str, Any]) -> Rubric:
-    """Parse the rubric in the JSON of a plan."""
     rules, verify, structuring = (data.get(name) for name in ("rules", "verify", "structuring"))
     return Rubric(
         rules=None if rules is None else _record(VerdictRules, rules),

@@ -124,7 +124,6 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection that reads one snapshot."""
         with self.translated(), self._reader.connect() as connection:
             yield connection
 
@@ -273,7 +272,6 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Translate database errors to Assay's error classes."""
         try:
             yield
         except DBAPIError as error:

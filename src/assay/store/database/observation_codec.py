@@ -31,7 +31,6 @@ def encoded(body: observations.ObservationBody) -> bytes:
 
 
 def decoded(kind: observations.ObservationKind, stored: bytes) -> observations.ObservationBody:
-    """Parse the record of a stored observation."""
     content = bytes_json(stored)
     match kind:
         case observations.ObservationKind.SHOWN:

@@ -65,7 +65,6 @@ version = Table(
 
 
 def _filled(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    """Return columns that may not be null."""
     return [Column(name, kind, nullable=False) for name in names]
 
 

@@ -54,7 +54,6 @@ def note_answers(connection: Connection, calls: Sequence[CallRecord]) -> None:
 
 
 def request_row(asked: JobRequest) -> tuple[Any, ...]:
-    """Return the database row of a new request."""
     own = (asked.role.value, asked.digest, asked.visit, _SENT, asked.usd, asked.shares, None)
     return (*asked.key, asked.trial, *own)
 

@@ -50,7 +50,6 @@ class StoreJobs:
         self._clock = clock
 
     def digest(self, request: ModelRequest, /) -> str:
-        """Return the digest that identifies equal requests in this run and in stored calls."""
         return request_digest(request)
 
     def of_runs(self, runs: Sequence[RunId] = (), /, *, only_open: bool = False) -> tuple[BatchJob, ...]:
@@ -65,7 +64,6 @@ class StoreJobs:
     def plan(
         self, run: RunId, /, *, token: str, stage: JobStage, place: str, model: str, base_url: str | None, habits: str
     ) -> int:
-        """Store a planned job, held by this process, and return its key."""
         row = {
             "token": token,
             "stage": stage.value,
@@ -106,14 +104,11 @@ class StoreJobs:
         return self._writer.call(hold)
 
     def note(self, job: int, /, **changes: object) -> None:
-        """Change columns of a job."""
         values = {name: str(value) if isinstance(value, JobState) else value for name, value in changes.items()}
         table = schema.job
         self._writer.call(lambda connection: connection.execute(update(table).where(table.c.key == job).values(**values)))
 
     def keep_log(self, job: int, text: str, /) -> None:
-        """Store the output of the command that answered a job."""
-
         def keep(connection: Connection) -> None:
             key = take_keys(connection, body=1)["body"].start
             self._database.insert(connection, schema.body, [(key, text_bytes(text))])
@@ -126,11 +121,9 @@ class StoreJobs:
         self._writer.call(lambda connection: self._claims.void_dead(connection, run_key_of(connection, run), patient=True))
 
     def retry_failed(self, run: RunId, /) -> None:
-        """Make the failed trials of a run pending again."""
         self._writer.call(lambda connection: self._claims.retry_failed(connection, run_key_of(connection, run)))
 
     def claim(self, run: RunId, trials: Sequence[TrialKey], /) -> Sequence[ClaimedTrial]:
-        """Claim those of the given trials that wait for a job."""
         return self._claims.adopt(
             self._writer.call(lambda connection: self._claims.take_submitted(connection, run_key_of(connection, run), trials))
         )
@@ -175,7 +168,6 @@ class StoreJobs:
         return tuple(map(_request, sorted(rows, key=lambda row: row[:2])))
 
     def structuring(self, run: RunId, /) -> dict[str, RequestKey]:
-        """Return a run's unanswered requests to its structuring model, by digest."""
         job, table = schema.job, schema.job_request
         with self._database.reading() as connection:
             rows = connection.execute(
@@ -187,7 +179,6 @@ class StoreJobs:
         return {digest: RequestKey(job_key, number) for digest, job_key, number in rows}
 
     def heard(self, trials: Sequence[TrialKey], /) -> dict[tuple[int, str], list[Reply]]:
-        """Return the stored replies that these trials may reuse, by trial and request digest."""
         heard: defaultdict[tuple[int, str], list[Reply]] = defaultdict(list)
         table, body = schema.call, schema.body
         with self._database.reading() as connection:

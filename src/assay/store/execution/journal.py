@@ -77,8 +77,6 @@ class StoreJournal:
         return tasks_of(self._database, run)
 
     def begin(self, run: RunId, *, retry_failed: bool) -> None:
-        """Mark the run as running in this process, and release the trials of ended processes."""
-
         def begin(connection: Connection) -> None:
             run_key = run_key_of(connection, run)
             table = schema.run
@@ -183,7 +181,6 @@ class StoreJournal:
         await self._writer.share((entry,))
 
     async def record_together(self, entries: Sequence[Entry], /) -> None:
-        """Commit entries in one transaction, in the given order; if it fails, no entry is stored."""
         await self._writer.share(entries)
 
     async def reserve(self, run: RunId, reservation: Reservation, /) -> Grant:
@@ -217,7 +214,6 @@ class StoreJournal:
         await self._writer.share(settle)
 
     def close(self) -> None:
-        """Finish writing and release all claims; safe to call twice."""
         self._writer.close()
         self._claims.close()
         self._database.close()
@@ -228,7 +224,6 @@ class StoreJournal:
         connection.execute(update(table).where(table.c.key == run_key).values(state=state.value, finished=ended))
 
     def _begin_stretch(self, connection: Connection, run_key: int) -> None:
-        """Record the time at which the run started or continued, and its progress at that time."""
         tally, table = schema.run_tally, schema.stretch
         of_trials = (tally.c.run_key == run_key, tally.c.subject == TRIAL, tally.c.state.not_in(TO_COME))
         done = connection.execute(select(func.coalesce(func.sum(tally.c.n), 0)).where(*of_trials)).scalar_one()

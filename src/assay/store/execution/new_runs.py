@@ -46,7 +46,6 @@ class RunPlanner:
         state: RunState = RunState.PLANNED,
         ask: FirstRequests | None = None,
     ) -> None:
-        """Store a new run's plan, tasks and trials."""
         run = schema.run
         if connection.execute(select(run.c.key).where(run.c.id == plan.id)).first() is not None:
             raise InputError(plan.id, "a run with this id already exists.")
@@ -109,7 +108,6 @@ class RunPlanner:
             _await_review(connection, run_key, some)
 
     def _note_names(self, connection: Connection, run_key: int, plan: RunPlan) -> None:
-        """Replace the stored candidates, judges and criteria of the run by those in the plan."""
         candidates = schema.run_candidate
         connection.execute(delete(candidates).where(candidates.c.run_key == run_key))
         rows = [
@@ -252,7 +250,6 @@ class RunPlanner:
 
 
 def _await_review(connection: Connection, run_key: int, keys: Sequence[AssessmentKey]) -> None:
-    """Set assessments that the random draw had left out of the review sample to pending."""
     table, score, changes = schema.assessment, schema.score, CounterChanges()
     left_out, pending = AssessmentState.LEFT_OUT.value, AssessmentState.PENDING.value
     where = (table.c.run_key == run_key, table.c.key.in_(keys), table.c.state == left_out)
@@ -303,7 +300,6 @@ class _Trials:
 
 
 def _keep_copy(database: Database, connection: Connection, plan: RunPlan) -> None:
-    """Store the suite's text once for all of its runs."""
     table = schema.suite_copy
     if connection.execute(select(table.c.digest).where(table.c.digest == plan.copy.digest)).first() is None:
         key = _keep(database, connection, text_bytes(plan.copy.text))

@@ -64,7 +64,6 @@ class Writer:
         self.commits = 0
 
     def after_rollback(self, forget: Callable[[], None]) -> None:
-        """Register a function to call after every rollback."""
         self._forget.append(forget)
 
     def call(self, what: Callable[[Connection], T], *, once: bool = False) -> T:

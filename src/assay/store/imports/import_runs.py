@@ -105,7 +105,6 @@ class StoreImports:
         return tuple(in_use) if rows else None
 
     def suite_of_dataset(self, dataset: str, /) -> str | None:
-        """Return the suite of an earlier import of the dataset, or None."""
         table, suite = schema.imported, schema.suite
         with self.database.reading() as connection:
             return connection.execute(
@@ -128,7 +127,6 @@ class StoreImports:
             return frozenset(keys.scalars())
 
     def runs_of_form(self, form: str, /) -> tuple[RunId, ...]:
-        """Return the runs imported from files of this format."""
         table, run = schema.imported, schema.run
         with self.database.reading() as connection:
             run_ids = connection.execute(
@@ -351,7 +349,6 @@ class StoreImport:
         return self._closed.responses + self._closed.assessments
 
     def held_by(self, identities: Sequence[str], runs: Collection[int], /) -> frozenset[str]:
-        """Return the identities of all responses in these runs."""
         by_number = {response_number(identity): identity for identity in identities}
         text = "SELECT run_key, identity FROM imported_response WHERE run_key > {} AND identity"
         with self._database.reading() as connection:
@@ -406,7 +403,6 @@ class StoreImport:
         return self.done
 
     def abandon(self) -> None:
-        """Delete everything that this import stored."""
         if self._pending is not None:
             # Wait for the portion, but do not raise its error: it must be in the store before it can be swept.
             self._pending.exception()
@@ -421,7 +417,6 @@ class StoreImport:
 
 
 def _replacement(connection: Connection, run_key: int) -> tuple[int, str, str]:
-    """Return the key, id and state of the run that replaced another run."""
     table, run = schema.run_event, schema.run
     row = connection.execute(
         select(run.c.key, run.c.id, run.c.state)

@@ -42,8 +42,6 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRun:
-    """A stored run that has results in common with the imported run."""
-
     run_key: int
     id: RunId
     form: str
@@ -70,7 +68,6 @@ _Cells = dict[CellKey, list[_Cell]]
 
 
 def known_runs(connection: Connection, run: OpenRun, facts: ImportFacts) -> list[KnownRun]:
-    """Return the runs in use that have results in common with the imported run."""
     table, imported = schema.run, schema.imported
     alike = [imported.c.run_key.in_(run.overlapping), _same_results(facts)]
     rows = connection.execute(

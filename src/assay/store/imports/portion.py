@@ -101,7 +101,6 @@ class Portion:
         assessments: Sequence[FoundAssessment],
         scores: Sequence[FoundScores],
     ) -> None:
-        """Reserve the maximum number of keys that the portion can need."""
         bare = sum(len(batch.rows) for batch in scores)
         size = len(tasks) + len(responses) + len(assessments) + bare
         graded = sum(1 if assessment.joint else len(assessment.grades) for assessment in assessments)

@@ -82,7 +82,6 @@ def call_row(
 
 
 def content_bytes(text: str) -> bytes:
-    """Encode a response's text as stored bytes."""
     try:
         return text.encode()
     except UnicodeEncodeError:  # lone surrogates
@@ -90,7 +89,6 @@ def content_bytes(text: str) -> bytes:
 
 
 def _stored_before(portion: Portion, trials: Sequence[ImportedTrial]) -> dict[tuple[int, int], Stored]:
-    """Return the responses that earlier portions stored for these trials, by trial and candidate."""
     old = sorted({trial.key for trial in trials if not trial.fresh})
     stored: dict[tuple[int, int], Stored] = {}
     if old:
@@ -111,7 +109,6 @@ def _digest(content: bytes) -> bytes:
 
 
 def _skip_repeated(portion: Portion, response: FoundResponse, first: Stored) -> None:
-    """Skip a candidate's second answer in a trial, with a message."""
     if first is None or isinstance(first, bytes):
         same = (None if response.content is None else _digest(text_bytes(response.content))) == first
         place = ""

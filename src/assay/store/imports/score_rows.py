@@ -55,7 +55,6 @@ class Scores(NamedTuple):
 
 
 def write_scores(portion: Portion, trials: Trials, scores: Sequence[Scores]) -> None:
-    """Store bare scores of trials that are already stored."""
     if not scores:
         return
     portion.connection.execute(CreateTable(_STAGED, if_not_exists=True))
@@ -105,7 +104,6 @@ def _staged_rows(portion: Portion, trials: Trials, batch: FoundScores, places: S
 
 
 def _columns(portion: Portion, grader: int, state: AssessmentState, *, by_model: bool) -> list[tuple[Table, dict[str, Any]]]:
-    """Return the columns that the temporary table lacks, by target table."""
     run_key, staged = portion.run.run_key, _STAGED.c
     of_score: dict[str, Any] = {"run_key": run_key, "assessment_key": staged.key}
     both = {"judged_value": staged.value}

@@ -43,7 +43,6 @@ class ReadyTask(NamedTuple):
 
 
 def ready_task(imported: FoundTask) -> ReadyTask:
-    """Return the stored form of an imported task."""
     expected = imported.expected[0] if imported.expected else None
     extra: dict[str, JsonValue] = dict(imported.metadata)
     if len(imported.expected) > 1:

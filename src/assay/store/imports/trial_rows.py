@@ -47,7 +47,6 @@ class GradedPlace(Protocol):
 
 
 def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[GradedPlace]) -> Trials:
-    """Return each imported record's trial."""
     run = portion.run
     old: dict[tuple[int, int], int] = {}
     if run.trials:
@@ -71,7 +70,6 @@ def trials_of(portion: Portion, places: dict[str, Place], records: Iterable[Grad
 
 
 def write_new_trials(portion: Portion, trials: Trials) -> None:
-    """Store the trials that earlier portions did not store."""
     rows: list[Row] = []
     run_key = portion.run.run_key
     for trial in trials.values():

@@ -68,7 +68,6 @@ class AssessmentReader:
         return [row for row, _ in self._read(connection, rows)]
 
     def rows_of(self, connection: Connection, keys: Collection[int]) -> list[AssessmentRow]:
-        """Return assessments by key, sorted by key."""
         table = schema.assessment
         rows = connection.execute(_joined().where(table.c.key.in_(keys)).order_by(table.c.key)).all()
         return [row for row, _ in self._read(connection, rows)]
@@ -322,7 +321,6 @@ def _attempts(connection: Connection, trials: set[int]) -> dict[tuple[int, int, 
 
 
 def _calls(connection: Connection, keys: set[int]) -> dict[int, dict[str, JsonValue]]:
-    """Return the facts about calls that a reviewer sees, by key."""
     table = schema.call
     shown = (table.c[name] for name in _CALL_SHOWN)
     rows = connection.execute(select(table.c.key, *shown).where(table.c.key.in_(keys)))
@@ -353,7 +351,6 @@ def _readable(detail: AssessmentDetail) -> AssessmentDetail:
 
 
 def tally(connection: Connection, selection: Selection, /) -> dict[AssessmentState, int]:
-    """Count the selected runs' assessments by state, from stored counters."""
     table, scope = schema.run_tally, scope_of(connection, selection)
     sums = select(table.c.state, func.sum(table.c.n)).where(table.c.subject == ASSESSMENT, *scope.where_run(table))
     rows = connection.execute(sums.group_by(table.c.state)).all()

@@ -172,7 +172,6 @@ def _runs(connection: Connection, keys: Collection[int]) -> dict[int, tuple[RunI
 
 
 def _active(connection: Connection, keys: Sequence[str]) -> dict[str | None, int]:
-    """Return reviewers' active times by their decisions' idempotency keys."""
     table = schema.observation
     if not keys:
         return {}

@@ -184,7 +184,6 @@ def _scores(scope: Scope, run_key: int, *, everything: bool) -> Select[Any]:
 
 
 def _counts(scope: Scope) -> ColumnElement[bool]:
-    """Return the condition that at least one score of an assessment counts."""
     table, assessment = schema.score, schema.assessment
     return and_(
         assessment.c.state.in_(COUNTING),
@@ -198,7 +197,6 @@ def _counts(scope: Scope) -> ColumnElement[bool]:
 
 
 def _of_criteria(scope: Scope) -> list[ColumnElement[bool]]:
-    """Return conditions on `assessment`: it has a grade on a selected criterion."""
     if scope.criteria is None:
         return []
     grade, assessment = schema.grade, schema.assessment
@@ -221,7 +219,6 @@ def _names(connection: Connection, table: Table) -> dict[int, str]:
 
 
 def _names_by_run(connection: Connection, scope: Scope) -> dict[tuple[int, int], str]:
-    """Return candidates' names in statistics, by the keys of run and candidate."""
     own = schema.run_candidate
     names = _names(connection, schema.candidate)
     rows = connection.execute(select(own.c.run_key, own.c.candidate_key).where(*scope.where_run(own)))

@@ -113,7 +113,6 @@ class Scope:
         return self.where_key(table.c.run_key)
 
     def where_key(self, column: ColumnElement[int]) -> list[ColumnElement[bool]]:
-        """Return conditions on a column of run keys."""
         if not self.every_run:
             # Beyond that number, a sub-select is used: a parameter for each of 20,000 runs exceeded SQLite's limit of variables.
             return [column.in_(self.runs if len(self.runs) <= _NAMED else self.listed.question)]
@@ -201,7 +200,6 @@ def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:
 
 
 def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[ColumnElement[bool]]:
-    """Return conditions on runs that contain one of these candidates, in suites that all of the candidates ran."""
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [
@@ -257,7 +255,6 @@ def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
 
 
 def _tasks(connection: Connection, wanted: Sequence[str], of_runs: list[ColumnElement[bool]]) -> tuple[int, ...] | None:
-    """Return keys of the selected runs' tasks with one of these ids or Thing names."""
     if not wanted:
         return None
     table = schema.run_task

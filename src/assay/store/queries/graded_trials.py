@@ -111,7 +111,6 @@ def graded_trials(
 
 
 def paired_trials(connection: Connection, other: RunId, trials: Collection[TrialKey], /) -> dict[TrialKey, TrialKey]:
-    """Map each trial of `other` to the one in `trials` with the same task and number."""
     other_key = run_key_of(connection, other)
     mine, others = schema.trial.alias("mine"), schema.trial.alias("theirs")
     planned, paired = schema.run_task.alias("planned"), schema.run_task.alias("paired")

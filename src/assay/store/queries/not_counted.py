@@ -130,7 +130,6 @@ def _counted_by_run(connection: Connection, scope: Scope) -> _TrialCounts:
 
 
 def _waiting_runs() -> Select[tuple[int]]:
-    """Select the keys of runs that have a pending assessment."""
     waits = schema.run_tally.alias("waits")
     return select(waits.c.run_key).where(
         waits.c.subject == ASSESSMENT, waits.c.state == AssessmentState.PENDING.value, waits.c.n > 0

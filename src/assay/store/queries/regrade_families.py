@@ -130,6 +130,5 @@ def families(connection: Connection, runs: Callable[[], Sequence[int]], *, grade
 
 
 def _paired(trial: FromClause, other: FromClause, related: dict[int, tuple[int, ...]]) -> list[ColumnElement[bool]]:
-    """Return conditions that two trials of related runs have the same position and number."""
     runs = or_(*(and_(trial.c.run_key == run, other.c.run_key.in_(others)) for run, others in related.items()))
     return [runs, other.c.position == trial.c.position, other.c.k == trial.c.k]

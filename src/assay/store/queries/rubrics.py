@@ -132,7 +132,6 @@ def _corrected(
 
 
 def _graded(connection: Connection, scope: Scope, names: dict[int, str]) -> dict[str, int]:
-    """Count the decided assessments that contain a judge's grade, by criterion."""
     assessment, grade, grader = schema.assessment, schema.grade, schema.grader
     rows: Any = connection.execute(
         select(grade.c.criterion_key, func.count(grade.c.assessment_key.distinct()).label("n"))
@@ -174,7 +173,6 @@ def _verdicts(
 def _pairs(
     connection: Connection, verdicts: tuple[tuple[int, int, list[tuple[str, str, float]]], ...], names: dict[int, str]
 ) -> Iterator[BlindGrade]:
-    """Pair each blind grade with the judge's grade of the same candidate and criterion."""
     grade = schema.grade
     by_run: dict[int, list[tuple[int, list[tuple[str, str, float]]]]] = {}
     for key, run_key, grades in verdicts:

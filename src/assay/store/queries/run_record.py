@@ -203,8 +203,6 @@ def _trials(connection: Connection, run_key: int, keys: Sequence[int] | None) ->
 
 
 class _NamesByKey:
-    """Maps keys of candidates, graders and criteria to names."""
-
     def __init__(self, connection: Connection) -> None:
         self._names = {
             column: {row.key: row.name for row in connection.execute(select(table.c.key, table.c.name))}
@@ -216,7 +214,6 @@ class _NamesByKey:
         }
 
     def line(self, row: Row[Any], *, without: Collection[str]) -> Line:
-        """Return a row with names in place of keys."""
         line: Line = {}
         for column, value in row._mapping.items():
             if column in without:

@@ -56,7 +56,6 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
 
 
 def left_alone(connection: Connection, claims: Claims, running: Sequence[int]) -> set[int]:
-    """Return the keys of running runs that no living process executes."""
     if not running:
         return set()
     table = schema.execution

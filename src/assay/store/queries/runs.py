@@ -61,7 +61,6 @@ def run_totals(connection: Connection, selection: Selection, /) -> RunTotals:
 
 
 def waiting_runs(connection: Connection) -> frozenset[RunId]:
-    """Return the runs with a pending assessment."""
     run, tally = schema.run, schema.run_tally
     rows = connection.execute(select(run.c.id).join(tally, tally.c.run_key == run.c.key).where(*_PENDING))
     return frozenset(RunId(run_id) for run_id in rows.scalars())

@@ -258,7 +258,6 @@ def matrix_of(connection: Connection, statement: Select[Any]) -> NDArray[np.floa
 
 
 def codes_of(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return the position of each key in `known`."""
     import numpy as np
 
     if not len(keys):

@@ -24,7 +24,6 @@ _PORTION: Final = 200
 
 
 def trial_rows() -> Select[Any]:
-    """Select trials with all columns that `trial_row` needs."""
     table, planned, suite, run = schema.trial, schema.run_task, schema.suite, schema.run
     return (
         select(table, planned.c.task_id, planned.c.thing, planned.c.trials, suite.c.name, run.c.id)

@@ -41,7 +41,6 @@ class StoreControlItems:
         self._clock = clock
 
     def put(self, item: ControlItem, /) -> ControlItem:
-        """Store a new control item and return it with its key."""
         return self._writer.call(lambda connection: _put(connection, item))
 
     def supersede(self, decision: Decision, item: ControlItem, /) -> AssessmentKey:
@@ -99,7 +98,6 @@ class StoreControlItems:
         return {key: tuple(events[key]) for key in keys}
 
     def tally(self) -> dict[RunId, Counter[AssessmentState]]:
-        """Count control items by run and state."""
         table, run = schema.control_item, schema.run
         statement = (
             select(run.c.id, table.c.state, func.count())
@@ -122,7 +120,6 @@ class StoreControlItems:
 
 
 def control_event_of_key(connection: Connection, idempotency_key: str | None) -> ReviewEvent | None:
-    """Return the control item decision with this idempotency key, or None."""
     if idempotency_key is None:
         return None
     table = schema.control_event

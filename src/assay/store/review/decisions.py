@@ -119,7 +119,6 @@ class _Numbers:
         self.judged = rules.Grading(scores=scores, grades=grades, weights=weights)
 
     def write(self, counts: rules.Grading) -> None:
-        """Store the scores and grades that differ from the grader's."""
         score, grade = schema.score, schema.grade
         for name, value in counts.scores.items():
             if value != self.judged.scores[name]:
@@ -166,7 +165,6 @@ def _assessment(connection: Connection, decision: Decision) -> Any:
 
 
 def _restore(connection: Connection, row: Any) -> None:
-    """Make the grader's original scores and grades count again."""
     for table in (schema.score, schema.grade):
         of_item = (table.c.run_key == row.run_key, table.c.assessment_key == row.key)
         connection.execute(update(table).where(*of_item).values(value=table.c.judged_value))

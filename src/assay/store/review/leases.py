@@ -62,7 +62,6 @@ class StoreLeases:
             return frozenset(int(key) for key in connection.execute(self._lease_statement, rows).scalars())
 
     def free(self, *, key: int | None = None, desk: str | None = None) -> None:
-        """End the leases of an item, of a desk, or of an item at a desk."""
         table = schema.lease
         where = [] if key is None else [table.c.assessment_key == key]
         where += [] if desk is None else [table.c.desk == desk]
@@ -78,7 +77,6 @@ class StoreLeases:
             return tuple(connection.execute(statement.order_by(table.c.assessment_key)).scalars())
 
     def on_other_desks(self, desk: str, /, *, now: float) -> int:
-        """Count the items leased to other desks."""
         table = schema.lease
         statement = select(func.count()).where(table.c.desk != desk, table.c.until >= now)
         with self._database.asking() as connection:

@@ -167,7 +167,6 @@ class StoreArena:
         return (0 if last is None else last + 1, most or 0)
 
     def position_of(self, run: RunId, task: str, /) -> int | None:
-        """Return a task's position in the run, or None."""
         table = schema.run_task
         with self._database.reading() as connection:
             place = connection.execute(
@@ -216,7 +215,6 @@ class StoreArena:
             return {keys[key]: scores for key, scores in _judged(connection, run_key, sorted(keys)).items()}
 
     def first_broken(self) -> int | None:
-        """Return the id of the first vote that was changed after it was stored, or None."""
         with self._database.reading() as connection:
             return first_broken_vote(connection)
 
@@ -314,7 +312,6 @@ def _append(connection: Connection, values: dict[str, Any]) -> int:
 
 
 def _standing() -> list[Any]:
-    """Return conditions that a row is a vote which no later row withdraws."""
     table = schema.vote
     later = table.alias("later")
     return [table.c.choice != UNDO, ~exists().where(later.c.undoes == table.c.id)]
@@ -371,7 +368,6 @@ def _run_key(connection: Connection, run: str) -> int:
 
 
 def _places(connection: Connection, run_key: int) -> dict[int, tuple[int, str]]:
-    """Return the position and name of a run's candidates, by key."""
     table = schema.run_candidate
     rows = connection.execute(select(table.c.candidate_key, table.c.position, table.c.name).where(table.c.run_key == run_key))
     return {row.candidate_key: (row.position, row.name) for row in rows}

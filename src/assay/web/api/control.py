@@ -169,6 +169,5 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
 
 
 def row_of(rooms: Rooms, run_id: str) -> LiveRunDocument:
-    """Return a run as the list of runs shows it."""
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
     return looked_at(rooms.workspace, summary, rooms.runner)

@@ -76,7 +76,6 @@ class SubmissionBody(responses.Body):
     )
 
     def submission(self) -> evaluations.Submission:
-        """Return the request as a submission."""
         given = self.snippets
         pairs = given.items() if isinstance(given, dict) else [(snippet.name, snippet.content) for snippet in given]
         renamed = {"thing", "id", "snippets", "judge", "budget", "metadata"}
@@ -122,7 +121,6 @@ class ResponseBody(responses.Body):
     budget: float | None = None
 
     def submission(self) -> evaluations.Submission:
-        """Return the request as a submission."""
         return evaluations.Submission(
             thing=self.prompt_id.strip(),
             snippets=((self.model_name.strip(), self.model_response_text),),

@@ -66,7 +66,6 @@ class StartBody(Body):
     key: str | None = Field(default=None, min_length=8, max_length=80)
 
     def wish(self) -> starting.Wish:
-        """Return the request as the app's start settings."""
         names = ("trials", "rotate", "mode", "benchmark", "batch_id", "limit")
         return starting.Wish(
             path=self.suite,

@@ -108,7 +108,6 @@ def save(request: Request, body: FileBody) -> Response:
 
 
 def suite_document(workspace: Workspace, path: str) -> SuiteForm:
-    """Return a suite file's settings for the start form, or its problems."""
     loaded, wrong = starting.read(workspace, path)
     return {
         "path": path,

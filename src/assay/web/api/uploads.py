@@ -27,7 +27,6 @@ class UploadBody(Body):
     files: Annotated[list[FileOfUpload], Field(min_length=1, max_length=500)]
 
     def pairs(self) -> list[tuple[str, bytes]]:
-        """Return each file's name and content."""
         return [(file.name, file.content) for file in self.files]
 
 

@@ -57,7 +57,6 @@ class Measuring:
         self._stopped = False
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return the jobs, newest first."""
         with self._lock:
             return tuple(reversed(self._jobs.values()))
 

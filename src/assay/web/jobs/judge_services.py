@@ -28,7 +28,6 @@ class Judging:
 
 
 def judging(workspace: Workspace) -> Judging:
-    """Create the services that the pages about judges share."""
     plans = Plans(workspace)
     return Judging(
         models=Models(workspace, plans),

@@ -124,7 +124,6 @@ class Reruns:
             self._refuse(asked_by, reviewer=reviewer, called=shown_assessment(assessment))
 
     def _asked_by(self, assessment: AssessmentKey) -> list[str]:
-        """Return the reviewers whose rerun of this assessment is in progress."""
         requests = list(self._under_way.values())  # copied, because requests are handled in several threads
         return [request_.reviewer for request_ in requests if request_.assessment == assessment]
 

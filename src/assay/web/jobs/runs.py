@@ -86,7 +86,6 @@ class Runner:
         self._start(run, collect)
 
     def trouble(self, run: RunId) -> AssayError | None:
-        """Return the error that stopped a run of this process; None if there was none."""
         with self._lock:
             return self._troubles.get(run)
 
@@ -171,7 +170,6 @@ class Starts:
     runs: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     def once(self, key: str | None, start: Callable[[], str]) -> str:
-        """Return the run that a key started before; if the key is new or None, call `start`."""
         if key is None:
             return start()
         with self.lock:

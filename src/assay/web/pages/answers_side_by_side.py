@@ -94,7 +94,6 @@ class Sides:
         self.after = place_of("after", query.get("after", "").strip())
 
     def drop_invalid(self) -> dict[str, str]:
-        """Remove invalid extraction rules, and return their problems by field."""
         problems = {}
         # An invalid expression marks its field and does not replace the page by an error page.
         for name in ("read", "title"):
@@ -119,7 +118,6 @@ class Sides:
         )
 
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
-        """Return a path with this state, with some values replaced."""
         values = {
             "q": self.search,
             "only": self.only,
@@ -317,7 +315,6 @@ def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
 
 
 def _columns(sides: Sides) -> list[Mapping[str, object]]:
-    """Return the column headings, with the run and the trial if these differ between columns."""
     runs, trials = {column.run for column in sides.columns}, {column.k for column in sides.columns}
     return [
         {
@@ -332,7 +329,6 @@ def _columns(sides: Sides) -> list[Mapping[str, object]]:
 
 
 def _criteria(plans: tuple[RunPlan, ...]) -> list[Mapping[str, object]]:
-    """Return each criterion once, as defined by the first run that has it."""
     by_name = {c.name: c for plan in reversed(plans) if plan.rubric for c in plan.rubric.criteria}
     return [
         {"name": c.name, "weight": c.weight, "scale": scale_in_words(c.low, c.high), "guidance": c.guidance}

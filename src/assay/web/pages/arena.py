@@ -82,7 +82,6 @@ class UndoBody(Body):
 
 
 def arena_of(request: Request) -> ArenaServices:
-    """Return the arena's services of the app that handles this request."""
     services: ArenaServices = request.app.state.arena
     return services
 

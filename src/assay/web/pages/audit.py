@@ -203,5 +203,4 @@ def _progress(chain: Chain, before: int) -> str:
 
 
 def _continuation(chain: Chain, before: int) -> str:
-    """Return the address that continues the check of the hash chain."""
     return f"/audit?{urlencode({'check': chain.up_to, 'n': before + chain.checked})}"

@@ -54,7 +54,6 @@ class BatchQuery:
         self.after = place_of("after", query.get("after", "").strip())
 
     def address(self, *, twin: bool = False, **other: Any) -> str:
-        """Return the page's address with some of this state replaced."""
         values = {
             "suite": self.suite,
             "across": self.across.value,

@@ -66,7 +66,6 @@ class MeasureBody(Body):
     key: str | None = Field(default=None, min_length=8, max_length=80, pattern=r"^[\w-]+$")
 
     def wanted(self) -> list[Wanted]:
-        """Return one request per judge."""
         return [
             verbs.Wanted(
                 model=model.strip(),
@@ -232,7 +231,6 @@ def stop(request: Request, body: StopBody) -> Response:
 
 
 def _rubric(request: Request, digest: str) -> str | None:
-    """Return the address of a rubric's page; None if no run used the rubric."""
     known = any(rubric.digest == digest for rubric in judging_of(request).criteria.all())
     return f"/criteria/{digest}" if known else None
 

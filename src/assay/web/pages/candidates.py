@@ -142,7 +142,6 @@ def task_address(suite: str, task: str) -> str:
 
 
 def address_of(candidate: str) -> str:
-    """Return the address of a candidate's page."""
     return f"/candidates/{quote(candidate, safe='')}"
 
 

@@ -177,7 +177,6 @@ def _shown_place(place: tuple[int, int] | None) -> str:
 
 
 def _said_of(page: GradesPage, asked: GradesQuery) -> list[str]:
-    """Return sentences about the number of rows, and about rows that the figures leave out."""
     figures, shown = page.figures, len(page.rows)
     if figures is None:
         wait = "Its summary and largest differences are still being computed; until then, rows appear in run order."
@@ -218,7 +217,6 @@ def _named(pane: str) -> str:
 
 
 def _nothing(page: GradesPage, asked: GradesQuery) -> str:
-    """Explain why the page has no rows; empty if it has some."""
     if asked.wanted.by is CompareBy.JUDGES and len(page.panes) < 2:
         other = "Choose a second run with the same responses, or compare attempts or the person's grades."
         return f"Only one judge graded this run. {other}"
@@ -230,7 +228,6 @@ def _nothing(page: GradesPage, asked: GradesQuery) -> str:
 
 
 def _row(row: GradesRow, asked: GradesQuery) -> Mapping[str, object]:
-    """Return a row for the template, with one line per criterion and with the differing words of each pane marked."""
     names = list(dict.fromkeys(grade.criterion for sheet in row.sheets if sheet for grade in sheet.grades))
     by_pane = [{grade.criterion: grade for grade in sheet.grades} if sheet else {} for sheet in row.sheets]
     criteria = []
@@ -301,7 +298,6 @@ def _gap(scores: list[float | None]) -> Mapping[str, object]:
 
 
 def _summary(page: GradesPage, asked: GradesQuery) -> list[tuple[str, str, str]]:
-    """Return the summary lines: name, figure, and range or remark."""
     if page.figures is None or not page.figures.summary.n:
         return []
     summary, names = page.figures.summary, _panes(page)

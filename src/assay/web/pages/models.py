@@ -187,21 +187,18 @@ def used(usage: Used) -> Mapping[str, object]:
 
 
 def _said(failing: Failing) -> str:
-    """Return the message of the newest failure of this kind."""
     if failing.kind == "missing":
         return "the file has no answer to this request."
     return (failing.last.detail or "") if failing.last else ""
 
 
 def said_of(checked: Checked) -> str:
-    """Describe the outcome of a check as a sentence."""
     if not checked.ok:
         return f"{checked.kind}: {checked.detail}"
     return f"answered in {seconds(checked.latency_s or 0.0)} s, {usd(checked.cost_usd)}"
 
 
 def address(ref: str) -> str:
-    """Return the address of a model's page."""
     return f"/models/{quote(ref, safe='/:@')}"
 
 

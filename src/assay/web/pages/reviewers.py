@@ -347,7 +347,6 @@ def _checks(request: Request, name: str, run: RunId | None) -> list[Mapping[str,
 
 
 def _run(request: Request, run: str | None) -> RunId | None:
-    """Return the full id of the run in the address; None if the address names no run."""
     return None if run is None else runs.runs(rooms_of(request).workspace, Selection(runs=(run,)))[0].id
 
 

@@ -189,7 +189,6 @@ def _rows(request: Request, wanted: RunListQuery, *, new_verdicts: int | None) -
 
 
 def _named_filters(wanted: RunListQuery, facets: Mapping[str, Sequence[Facet]]) -> list[Mapping[str, object]]:
-    """Return the named filters that match any run, and the active filter."""
     counts = {facet.value: facet.runs for facet in facets.get("state", ())}
     state = wanted.filters.get("state")
     named = dict(NAMED) if state is None or state in dict(NAMED) else {**dict(NAMED), state: t(f"run.{state}")}

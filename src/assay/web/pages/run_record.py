@@ -223,7 +223,6 @@ def _diff(request: Request, a: str, b: str) -> RunDiff:
 
 
 def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[str, object]:
-    """Return a difference in set-up as texts, with links to each run's details."""
     return {
         "kind": _KIND_WORDS[set_up.kind],
         "name": visible(set_up.name),
@@ -240,7 +239,6 @@ def _difference(set_up: SetUp, run_diff: RunDiff, suites: list[str]) -> Mapping[
 
 
 def _about(run: str, suite: str, set_up: SetUp) -> str:
-    """Return the address of a run's part that explains a difference."""
     if set_up.kind == "task":
         return task_address(suite, _SETTING.sub("", set_up.name))
     return f"/runs/{quote(run, safe='')}/record#{_PARTS.get(set_up.kind, 'plan')}"
@@ -268,7 +266,6 @@ def _changes(run_diff: RunDiff) -> list[Mapping[str, object]]:
 
 
 def _beside(run_diff: RunDiff, candidate: str) -> str:
-    """Return the address that compares the candidate's answers in both runs."""
     columns = [AnswerColumn(run=RunId(run), candidate=candidate) for run in (run_diff.before, run_diff.after)]
     return f"/compare?{urlencode([('col', shown_column(column)) for column in columns])}"
 

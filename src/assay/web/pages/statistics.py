@@ -138,7 +138,6 @@ def _tables(asked: StatisticsQuery) -> dict[str, str]:
 
 
 def _grades(asked: StatisticsQuery) -> str:
-    """Return the address that compares the grades behind these numbers with people's."""
     filters = {name: asked.filters[name] for name in ("run", "judge", "task", "criterion")}
     narrowed = {name: values[0] for name, values in filters.items() if len(values) == 1}
     return "/compare/grades?" + urlencode({"by": "people", **(narrowed if "run" in narrowed else {})})
@@ -174,7 +173,6 @@ class _Trials:
         self.parts = trial_parts(rows, self.asked, self.candidate)
 
     def address(self, start: int, path: str = "/statistics/trials") -> str:
-        """Return the address of the page that begins after `start` trials."""
         state = {"candidate": self.candidate, "trial": self.number, "from": start or None}
         return self.asked.address(path, **state)
 
@@ -264,7 +262,6 @@ def _address_of(kind: str, row: Any, asked: StatisticsQuery) -> str:
 
 
 def _files(asked: StatisticsQuery) -> list[tuple[str, str]]:
-    """Return the name and the address of each file under Download."""
     named = {"forest": "Scores", "pairs": "Pairs", "ranks": "Ranks", "scores": "Single trials"}
     reports = {"html": "Report (HTML)", "md": "Report (Markdown)", "csv": "Scores (CSV)", "parquet": "Scores (Parquet)"}
     all_pairs = dict.fromkeys(("a", "b", "scope", "margin", "family_by"))

@@ -40,7 +40,6 @@ _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 
 
 def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, Any]:
-    """Return the parts of the page that change with each decision."""
     ranking, contrast = overview.report.ranking, overview.contrast
     undecided = _undecided(overview, asked)
     counting = wording.trials_in_words(overview.n_trials, approved=overview.approved)
@@ -112,7 +111,6 @@ def _lacks(n: int, counted: int) -> str | None:
 
 
 def _contrast(comparison: Comparison, verdict: str) -> Mapping[str, object]:
-    """Return the comparison of two candidates: its verdict and the facts behind it."""
     facts = []
     a, b = str(comparison.a), str(comparison.b)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
@@ -194,7 +192,6 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
 
 
 def behind_parts(first: StatisticsOverview, details: StatisticsDetails, asked: StatisticsQuery) -> Mapping[str, object]:
-    """Return the parts of the page that are computed from all rows."""
     beside = details.standing.diagnostics
     assert beside is not None  # computed for this page
     names = [str(candidate.candidate) for candidate in first.report.ranking.candidates]
@@ -368,7 +365,6 @@ def _pair_bars(pairs: Sequence[RankedPair]) -> tuple[Markup, list[Markup]]:
 
 
 def _left_out(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """Return the number of trials that are left out by reason, each with a link to them."""
     n, review = overview.excluded, _review(overview, asked)
     run = f"/runs/{overview.runs[0]}" if len(overview.runs) == 1 else None
     attempts = run and "/compare/grades?" + urlencode({"run": overview.runs[0], "by": "attempts"})
@@ -391,7 +387,6 @@ def _review(overview: StatisticsOverview, asked: StatisticsQuery) -> str:
 
 
 def _lacking(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapping[str, object]]:
-    """Count the trials in which a candidate has no score that counts, although another candidate has one."""
     if not overview.incomplete:
         return []
     low, high = min(overview.incomplete.values()), max(overview.incomplete.values())

@@ -58,7 +58,6 @@ class StatisticsQuery:
         )
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return the whole state as query parameters."""
         pairs = [(name, value) for name in FILTERS for value in self.filters[name]]
         scope = None if self.scope == "auto" else self.scope
         rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope, "family_by": self.family_by}

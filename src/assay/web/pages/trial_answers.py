@@ -67,7 +67,6 @@ def answer_file(request: Request, run_id: str, trial_id: str, place: int) -> Res
 
 
 def _state(answers: TrialAnswers) -> str:
-    """Return the trial's state as the page of its run names it."""
     state = str(answers.trial.state)
     return t("trial.not_graded" if state == "needs_review" and answers.summary.not_graded else f"trial.{state}")
 

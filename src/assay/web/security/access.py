@@ -272,7 +272,6 @@ class Entrance:
 
 
 def sign_in(response: Response, session: str, *, secure: bool) -> None:
-    """Set the session cookie."""
     response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/", secure=secure, max_age=30 * 86400)
 
 

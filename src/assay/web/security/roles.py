@@ -53,7 +53,6 @@ class Visitor:
 
     @property
     def home(self) -> str:
-        """Return the page on which this visitor starts."""
         return "/review" if self.role is VisitorRole.REVIEWER else "/"
 
     def may_open(self, method: str, path: str, query: str = "") -> bool:

@@ -109,6 +109,14 @@ def test_bytes_that_are_not_json_are_damage(content: bytes) -> None:
         codec.bytes_json(content)
 
 
+@pytest.mark.parametrize("key", [b"ranking", b"grades", b"evidence", b"scores"])
+def test_a_record_without_one_of_its_keys_is_damage(key: bytes) -> None:
+    grade = Grade(candidate="a", criterion="b", score=1.0, raw_score=1.0, min_score=0.0, max_score=1.0)
+    content = codec.json_bytes(Assessment(grades=(grade,), scores={"a": 1.0}, weights={"b": 1.0}))
+    with pytest.raises(DamagedValue, match="a stored assessment cannot be read"):
+        codec.assessment_record(content.replace(key, key[:-1] + b"?"))
+
+
 def test_digests_of_requests_without_tools_stay_as_they_were() -> None:
     image = Image(media_type="image/png", data="aa")
     plain = ModelRequest(

@@ -118,7 +118,6 @@ class Canvas:
         self.add("path", spoken, href, d=paths[shape], **paint)
 
     def written(self) -> str:
-        """Return all elements as text."""
         return "".join(self._parts)
 
 

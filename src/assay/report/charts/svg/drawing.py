@@ -41,7 +41,6 @@ def draw_for_page(chart: Chart, colours: Mapping[str, str]) -> str:
 
 
 def draw_file(chart: Chart, colours: Mapping[str, str]) -> str:
-    """Draw the chart with its title and description on a background."""
     canvas = Canvas(WIDE, colours)
     _draw(canvas, chart)
     inside, lines = canvas.written(), _lines(chart.about, WIDE)
