@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -327,3 +328,8 @@ def test_bench_mints_its_batch(assay: Command, template: Path, scenario: Path) -
     assert results(verified)["runs"] == "passed"
     again = mint(assay, template, "--batch-id", "b7", "--no-enriched")
     assert again.code == 0
+    with sqlite3.connect(".assay/assay.db") as store:  # as if the review policy let a model's grade of one agent pass
+        store.execute("UPDATE score SET state = 'exempt' WHERE assessment_key = (SELECT min(assessment_key) FROM score)")
+    path = Path(mint(assay, template, "--batch-id", "b7").document["path"])
+    reviews = [each["review"] for each in json.loads(path.read_text("utf-8"))["benchmarks"]["runs"]]
+    assert sorted(reviews) == ["rule", "rule", "rule", "unseen"], "and says nothing about the trial's other agent"

@@ -45,14 +45,16 @@ def runs_that_count(workspace: Workspace, batch_id: str) -> list[Section]:
     """Return the runs of a batch as a snapshot lists them: one for each graded trial of an agent whose grade counts."""
     selection = Selection(batch_ids=(batch_id,))
     columns = workspace.archive.scores.columns(selection)
-    counted = dict(zip(columns.trial.tolist(), columns.unseen.tolist(), strict=True))
+    own = {shown: name for name, shown in columns.kept_apart}
+    names = [own.get(columns.candidates[code], columns.candidates[code]) for code in columns.candidate.tolist()]
+    counted = dict(zip(zip(columns.trial.tolist(), names, strict=True), columns.unseen.tolist(), strict=True))
     runs = []
     for summary in reversed(workspace.archive.runs.matching(selection)):
         plan = workspace.journal.plan_of(summary.id)
         specs = {spec.name: spec for spec in plan.candidates}
         for trial in outcomes(workspace, summary.id):
             # Trials of a run that another one graded again have a score, but do not count.
-            if trial.score is not None and (unseen := counted.get(int(trial.id[1:]))) is not None:
+            if trial.score is not None and (unseen := counted.get((int(trial.id[1:]), trial.agent))) is not None:
                 review = "unseen" if unseen else "person" if trial.reviewed else "rule"
                 runs.append(_run(summary, plan, specs[trial.agent], trial) | {"review": review})
     return runs
