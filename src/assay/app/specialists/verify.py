@@ -97,7 +97,7 @@ def _runs(workspace: Workspace, snapshot: Section) -> tuple[str, str, str]:
     for name in sorted(listed.keys() & stored.keys()):
         wrong += [f"{name} ({place})" for place in _differing(listed[name], stored[name], "")]
     more = len(stored.keys() - listed.keys())
-    further = f" {more} more runs of the batch count now, and are not in the snapshot." if more else ""
+    further = f" Not in the snapshot, but counting in the batch by now: {more} more." if more else ""
     if wrong:
         return "runs", FAILED, f"The store has other data: {_some(wrong)}.{further}"
     return "runs", PASSED, f"All {len(listed)} listed runs are in the store with these scores.{further}"
