@@ -88,6 +88,7 @@ def test_worked_comparison_of_the_seed_is_minted_and_verified(assay: Command, te
     shown = {key: comparison[key] for key in ("baseline_avg_score", "specialist_avg_score", "improvement", "improvement_pct")}
     assert shown == {"baseline_avg_score": 0.65, "specialist_avg_score": 0.85, "improvement": 0.2, "improvement_pct": 30.77}
     assert comparison["test"]["decision"] == "better"
+    assert snapshot["evidence"]["statement"].startswith("The specialist is better than the baseline by 20.0 points")
     assert comparison["test"]["ci95"][0] > 0
     (model,) = comparison["models_compared"]
     assert (model["model"], model["baseline_score"], model["specialist_score"]) == (MODEL, 0.65, 0.85)

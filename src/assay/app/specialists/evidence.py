@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -114,7 +115,12 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
         "scoring": always["scoring"],
         "runs": list(runs),
         "comparison": section,
-    }, capitalise(wording.verdict(comparison))
+    }, capitalise(_sentences(wording.verdict(comparison)))
+
+
+def _sentences(verdict: str) -> str:
+    """Return a verdict with articles, because its candidates are no names: `The specialist is better than the baseline`."""
+    return re.sub(r"(^|\. )t", lambda start: start[0].upper(), re.sub(r"\b(specialist|baseline)\b", r"the \1", verdict))
 
 
 def evidence_of(
