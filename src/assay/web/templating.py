@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tomllib
 from functools import cache
 from hashlib import sha256
 from importlib import resources
@@ -57,6 +58,8 @@ SETTINGS: Final = (
 
 BELONGS: Final = WORDS["belongs"]
 """Pages without their own entry in the navigation, and the entry that is highlighted for each."""
+
+_PAGES: Final[dict[str, dict[str, str]]] = tomllib.loads((resources.files("assay.web") / "pages.toml").read_text("utf-8"))
 
 
 def folder(name: str) -> Path:
@@ -164,35 +167,25 @@ def frame_of(visitor: Visitor | None) -> dict[str, object]:
 
 
 def page_of(
-    request: Request,
-    template: str,
-    page: str,
-    title: str,
-    *,
-    twin: str | None,
-    texts: str = "",
-    boot: Mapping[str, object] | None = None,
-    **values: Any,
+    request: Request, template: str, *, twin: str | None, boot: Mapping[str, object] | None = None, **values: Any
 ) -> Response:
     """Render a page with the theme and reviewer name of this browser.
 
     Args:
-        page: name of the page, which decides the highlighted entry of the navigation.
         twin: address of the page as JSON.
-        texts: prefixes of the texts that the page's script shows, separated by spaces.
         boot: other data for the page's script.
+        values: values for the template; `page`, `title` and `texts` replace those in `pages.toml`.
     """
     theme = request.cookies.get("assay_theme", "auto")
     visitor: Visitor | None = request.scope.get(VISITOR)  # nobody has signed in yet on the sign-in page
     reviewer = None if visitor is None else reviewer_of(request)
     workspace = rooms_of(request).workspace
-    script: dict[str, object] = {"texts": for_script(texts), "page": page, **(boot or {})}
+    values = {"texts": "", **_PAGES[template], **values}
+    script: dict[str, object] = {"texts": for_script(values["texts"]), "page": values["page"], **(boot or {})}
     # Scripts send the store's id with each request, because another project may later use this address with the same ids.
     script |= {"store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
     values = {
         **frame_of(visitor),
-        "page": page,
-        "title": title,
         "twin": twin,
         "theme": theme if theme in THEMES else "auto",
         "reviewer": reviewer,

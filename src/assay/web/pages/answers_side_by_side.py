@@ -173,8 +173,6 @@ def compare_page(request: Request) -> Response:
         return page_of(
             request,
             "compare/compare_choose.html",
-            "compare",
-            "Compare answers",
             twin="/compare.json",
             offered=offered,
             chosen=(),
@@ -189,8 +187,6 @@ def compare_page(request: Request) -> Response:
     return page_of(
         request,
         "compare/compare.html",
-        "compare",
-        "Compare answers",
         twin=sides.address("/compare.json", after=sides.after),
         columns=_columns(sides),
         tasks=[
@@ -217,7 +213,6 @@ def compare_page(request: Request) -> Response:
         agreement=sides.address("/compare/agreement"),
         grades=f"/compare/grades?{urlencode({'run': sides.columns[0].run})}",
         differences=DIFFERENCES,
-        texts="compare",
         boot={"keys": keyboard.for_script(keyboard.BESIDE)},
     )
 
@@ -260,8 +255,6 @@ def agreement_page(request: Request) -> Response:
     return page_of(
         request,
         "compare/agreement.html",
-        "compare",
-        "Agreement between answers",
         twin=sides.address("/compare/agreement.json"),
         found=None if few else _agreement(sides, answers.agreement(workspace, _wanted(workspace, sides))),
         columns=_columns(sides),

@@ -92,9 +92,7 @@ def arena_page(request: Request, before: str | None = None) -> Response:
     data = _list(request, before)
     models = [{"ref": model.ref, "from": model.origin} for model in start.known_models(rooms_of(request).workspace)]
     twin = "/arena.json" + (f"?{urlencode({'before': before})}" if before else "")
-    return page_of(
-        request, "arena/arena.html", "arena", "Arena", twin=twin, **data, models=models, before=before, texts="arena start"
-    )
+    return page_of(request, "arena/arena.html", twin=twin, **data, models=models, before=before)
 
 
 @router.get("/arena.json", include_in_schema=False)
@@ -149,8 +147,7 @@ def ranking_page(request: Request, run_id: str) -> Response:
     return page_of(
         request,
         "arena/arena_ranking.html",
-        "bout",
-        f"{ranking.summary.suite}: ranking by votes",
+        title=f"{ranking.summary.suite}: ranking by votes",
         twin=f"{path}/ranking.json",
         run=ranking.summary,
         found=standing_document(ranking),
@@ -158,7 +155,6 @@ def ranking_page(request: Request, run_id: str) -> Response:
         chart=chart,
         endings=charts.endings(),
         drawing=Markup(charts.drawn(chart)) if chart.rows else None,  # an escaped SVG
-        texts="arena",
     )
 
 
@@ -327,8 +323,7 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
     return page_of(
         request,
         "arena/arena_pair.html",
-        "bout",
-        title,
+        title=title,
         twin=twin,
         run=summary,
         bout=bout,
@@ -336,7 +331,6 @@ def _bout_page(request: Request, summary: RunSummary, bout: Bout | None) -> Resp
         under_way=summary.state in (RunState.RUNNING, RunState.PLANNED),
         key_groups_here=keyboard.groups(keyboard.COMPARISON),
         badge_here=lambda action: keyboard.badge(action, keyboard.COMPARISON),
-        texts="arena remap",
         boot={
             "run": summary.id,
             "suite": summary.suite,

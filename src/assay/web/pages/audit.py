@@ -72,8 +72,6 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
     return page_of(
         request,
         "audit/audit.html",
-        "audit",
-        "Audit log",
         twin=wanted.address("/audit.json", before=before),
         rows=[_row(event, wanted) for event in log_page.events],
         filters=wanted.filters,
@@ -93,7 +91,6 @@ def audit_page(request: Request, before: Number = None, check: Number = None, n:
         chain=None if chain is None else _progress(chain, n or 0),
         on=None if chain is None or chain.ended else _continuation(chain, n or 0),
         broken=None if chain is None else chain.broken,
-        texts="audit",
     )
 
 

@@ -98,8 +98,7 @@ def batch_page(request: Request, batch_id: str) -> Response:
     return page_of(
         request,
         "registry/batch.html",
-        "batch",
-        f"Batch {visible(batch_id)}",
+        title=f"Batch {visible(batch_id)}",
         twin=wanted.address(twin=True),
         batch=visible(batch_id),
         rows=[replace(run_row(summary), suite=visible(summary.suite)) for summary in summaries],

@@ -110,8 +110,6 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
     return page_of(
         request,
         "judges/calibrations.html",
-        "calibration",
-        "Calibration",
         twin=f"/calibration.json{query}",
         rows=[_row(record) for record in records[:SHOWN]],
         older=older,
@@ -120,7 +118,6 @@ def calibrations_page(request: Request, before: Annotated[int | None, Query(ge=1
         files=list(verbs.sample_files(rooms.workspace)),
         suites=list(suite_files.suite_files(rooms.workspace)),
         built_in=verbs.references(),
-        texts="calibration",
         boot={"jobs": _jobs(request)},
     )
 
@@ -150,8 +147,7 @@ def calibration_page(request: Request, number: int) -> Response:
     return page_of(
         request,
         "judges/calibration.html",
-        "one-calibration",
-        record.record.identity.model,
+        title=record.record.identity.model,
         twin=f"/calibration/{number}.json",
         one=_row(record),
         model=_model_of(request, record),
@@ -173,7 +169,6 @@ def calibration_page(request: Request, number: int) -> Response:
             "drawing": Markup(charts.drawn(chart)),
             "files": [(ending.upper(), f"/calibration/{number}/chart.{ending}") for ending in charts.endings()],
         },
-        texts="stats queue",
     )
 
 

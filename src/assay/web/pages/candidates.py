@@ -51,8 +51,6 @@ def candidates_page(request: Request) -> Response:
     return page_of(
         request,
         "registry/candidates.html",
-        "candidates",
-        "Candidates",
         twin="/candidates.json",
         rows=[
             {
@@ -94,8 +92,7 @@ def candidate_page(request: Request, name: str) -> Response:
     return page_of(
         request,
         "registry/candidate.html",
-        "candidate",
-        shown,
+        title=shown,
         twin=f"{address_of(candidate.candidate)}.json",
         name=shown,
         found=candidate,
@@ -115,8 +112,7 @@ def task_page(request: Request, suite: str = "", task: str = "") -> Response:
     return page_of(
         request,
         "registry/task.html",
-        "identity",
-        visible(task),
+        title=visible(task),
         twin=f"/results/task.json?{urlencode({'suite': suite, 'task': task})}",
         task=visible(task),
         suite=visible(suite),

@@ -135,7 +135,7 @@ def grades_page(request: Request) -> Response:
     }
     if not asked.wanted.run:
         twin = "/compare/grades.json"
-        return page_of(request, "compare/grades.html", "grades", "Compare grades", twin=twin, found=None, **shared)
+        return page_of(request, "compare/grades.html", twin=twin, found=None, **shared)
     page = _page_of_rows(request, asked)
     boot["diffs"] = {diff: asked.address("/compare/grades", diff=diff) for diff in DIFFS}
     # The figures of a large run are computed in a thread, and the script polls this address until they are ready.
@@ -144,8 +144,6 @@ def grades_page(request: Request) -> Response:
     return page_of(
         request,
         "compare/grades.html",
-        "grades",
-        "Compare grades",
         twin=asked.address("/compare/grades.json"),
         **{**shared, "asked": page.wanted},
         found=page,

@@ -56,15 +56,7 @@ def models_page(request: Request) -> Response:
     """Show judges and candidates with their access, price and usage."""
     models = judging_of(request).models.all()
     groups = [(role, [row(model) for model in models if model.role == role]) for role in ROLES]
-    return page_of(
-        request,
-        "judges/models.html",
-        "models",
-        "Models",
-        twin="/models.json",
-        groups=[(role, rows) for role, rows in groups if rows],
-        texts="models",
-    )
+    return page_of(request, "judges/models.html", twin="/models.json", groups=[(role, rows) for role, rows in groups if rows])
 
 
 # Declared before the page's route, which accepts any path because names of models contain slashes.
@@ -85,8 +77,7 @@ def model_page(request: Request, ref: str) -> Response:
     return page_of(
         request,
         "judges/model.html",
-        "model",
-        model.ref,
+        title=model.ref,
         twin=f"{address(model.ref)}.json",
         found=model,
         rows=[row(role) for role in model.roles],
@@ -125,7 +116,6 @@ def model_page(request: Request, ref: str) -> Response:
             }
             for calibration in model.calibrations
         ],
-        texts="models",
     )
 
 

@@ -32,9 +32,7 @@ class ListedEndpoint:
 def reference_page(request: Request) -> Response:
     """Show the HTTP reference; FastAPI's own page would load scripts from another host."""
     endpoints = tuple(_endpoints(request.app.openapi()))
-    return page_of(
-        request, "reference/reference.html", "reference", "HTTP reference", twin="/openapi.json", endpoints=endpoints
-    )
+    return page_of(request, "reference/reference.html", twin="/openapi.json", endpoints=endpoints)
 
 
 def _endpoints(description: Mapping[str, Any]) -> Iterator[ListedEndpoint]:

@@ -123,9 +123,7 @@ def review_page(
     boot = _review_boot(filters, None)
     if not (far["waiting"] or far["decided"]):
         boot["texts"]["review.done.lead"] = t("review.done.never")
-    return page_of(
-        request, "review/review.html", "review", "Review", twin=twin, run=summary, single=None, grades=None, past=(), boot=boot
-    )
+    return page_of(request, "review/review.html", twin=twin, run=summary, single=None, grades=None, past=(), boot=boot)
 
 
 @router.get("/assessments/{assessment_id}.json")
@@ -150,8 +148,8 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
     return page_of(
         request,
         "review/review.html",
-        "assessment",
-        title,
+        page="assessment",
+        title=title,
         twin=f"/assessments/{item.id}.json",
         run=summary,
         single=item,
@@ -165,7 +163,7 @@ def assessment_page(request: Request, assessment_id: str) -> Response:
 @reads("next")
 def sign_in_page(request: Request) -> Response:
     """Show the sign-in form, for browsers that do not have the address printed at server start."""
-    return page_of(request, "frame/signin.html", "signin", "Sign in", twin=None, texts="signin")
+    return page_of(request, "frame/signin.html", twin=None)
 
 
 def _grades_beside(workspace: Workspace, summary: RunSummary, item: Item) -> str | None:

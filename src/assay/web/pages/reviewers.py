@@ -89,9 +89,7 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         }
         for name, reviewer in by_name.items()
     ]
-    return page_of(
-        request, "reviewers/reviewers.html", "reviewers", "Reviewers", twin=f"/reviewers.json{query}", rows=rows, run=run
-    )
+    return page_of(request, "reviewers/reviewers.html", twin=f"/reviewers.json{query}", rows=rows, run=run)
 
 
 @router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
@@ -107,8 +105,8 @@ def decisions_page(request: Request, name: str, before: Before = None) -> Respon
     return page_of(
         request,
         "reviewers/decisions.html",
-        "decisions" if is_sealed(request) else "reviewers",
-        f"Decisions of {name}",
+        page="decisions" if is_sealed(request) else "reviewers",
+        title=f"Decisions of {name}",
         twin=f"{_own_page(name)}.json" + (f"?before={before}" if before else ""),
         name=name,
         rows=rows,
@@ -145,14 +143,12 @@ def checks_page(request: Request, name: str, run: str | None = None) -> Response
     return page_of(
         request,
         "reviewers/control_items.html",
-        "checks",
-        f"Checks of {name}",
+        title=f"Checks of {name}",
         twin=f"/reviewers/{quote(name, safe='')}/checks.json{query}",
         name=name,
         run=run,
         checks=_checks(request, name, run),
         mine=name == reviewer_of(request),
-        texts="checks",
     )
 
 
@@ -185,8 +181,7 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
     return page_of(
         request,
         "reviewers/reviewer.html",
-        "reviewers",
-        f"Reviewer {name}",
+        title=f"Reviewer {name}",
         twin=f"/reviewers/{quote(name, safe='')}.json{query}",
         name=name,
         one=reviewer,
@@ -213,14 +208,11 @@ def adjudication_page(request: Request) -> Response:
     return page_of(
         request,
         "reviewers/adjudication.html",
-        "adjudication",
-        "Adjudication",
         twin="/adjudication.json",
         disputes=_disputes(request),
         settled=_settled(request),
         kinds=adjudication.DISAGREEMENTS,
         confidences=adjudication.CONFIDENCES,
-        texts="adjudication",
     )
 
 

@@ -61,8 +61,6 @@ def criteria_page(request: Request, start: Annotated[int, Query(ge=0, alias="fro
     return page_of(
         request,
         "judges/rubrics.html",
-        "criteria",
-        "Rubrics",
         twin="/criteria.json" + (f"?from={start}" if start else ""),
         rubrics=[_card(rubric) for rubric in rubrics[start:after]],
         earlier=f"/criteria?from={before}" if start else None,
@@ -114,8 +112,7 @@ def rubric_page(request: Request, name: str, against: str | None = None) -> Resp
     return page_of(
         request,
         "judges/rubric.html",
-        "rubric",
-        _name(use),
+        title=_name(use),
         twin=f"{_address(name)}.json{query}",
         card=_card(use),
         criteria=[_criterion(criterion) for criterion in rubric.criteria],

@@ -87,10 +87,7 @@ def run_list_page(request: Request) -> Response:
     return page_of(
         request,
         "start/onboarding.html" if empty else "runs/runs.html",
-        "runs",
-        "Runs",
         twin=twin,
-        texts="queue count do state run first start drop steer notice",
         rows=rows,
         older=None if older is None else wanted.address(before=older),
         newest=wanted.address() if wanted.before else None,

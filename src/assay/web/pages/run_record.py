@@ -68,8 +68,7 @@ def record_page(request: Request, run_id: str) -> Response:
     return page_of(
         request,
         "registry/record.html",
-        "record",
-        f"Record of {visible(dossier.provenance.summary.suite)}",
+        title=f"Record of {visible(dossier.provenance.summary.suite)}",
         twin=f"/runs/{quote(run, safe='')}/record.json",
         run=run,
         **_record_parts(dossier),
@@ -200,8 +199,6 @@ def diff_page(request: Request, a: str = "", b: str = "") -> Response:
     return page_of(
         request,
         "registry/diff.html",
-        "diff",
-        "Compare two runs",
         twin=f"/registry/diff.json?{urlencode({'a': before, 'b': after})}",
         a=before,
         b=after,
@@ -318,8 +315,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
     return page_of(
         request,
         "registry/trend.html",
-        "trend",
-        f"{visible(history.suite)} over time",
+        title=f"{visible(history.suite)} over time",
         twin=f"/results/trend.json?{address}",
         suite=visible(history.suite),
         figure_=figure,
@@ -331,7 +327,6 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         only=[{"name": visible(name), "open": f"{every}&{urlencode({'candidate': name})}"} for name in names],
         every=every,
         registry=f"/runs?{urlencode({'suite': history.suite})}",
-        texts="stats queue",
     )
 
 

@@ -104,7 +104,7 @@ def start_page(request: Request, suite: str | None = None, edit: str | None = No
     twin = "/start.json" + (f"?{urlencode({'suite': suite})}" if suite else "")
     title = "Start a run" if data["suite"] is None else data["suite"]["name"]
     texts = "start drop protocol"
-    return page_of(request, "start/start.html", "start", title, twin=twin, texts=texts, **data, boot=boot)
+    return page_of(request, "start/start.html", title=title, twin=twin, texts=texts, **data, boot=boot)
 
 
 @router.get("/start.json")
@@ -147,11 +147,9 @@ def run_page(request: Request, run_id: str, start: Annotated[int, Query(ge=0, le
     return page_of(
         request,
         "runs/run.html",
-        "run",
-        run.suite,
+        title=run.suite,
         twin=f"/runs/{run.id}.json{query}",
         **data,
-        texts="queue count do state run trial steer protocol ungraded notice cancel",
         boot={"run": run.id, "suggested": data["suggested"], "live": True},
     )
 

@@ -40,8 +40,6 @@ def specialists_page(request: Request) -> Response:
     return page_of(
         request,
         "registry/specialists.html",
-        "specialists",
-        "Specialists",
         twin="/specialists.json",
         listed=listed,
         is_of=is_of,

@@ -73,8 +73,6 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
     return page_of(
         request,
         "statistics/results.html",
-        "statistics",
-        "Results",
         twin=asked.address("/statistics.json"),
         **first_parts(overview, asked),
         matrix=matrix_part(overview, asked, start),
@@ -82,7 +80,6 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
         picker=_picker(summaries, asked, overview),
         files=_files(asked),
         tables=_tables(asked),
-        texts="stats queue",
     )
 
 
@@ -117,8 +114,6 @@ def behind_page(request: Request) -> Response:
     return page_of(
         request,
         "statistics/statistics_details.html",
-        "statistics",
-        "Quality of the review",
         twin=asked.address("/statistics/behind.json"),
         **behind_parts(first, details, asked),
         figures=[_figure(asked, details.scores)],
@@ -128,7 +123,6 @@ def behind_page(request: Request) -> Response:
         matrix_trials=asked.address("/statistics/trials"),
         grades=_grades(asked),
         tables=_tables(asked),
-        texts="stats queue",
         boot={"page": "behind"},
     )
 
@@ -194,8 +188,6 @@ def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
     return page_of(
         request,
         "statistics/trials.html",
-        "statistics",
-        "Trials behind the number",
         twin=trials.address(start, "/statistics/trials.json"),
         **trials.parts,
         number=trials.number,
@@ -204,7 +196,6 @@ def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
         results=asked.address("/results"),
         behind=asked.address("/statistics/behind"),
         matrix_trials=asked.address("/statistics/trials"),
-        texts="stats",
         boot={"page": "trials"},
     )
 

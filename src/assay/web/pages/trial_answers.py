@@ -43,8 +43,7 @@ def answers_page(request: Request, run_id: str, trial_id: str) -> Response:
     return page_of(
         request,
         "runs/trial_answers.html",
-        "answers",
-        f"{visible(trial.thing)} · Trial {trial.k}",
+        title=f"{visible(trial.thing)} · Trial {trial.k}",
         twin=f"{here}.json",
         run=answers.summary.id,
         suite=visible(answers.summary.suite),
