@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.failure import Failure
-    from assay.domain.identifiers import RunId, TrialKey
-    from assay.domain.suite import Task
+from assay.domain.failure import Failure
+from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.suite import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.assessment import Response
-    from assay.domain.identifiers import RunId, TrialKey
-    from assay.domain.suite import Task
+from assay.domain.assessment import Response
+from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.suite import Task
 
 
 class Choice(StrEnum):

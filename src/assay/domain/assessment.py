@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.suite import Rubric
 from assay.domain.verdicts import Verdict, VerdictRules, verdict_of_score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from assay.domain.suite import Rubric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

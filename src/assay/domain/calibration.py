@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 
 class Tier(StrEnum):

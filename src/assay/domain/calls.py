@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.model import ModelSpec, Parameters
-    from assay.domain.suite import Message, Task
-    from assay.domain.tools import Tool, ToolCall
+from assay.domain.digest import JsonValue
+from assay.domain.model import ModelSpec, Parameters
+from assay.domain.suite import Message, Task
+from assay.domain.tools import Tool, ToolCall
 
 
 class Role(StrEnum):

@@ -8,16 +8,13 @@ warning.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from assay.domain.digest import digest, text_digest
+from assay.domain.run import RunPlan
 from assay.domain.specialists import specialist_of
 from assay.domain.suite import CandidateSpec, message_identity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.run import RunPlan
 
 _SYSTEM: Final = "system prompt"
 _PROMPT: Final = "prompt"

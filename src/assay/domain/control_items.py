@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from assay.domain.assessment import Assessment
+from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
-
-if TYPE_CHECKING:
-    from assay.domain.assessment import Assessment
-    from assay.domain.identifiers import AssessmentKey, RunId
 
 
 class ControlKind(StrEnum):

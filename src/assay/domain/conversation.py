@@ -8,15 +8,12 @@ cannot forge a turn.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.model import ModelSpec
 from assay.domain.tools import ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from assay.domain.model import ModelSpec
 
 USER: Final = "user"
 ASSISTANT: Final = "assistant"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.identifiers import RunId
-    from assay.domain.suite import Rubric
+from assay.domain.identifiers import RunId
+from assay.domain.suite import Rubric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

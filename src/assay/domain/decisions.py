@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from assay.domain.assessment import Assessment, Grade, weighted_score
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.lifecycle import DECIDED, UNDOABLE, AssessmentState, Verb
-
-if TYPE_CHECKING:
-    from assay.domain.review import Decision
+from assay.domain.review import Decision
 
 Place: TypeAlias = tuple[str, str | None]
 """(candidate, criterion), or (candidate, None) for the candidate's overall score."""

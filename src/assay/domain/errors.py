@@ -6,12 +6,9 @@ server print errors; they map the classes below to exit codes and HTTP statuses.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
+from typing import Final
 
 MORE_FILES: Final = "Close other programs, lower --concurrency, or raise the limit: ulimit -n 4096"
 """Remedy for a process that has reached its limit of open files."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.identifiers import AssessmentKey, RunId
-    from assay.domain.lifecycle import Verb
-    from assay.domain.review import ReviewEvent, Via
+from assay.domain.digest import JsonValue
+from assay.domain.identifiers import AssessmentKey, RunId
+from assay.domain.lifecycle import Verb
+from assay.domain.review import ReviewEvent, Via
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from assay.domain.calls import Role
-    from assay.domain.failure import Failure
-    from assay.domain.identifiers import RunId
+from assay.domain.calls import Role
+from assay.domain.failure import Failure
+from assay.domain.identifiers import RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

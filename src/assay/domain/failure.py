@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.calls import Usage
-
+from assay.domain.calls import Usage
 
 NO_TOOLS: Final = "no_tools"
 """Kind of failure if a model or its provider cannot be offered tools."""

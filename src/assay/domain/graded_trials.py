@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.identifiers import RunId, TrialKey
-    from assay.domain.lifecycle import TrialState
+from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.lifecycle import TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores
+from assay.domain.import_records import FoundAssessment, FoundResponse, FoundScores
 
 _PRIME: Final = (1 << 127) - 1
 _MOST_NUMBERS: Final = 100_000

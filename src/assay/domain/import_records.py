@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.failure import Failure
-    from assay.domain.suite import Criterion, Message
+from assay.domain.digest import JsonValue
+from assay.domain.failure import Failure
+from assay.domain.suite import Criterion, Message
 
 
 class GradedBy(StrEnum):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

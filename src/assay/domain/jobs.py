@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from assay.domain.calls import Role
-
-if TYPE_CHECKING:
-    from assay.domain.failure import Failure
-    from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.failure import Failure
+from assay.domain.identifiers import RunId, TrialKey
 
 
 class JobStage(StrEnum):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.programs import Program
+from assay.domain.digest import JsonValue
+from assay.domain.programs import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from assay.domain.suite import Image
+from assay.domain.suite import Image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,17 +7,14 @@ the text of a task stays unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.programs import OFFERED, template_of
 from assay.domain.specialists import specialist_prompts
 from assay.domain.suite import CandidateSpec, Message, Task, message_identity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 CONTEXT: Final = "context"
 REFERENCES: Final = ("expected", "ideal", "final_answer")

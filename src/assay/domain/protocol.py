@@ -11,10 +11,9 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 SHARES: Final = ("blind", "plants", "rereview", "second")
 """Protocol settings that are fractions between 0 and 1."""

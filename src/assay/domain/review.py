@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
-
-if TYPE_CHECKING:
-    from assay.domain.identifiers import AssessmentKey
 
 
 class Via(StrEnum):

@@ -20,14 +20,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import floor
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import Policy
 from assay.domain.protocol import chance
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 LEAST_SHARE: Final = 0.001
 """Smallest share of a review sample: one trial in a thousand."""

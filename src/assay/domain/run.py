@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from assay.domain.assessment import Assessment, Response
+from assay.domain.calls import ModelRequest, Reply
+from assay.domain.conversation import SimulatedUser
+from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError
+from assay.domain.failure import Failure
 from assay.domain.identifiers import RunId, TaskKey, TrialKey
+from assay.domain.jobs import JobAnswer, JobRequest
 from assay.domain.lifecycle import AssessmentState, Policy
-from assay.domain.model import Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from assay.domain.assessment import Assessment, Response
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.conversation import SimulatedUser
-    from assay.domain.digest import JsonValue
-    from assay.domain.failure import Failure
-    from assay.domain.jobs import JobAnswer, JobRequest
-    from assay.domain.model import ModelSpec
-    from assay.domain.review import Decision
-    from assay.domain.review_sample import ReviewRule
-    from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
+from assay.domain.model import ModelSpec, Parameters
+from assay.domain.review import Decision
+from assay.domain.review_sample import ReviewRule
+from assay.domain.suite import CandidateSpec, JudgeSpec, Rubric, SuiteCopy, Task
 
 # Without these limits, a number such as 99,999,999,999 in the form made the planner use up all memory.
 MOST_TRIALS: Final = 10_000

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId
 
 WAITS: Final = "waits"
 """Filter value used in place of a run state: selects runs with pending assessments."""

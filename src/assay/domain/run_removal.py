@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from assay.domain.errors import Refused
+from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import SET_ASIDE, RunState
-
-if TYPE_CHECKING:
-    from assay.domain.identifiers import RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

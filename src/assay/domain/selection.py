@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from assay.domain.identifiers import shown_assessment
-from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, TrialState
-
-if TYPE_CHECKING:
-    from assay.domain.assessment import Assessment, Response
-    from assay.domain.calls import Role
-    from assay.domain.digest import JsonValue
-    from assay.domain.failure import Failure
-    from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
-    from assay.domain.lifecycle import RunState
-    from assay.domain.review import ReviewEvent
-    from assay.domain.suite import Task
+from assay.domain.assessment import Assessment, Response
+from assay.domain.calls import Role
+from assay.domain.digest import JsonValue
+from assay.domain.failure import Failure
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
+from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, RunState, TrialState
+from assay.domain.review import ReviewEvent
+from assay.domain.suite import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

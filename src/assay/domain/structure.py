@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from assay.domain.model import ModelSpec
+from assay.domain.model import ModelSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

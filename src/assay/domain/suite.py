@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from assay.domain.conversation import SimulatedUser, Turn
 from assay.domain.digest import JsonValue, digest
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.protocol import PLAIN, Protocol
 from assay.domain.review_sample import EVERY_GRADE, ReviewRule
 from assay.domain.scenarios import Scenario
+from assay.domain.structure import Structuring
 from assay.domain.tools import CannedTool, ToolCall, ToolResult
 from assay.domain.verdicts import VerdictRules
-
-if TYPE_CHECKING:
-    from assay.domain.conversation import SimulatedUser, Turn
-    from assay.domain.structure import Structuring
 
 
 class ReviewOrder(StrEnum):

@@ -12,34 +12,36 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from assay.domain.calls import Role
+from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.errors import ConnectionLost, StoreError
-from assay.domain.events import TrialEnded
+from assay.domain.events import Listener, TrialEnded
 from assay.domain.failure import CallFailed, Failure, Fault
+from assay.domain.identifiers import TrialKey
 from assay.domain.jobs import JobAnswer, JobRequest, ParkedTrial, RequestKey, RequestState
-from assay.domain.run import CallRecord, ClaimedTrial, Entry
-from assay.engine.asking import MOST_CALLS, MOST_READINGS, UNREADABLE, GaveUp, NotYet, ReadAnswer, call_ended, outcome_of
+from assay.domain.run import CallRecord, ClaimedTrial, Entry, RunPlan
+from assay.engine.asking import (
+    MOST_CALLS,
+    MOST_READINGS,
+    UNREADABLE,
+    Asks,
+    GaveUp,
+    NotYet,
+    Read,
+    ReadAnswer,
+    call_ended,
+    outcome_of,
+)
+from assay.engine.bench import Bench
 from assay.engine.job_files import AnswerLines, Outbox, slot_digest, worst_usd
 from assay.engine.trial import carry_out
-from assay.ports import NeverAnswered
+from assay.ports import BatchApi, Clock, Jobs, Journal, ModelDirectory, NeverAnswered
 from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.scorers import SCORERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.events import Listener
-    from assay.domain.identifiers import TrialKey
-    from assay.domain.run import RunPlan
-    from assay.engine.asking import Asks, Read
-    from assay.engine.bench import Bench
-    from assay.ports import BatchApi, Clock, Jobs, Journal, ModelDirectory
 
 PORTION: Final = 1000
 """Number of trials that are advanced together; their answers and new requests are in memory at once."""

@@ -12,21 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from assay.domain.failure import CallFailed
-from assay.domain.jobs import FILE, BatchStatus, JobState, ParkedTrial
+from assay.domain.jobs import FILE, BatchJob, BatchStatus, JobState, ParkedTrial
 from assay.domain.lifecycle import RunState
 from assay.engine.asking import LONGEST_ASKED_WAIT_S
 from assay.engine.batch import PORTION, BatchAsker, Finished, PortionLedger, carry_on
-from assay.engine.job_files import AnswerLines, Outbox
+from assay.engine.job_files import AnswerLines, Outbox, PlannedJob
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from assay.domain.identifiers import TrialKey
-    from assay.domain.jobs import BatchJob
     from assay.domain.model import ModelSpec
     from assay.domain.run import ClaimedTrial, RunPlan
     from assay.engine.execution import Engine
-    from assay.engine.job_files import PlannedJob
     from assay.ports import BatchApi, Jobs
 
 T = TypeVar("T")

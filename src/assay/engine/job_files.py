@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import orjson
 
-from assay.domain.calls import Role
+from assay.domain.calls import ModelRequest, Role
 from assay.domain.digest import text_digest
-from assay.domain.jobs import STAGE_OF, JobRequest, RequestKey, custom_id, number_of
+from assay.domain.identifiers import TrialKey
+from assay.domain.jobs import STAGE_OF, JobRequest, JobStage, RequestKey, custom_id, number_of
+from assay.domain.run import FirstRequests, PlannedTask, RunPlan
 from assay.engine.conversation import candidate_request
 from assay.engine.estimate import worst_case_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from assay.domain.calls import ModelRequest
-    from assay.domain.identifiers import TrialKey
-    from assay.domain.jobs import JobStage
-    from assay.domain.run import FirstRequests, PlannedTask, RunPlan
-    from assay.ports import BatchApi, Jobs, ModelDirectory
+from assay.ports import BatchApi, Jobs, ModelDirectory
 
 
 class AnswerLines:

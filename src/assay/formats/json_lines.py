@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import IO, TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import IO, Any, Final
 
 import orjson
 
 from assay.formats.json_size import parsed_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_LINE_BYTES: Final = 32 << 20
 """Longer lines are skipped, to limit memory use for any file."""

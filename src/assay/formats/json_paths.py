@@ -7,10 +7,9 @@ not supported, because they match several values.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 Steps: TypeAlias = "tuple[str | int, ...]"
 

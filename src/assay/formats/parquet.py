@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import io
-from typing import IO, TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Final
 
 MAGIC: Final = b"PAR1"
 """The first bytes of every Parquet file."""

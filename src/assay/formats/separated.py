@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import IO, TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import IO, Final
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
 MOST_ROW_CHARACTERS: Final = 8 << 20

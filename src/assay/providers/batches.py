@@ -9,36 +9,31 @@ ids in their results.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import aiohttp
 import orjson
 from yarl import URL
 
-from assay.domain.calls import Usage
+from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.failure import CallFailed, Failure, Fault
 from assay.domain.jobs import FILE, BatchStatus, number_of
-from assay.ports import NeverAnswered
+from assay.domain.model import ModelSpec
+from assay.ports import BatchApi, NeverAnswered
 from assay.providers.endpoint import allowed_endpoint
 from assay.providers.error_mapping import clean, complaint, said_in, saying, status_of
 from assay.providers.http_model import WIRES, HttpModel
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.protocol import Habits, misshapen
+from assay.providers.registry import ProviderContext
 from assay.providers.session import Address
 from assay.providers.vendors import VENDORS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assay.domain.calls import ModelRequest, Reply
-    from assay.domain.model import ModelSpec
-    from assay.ports import BatchApi
-    from assay.providers.registry import ProviderContext
 
 LONG_S: Final = 3600.0
 """Time limit of an upload or download of hundreds of megabytes."""

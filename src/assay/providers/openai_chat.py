@@ -5,15 +5,13 @@ Batch files and recordings also use this code.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
+from assay.domain.suite import Image, ToolMessage
 from assay.domain.tools import ToolCall
 from assay.providers import protocol
 from assay.providers.json_body import count, whole
-
-if TYPE_CHECKING:
-    from assay.domain.suite import Image, ToolMessage
 
 _FINISH: Final = {
     "stop": "stop",

@@ -8,19 +8,16 @@ replaced by their descriptions, because fetching an image would reveal the reade
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 from assay.report.syntax import marks_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.rules_inline import StateInline
-    from markdown_it.token import Token
 
 Node: TypeAlias = "str | Element"
 Element: TypeAlias = "list[str | dict[str, str] | Element]"

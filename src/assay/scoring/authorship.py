@@ -7,11 +7,9 @@ are also common words in pages and code (`meta`, `phi`, `command`) are left out.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 MODELS: Final = tuple((files(__package__) / "model_names.txt").read_text("utf-8").splitlines())
 """Names of models and model makers, which can reveal a response's author."""

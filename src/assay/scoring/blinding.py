@@ -6,14 +6,11 @@ its position and hides its name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING
 
 from assay.domain.digest import derived_seed, shuffled
 from assay.scoring.label_matching import letter_of_label
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def shown_order(names: Iterable[str], *, seed: int, turn: int) -> tuple[str, ...]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Response
 from assay.domain.calibration import JudgeIdentity
 from assay.domain.digest import derived_seed, digest, text_digest
+from assay.domain.model import ModelSpec, Parameters
 from assay.domain.suite import JudgeMode, JudgeSpec, Message, Rubric, Scoring, Task
 from assay.scoring.arena import page_parameters
 from assay.scoring.evaluator import Sitting
 from assay.scoring.judge import JUDGE_DEFAULTS
 from assay.scoring.prompts import ARENA, JOINT, PAIR, SOLO, system_prompt
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.model import ModelSpec, Parameters
 
 SEED: Final = 20_250_101
 """Base of the seeds of calibration calls: the same sample gets the same seed every time."""

@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Fault
 from assay.domain.isolation import IsolatedAnswer, IsolatedRequest, Returned
+from assay.domain.suite import Scoring
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorer_result import Outcome, Score, Unscored
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Scoring
 
 TIME_LIMIT_S: Final = 10.0
 

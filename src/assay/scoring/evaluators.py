@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from assay.domain.errors import SuiteError
 from assay.domain.suite import PERSON, JudgeMode, JudgeSpec, Rubric, Task
 from assay.scoring.arena import ArenaJudge
 from assay.scoring.conversations import ReplyScorer, rubric_by_turn
+from assay.scoring.evaluator import Evaluator
 from assay.scoring.graders import GRADERS, GraderEvaluator
 from assay.scoring.human_judge import PersonJudge
 from assay.scoring.judge import EachJudge, JointJudge
@@ -20,11 +21,6 @@ from assay.scoring.scorers import TOOL_CALLS, ScorerEvaluator, option_problems
 from assay.scoring.task_tests import TESTS, TestsEvaluator
 from assay.scoring.workspace_grader import EVALUATORS
 from assay.scoring.workspace_judge import workspace_evaluators
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from assay.scoring.evaluator import Evaluator
 
 
 def evaluators_for(

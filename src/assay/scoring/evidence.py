@@ -10,13 +10,11 @@ import builtins
 import keyword
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 _SPACE: Final = re.compile(r"\s+")
 _ELLIPSIS: Final = re.compile(r"(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.scoring.final_answer import final_answer
 from assay.scoring.json_repair import CutText, read_loosely
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.digest import JsonValue
 
 WAYS: Final = ("last_line", "fenced", "final_answer")
 _PATH: Final = re.compile(r"\$(?:\.[A-Za-z_][\w-]*|\[\d{1,6}\])*")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.extraction import ExtractionSpec, Field
 from assay.scoring.extraction import extracted, way_problems
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 _KEYS: Final = ("path", "regex", "labels")
 _DOCUMENT_KEYS: Final = ("fields", "title", "subtitle")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from assay.domain.assessment import Assessment, Grade
 from assay.domain.run import Slot
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.suite import Scoring
-    from assay.scoring.evaluator import Request, Sitting
+from assay.domain.suite import Scoring
+from assay.scoring.evaluator import Request, Sitting
 
 
 @dataclass(frozen=True, slots=True)

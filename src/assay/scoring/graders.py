@@ -12,18 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.domain.assessment import Assessment, Grade
+from assay.domain.digest import JsonValue
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
+from assay.domain.suite import Task
 from assay.plugins import Registry
 from assay.scoring.custom_scorers import TIME_LIMIT_S
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.function_evaluator import FunctionEvaluator, plain_grade
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Task
 
 GRADERS: Final[Registry[Callable[..., Any]]] = Registry(kind="grader", group="assay.graders", own={}, members=("__call__",))
 

@@ -7,15 +7,12 @@ or reject it. Its counted scores are recorded as a person's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, weights_of
 from assay.domain.run import Slot
 from assay.domain.suite import JudgeMode, Rubric
+from assay.scoring.evaluator import Answer, Request, Sitting
 from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
-
-if TYPE_CHECKING:
-    from assay.scoring.evaluator import Answer, Request, Sitting
 
 
 @dataclass(frozen=True, slots=True)

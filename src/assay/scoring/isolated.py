@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Final
 
 ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -19,10 +19,9 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
+from assay.domain.digest import JsonValue
 
 MAX_DEPTH: Final = 60
 """Maximum levels of nesting that the tolerant reader follows; a judge's answer needs five."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.suite import Criterion, Rubric
+from assay.domain.suite import Criterion, Rubric
 
 WRAPPING: Final = " \t\r\n*_`\"'“”‘’[]()"
 """Characters around a name or score that are not part of it."""

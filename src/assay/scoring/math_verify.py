@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
+from assay.domain.digest import JsonValue
 from assay.scoring import final_answer
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 _FUNCTIONS: Final = "arcsin|arccos|arctan|sinh|cosh|tanh|sin|cos|tan|cot|sec|csc|log|ln"
 _NUMERAL: Final = re.compile(r"[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000}")

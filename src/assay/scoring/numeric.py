@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.scoring.scorer_result import Outcome, Score, Unscored
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.domain.digest import JsonValue
 
 TOLERANCE: Final = 0.01
 ZERO_TOLERANCE: Final = 0.01

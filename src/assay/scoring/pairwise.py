@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Response
 from assay.domain.calls import AnswerSchema, ModelRequest, Reply
@@ -23,10 +23,8 @@ from assay.scoring.judge import closed_object, cut_flags, judge_request, labels_
 from assay.scoring.prompts import PAIR
 from assay.scoring.reply_parser import prose_of, read_grading
 from assay.scoring.rubric_evaluator import RubricEvaluator
+from assay.scoring.score_parsing import ReadGrade
 from assay.scoring.spoken_verdicts import TIE, spoken_verdict
-
-if TYPE_CHECKING:
-    from assay.scoring.score_parsing import ReadGrade
 
 PREFERENCE: Final = "preference"
 """The only criterion of a pairwise judge: the share of pairs that a candidate won."""

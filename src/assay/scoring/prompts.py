@@ -7,15 +7,13 @@ for placeholders again: `{{rubric}}` in a candidate's code stays unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.suite import JudgeSpec
+from assay.domain.suite import JudgeSpec
 
 PLACEHOLDERS: Final = (
     "thing",

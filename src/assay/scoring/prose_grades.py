@@ -8,16 +8,13 @@ answer 3/4 is correct" does not contain a score.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.suite import Criterion, Rubric
 from assay.scoring.label_matching import NOUN, WRAPPING, Names
 from assay.scoring.score_parsing import NUMBER_WORDS, NUMERAL, ReadGrade, ReadScore, read_score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from assay.domain.suite import Criterion, Rubric
 
 MAX_PLAIN: Final = 60_000
 """Characters at the end of a reply that are searched for grades written as plain lines."""

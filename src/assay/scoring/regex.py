@@ -9,19 +9,16 @@ a second, and its repetitions are checked first, because nested counted repetiti
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 import regex  # type: ignore[import-untyped]  # it ships no types
 
+from assay.domain.digest import JsonValue
 from assay.scoring.scorer_result import Outcome, Score, Unscored
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from assay.domain.digest import JsonValue
 
 TIME_LIMIT_S: Final = 0.5
 MAX_PATTERN: Final = 10_000

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from assay.domain.digest import JsonValue
+from assay.domain.suite import Criterion, Rubric
 from assay.scoring.evaluator import UnreadableReply
 from assay.scoring.json_repair import CutText, LooseText, read_loosely
 from assay.scoring.label_matching import GLUED_NOUN, NOUN, WRAPPING, Names, canonical
 from assay.scoring.prose_grades import MAX_PLAIN, spoken_grades
 from assay.scoring.score_parsing import ReadGrade, read_score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Criterion, Rubric
 
 MAX_WALK: Final = 12
 """Maximum levels of nesting that are followed; a judge's answer needs five."""

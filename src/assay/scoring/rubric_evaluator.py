@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from assay.domain.assessment import Grade
 from assay.domain.run import Slot
-
-if TYPE_CHECKING:
-    from assay.domain.suite import Criterion, JudgeSpec, Rubric
-    from assay.scoring.evaluator import Request, Sitting
+from assay.domain.suite import Criterion, JudgeSpec, Rubric
+from assay.scoring.evaluator import Request, Sitting
 
 
 @dataclass(frozen=True, slots=True)

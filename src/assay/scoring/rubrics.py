@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.suite import Criterion, Rubric, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 _FILE: Final = files(__package__) / "rubrics.toml"
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from operator import eq
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
+from assay.domain.suite import Criterion
 from assay.scoring.json_repair import CutText
 from assay.scoring.label_matching import WRAPPING, canonical
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.domain.suite import Criterion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

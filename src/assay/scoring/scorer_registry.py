@@ -10,14 +10,11 @@ scorer under the entry-point group `assay.scorers`. `assay.testing.ScorerContrac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Mapping
+from typing import Final, Protocol
 
+from assay.domain.digest import JsonValue
 from assay.plugins import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 
 class PluginScorer(Protocol):

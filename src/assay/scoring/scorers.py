@@ -5,11 +5,13 @@ Scorers in `SCORERS` are pure functions; `math` and custom scorers may request a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol, assert_never, cast
+from typing import Final, Protocol, assert_never, cast
 
 from assay.domain.assessment import Assessment
+from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.tools import expected_calls
@@ -22,11 +24,6 @@ from assay.scoring.regex import pattern_problem
 from assay.scoring.scorer_registry import SCORER_REGISTRY
 from assay.scoring.scorer_result import Outcome, Score, Unscored
 from assay.scoring.task_tests import TESTS, test_problems
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 
 class Scorer(Protocol):

@@ -7,12 +7,10 @@ a single aspect, and brackets with other labels are not read.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from assay.scoring.label_matching import NOUN, WRAPPING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TIE: Final = "tie"
 MOST_TEXT: Final = 20_000

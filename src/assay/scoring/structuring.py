@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Purpose, Reply, Role
+from assay.domain.digest import JsonValue
 from assay.domain.model import Parameters
 from assay.domain.structure import StructuredAnswer, Structuring
 from assay.domain.suite import Message, Rubric
@@ -15,11 +17,6 @@ from assay.scoring.evaluator import Sitting, UnreadableReply
 from assay.scoring.json_repair import read_loosely
 from assay.scoring.judge import closed_object, prompt_text
 from assay.scoring.prompts import filled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.digest import JsonValue
 
 DEFAULTS: Final = Parameters(temperature=0.0, max_tokens=4096)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Assessment
+from assay.domain.digest import JsonValue
 from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 TESTS: Final = "tests"
 OPTIONS: Final = ("file", "files", "command", "answer", "seconds")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rapidfuzz.distance import Levenshtein
 
+from assay.domain.digest import JsonValue
 from assay.scoring.scorer_result import Outcome, Score, Unscored
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 MAX_COMPARED_CELLS: Final = 30_000_000_000
 """Largest comparison (length times length) that uses Levenshtein distance; it takes about a second."""

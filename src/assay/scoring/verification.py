@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, Grade, Verification
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from assay.domain.verdicts import VerdictRules
+from assay.domain.verdicts import VerdictRules
 
 SKIPPED: Final = "Verification skipped"
 MATCHES: Final = "Final answer matches."

@@ -7,20 +7,18 @@ the weight of the evaluator `llm_judge`, so the score is Σ(score · weight) / �
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.assessment import Assessment, Flag, FlagKind, weighted_scores
+from assay.domain.calls import ModelRequest
 from assay.domain.scenarios import WorkspaceReport
 from assay.domain.suite import PERSON, JudgeSpec, Task
+from assay.scoring.evaluator import Answer, Sitting
 from assay.scoring.human_judge import empty_form
 from assay.scoring.judge import assessment_of, request_of
 from assay.scoring.prompts import WORKSPACE
 from assay.scoring.rubric_evaluator import RubricEvaluator
 from assay.scoring.workspace_grader import WorkspaceGrader, judge_rubric, scenario_rubric
-
-if TYPE_CHECKING:
-    from assay.domain.calls import ModelRequest
-    from assay.scoring.evaluator import Answer, Sitting
 
 SHOWN_DIFF: Final = 120_000
 """Maximum characters of the diff that a judge sees, about 30,000 tokens; the validation output follows it."""

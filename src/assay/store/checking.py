@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from sqlalchemy import Boolean, Double, Integer, LargeBinary, String, and_, func, or_, select, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    and_,
+    func,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.exc import OperationalError
 
 from assay.domain.errors import StoreError
 from assay.domain.lifecycle import AssessmentState, RunState, Standing, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import assessment_record, bytes_text, plan_record, task_record
+from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, STANDING, TRIAL
 from assay.store.event_chain import first_broken
 from assay.store.review.votes import first_broken_vote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sqlalchemy import Column, ColumnElement, Connection, Table
-
-    from assay.store.database.connections import Database
 
 SHOWN: Final = 5
 """Maximum problems listed per check, because further problems usually have the same cause."""

@@ -6,15 +6,13 @@ becomes a task; problems use the field names of the case's file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.suite import Task
 from assay.suites.grammar import FREE, NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of
+from assay.suites.located_yaml import Value
 from assay.suites.problems import Location, Path, dotted
 from assay.suites.tasks import TaskRules, read_task
-
-if TYPE_CHECKING:
-    from assay.domain.suite import Task
-    from assay.suites.located_yaml import Value
 
 METHOD_OF: Final = {
     "exact-match": "similarity",

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError
 from assay.domain.model import ModelSpec
 from assay.domain.suite import PERSON
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 METHODS: Final = ("exact", "similarity", "regex", "numeric", "boolean", "math", "judge", "code_arena", "tests", "tool_calls")
 """Built-in scoring methods."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.conversation import MOST_TURNS, SimulatedUser, Turn
 from assay.domain.model import Parameters
 from assay.domain.suite import PERSON
 from assay.suites.expected import EXPECTED
 from assay.suites.grammar import NAME, TEXT, Keys, Kind, ReadContext, choice, key, list_of, made_of, read_text, whole
+from assay.suites.located_yaml import Value
 from assay.suites.models import ModelKeys, described_model
-
-if TYPE_CHECKING:
-    from assay.suites.located_yaml import Value
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 TURN: Final = "turn"
 CONVERSATION: Final = "conversation"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.suites.grammar import Kind, ReadContext, Schema, read_free, read_text
-
-if TYPE_CHECKING:
-    from assay.suites.located_yaml import Value
-    from assay.suites.problems import Path
+from assay.suites.located_yaml import Value
+from assay.suites.problems import Path
 
 
 def _read_expected(value: Value, path: Path, context: ReadContext) -> str | None:

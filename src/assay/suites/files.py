@@ -5,18 +5,15 @@ from __future__ import annotations
 import base64
 import codecs
 import os
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.digest import digest, text_digest
 from assay.domain.suite import Image
 from assay.suites.located_yaml import UnreadableText, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from assay.suites.problems import Path, Problems
+from assay.suites.problems import Path, Problems
 
 LARGEST_FILE: Final = 256 * 2**20
 """Maximum bytes of a file that is read at once."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from assay.domain.errors import SuiteError, did_you_mean
 from assay.domain.identifiers import folded
@@ -21,7 +21,7 @@ from assay.domain.model import Parameters
 from assay.domain.prompts import all_columns, columns_named
 from assay.domain.protocol import MOST, NUMBERS, PLAIN
 from assay.domain.review_sample import EVERY_GRADE
-from assay.domain.suite import MOST_LOOKS, CandidateSpec, JudgeMode, JudgeSpec, ReviewOrder, Scoring, Suite, SuiteCopy
+from assay.domain.suite import MOST_LOOKS, CandidateSpec, JudgeMode, JudgeSpec, ReviewOrder, Scoring, Suite, SuiteCopy, Task
 from assay.suites import grammar
 from assay.suites.case_files import has_test_cases, read_case_file, tasks_of_cases
 from assay.suites.checks import ExternalChecks
@@ -37,9 +37,6 @@ from assay.suites.set_files import is_set, read_set
 from assay.suites.taskfiles import BATCH, TABLES, RowMapping, TaskFile, TaskFileKeys, listed_rows
 from assay.suites.tasks import TASK, TRIALS, TaskRules, read_task
 from assay.suites.tools import TOOL_TURNS, TOOLS, offered_tools
-
-if TYPE_CHECKING:
-    from assay.domain.suite import Task
 
 JudgeRef: TypeAlias = "str | Mapping[str, object] | Sequence[object]"
 """A value of `judge:`, which is a model's reference, a mapping, or a list of these."""

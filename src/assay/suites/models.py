@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.errors import AssayError
@@ -13,13 +14,9 @@ from assay.domain.prompts import REFERENCES, columns_named, program_columns, pro
 from assay.domain.suite import PERSON, CandidateSpec, JudgeMode, JudgeSpec
 from assay.suites import grammar
 from assay.suites.located_yaml import Value, shown
+from assay.suites.problems import Locate, Path
 from assay.suites.programs import ADDRESS, AGENT, COMMAND, HTTP, PYTHON, program_of
 from assay.suites.prompts import JUDGE_TEMPLATE, MESSAGES, SYSTEM_TEMPLATE, USER_TEMPLATE, asks_the_same
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.suites.problems import Locate, Path
 
 JUDGE_TEMPERATURE: Final = 0.1
 LARGEST_SEED: Final = 2**31 - 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 from assay.domain.digest import JsonValue, bytes_digest
 from assay.domain.errors import did_you_mean
@@ -21,6 +22,9 @@ from assay.suites.grammar import (
     DeclaredKey as Declared,
     Keys,
     Kind,
+    Node,
+    ReadContext,
+    Schema,
     choice,
     key,
     mapping_of,
@@ -28,12 +32,7 @@ from assay.suites.grammar import (
     read_text,
 )
 from assay.suites.located_yaml import Value, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.suites.grammar import Node, ReadContext, Schema
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 _FUNCTION: Final = re.compile(r"(?P<place>[^:]+):(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 _FUNCTION_SCHEMA: Final[Schema] = {"type": "string", "pattern": r"^[^:]+:[A-Za-z_][\w.]*$"}

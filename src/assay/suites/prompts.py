@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.prompts import columns_named
 from assay.domain.suite import Image, Message
-from assay.suites.grammar import PATH_NAME, TEXT, Keys, Kind, choice, key, made_of, one_of, read_text, unfit
+from assay.suites.grammar import (
+    PATH_NAME,
+    TEXT,
+    Keys,
+    Kind,
+    ReadContext,
+    Schema,
+    choice,
+    key,
+    made_of,
+    one_of,
+    read_text,
+    unfit,
+)
 from assay.suites.located_yaml import Value, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.suites.grammar import ReadContext, Schema
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 _ROLES: Final = ("system", "user", "assistant")
 _DATA_IMAGE: Final = re.compile(r"data:(?P<type>image/(?:png|jpeg|gif|webp));base64,(?P<data>[A-Za-z0-9+/=\s]+)")

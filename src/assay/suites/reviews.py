@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.errors import InputError, did_you_mean
 from assay.domain.lifecycle import Policy
 from assay.domain.review_sample import LEAST_SHARE, ReviewRule, ReviewSample, SampledBy, parsed_rule
 from assay.suites.grammar import Keys, Kind, ReadContext, key, made_of, member, number
 from assay.suites.located_yaml import Value, shown
-
-if TYPE_CHECKING:
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 
 class ReviewKeys(Keys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.domain.assessment import RULE_FLAGS
 from assay.domain.errors import SuiteError
@@ -15,15 +15,13 @@ from assay.domain.suite import Criterion, Rubric
 from assay.domain.verdicts import VerdictRules
 from assay.scoring.rubrics import READY_MADE, SOLUTION_CRITERIA
 from assay.suites import grammar
+from assay.suites.checks import ExternalChecks
 from assay.suites.files import NamedFiles, whole_text
 from assay.suites.located_yaml import UnreadableText, Value, read_yaml, shown
 from assay.suites.models import ModelKeys, described_model
 from assay.suites.problems import Location, Path, SuiteErrors, dotted
 from assay.suites.prompts import SYSTEM_TEMPLATE
 from assay.suites.scoring import SCORE
-
-if TYPE_CHECKING:
-    from assay.suites.checks import ExternalChecks
 
 _EXPECTED: Final = (
     "[low, high], words from worst to best such as [No, Partial, Yes], or words with values such as {No: 0, Yes: 1}"

@@ -6,14 +6,12 @@ candidates to compare) are found by `assay validate`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.suites.loading import SuiteKeys
 from assay.suites.scenarios import ScenarioKeys
 from assay.suites.set_files import SET_SCHEMA
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import did_you_mean
 from assay.domain.suite import Scoring
 from assay.suites.checks import METHODS, TOOL_CALLS
 from assay.suites.grammar import Kind, ReadContext, Schema, one_of, read_free
 from assay.suites.located_yaml import Value, shown
-
-if TYPE_CHECKING:
-    from assay.domain.digest import JsonValue
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 _FILE_SCORER: Final = re.compile(r"(?P<file>[^:]+\.py):(?P<function>[A-Za-z_]\w*)")
 

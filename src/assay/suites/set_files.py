@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.suite import Scoring, Task
 from assay.suites.grammar import NAME, TEXT, WORD, Keys, Kind, ReadContext, Schema, key, list_of
+from assay.suites.located_yaml import Value
 from assay.suites.problems import Path, dotted
 from assay.suites.snippets import LISTED_SNIPPETS
 from assay.suites.tasks import TRIALS, TaskRules, add_snippets, slug
-
-if TYPE_CHECKING:
-    from assay.suites.located_yaml import Value
 
 
 class ThingKeys(Keys):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.suite import SourceFile
-from assay.suites.grammar import NAME, TEXT, Keys, Kind, key, list_of, made_of, read_name, read_text
+from assay.suites.grammar import NAME, TEXT, Keys, Kind, ReadContext, Schema, key, list_of, made_of, read_name, read_text
 from assay.suites.located_yaml import Value, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.suites.grammar import ReadContext, Schema
-    from assay.suites.problems import Path
+from assay.suites.problems import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from pathlib import Path as FilePath
+from typing import Any, Final, TypeAlias
 
 from assay.domain.errors import InputError, did_you_mean
+from assay.domain.suite import Task
 from assay.formats.dotted_paths import value_at
 from assay.formats.json_lines import file_trouble, lines_of, row_of
 from assay.formats.parquet import parquet_rows
@@ -25,11 +27,6 @@ from assay.suites.located_yaml import UnreadableText, Value, deeper_than, read_j
 from assay.suites.problems import Locate, Location, Path, Problems, SuiteErrors, dotted
 from assay.suites.scoring import SCORE
 from assay.suites.tasks import TaskKeys, TaskRules, column_text, read_task
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
-
-    from assay.domain.suite import Task
 
 Row: TypeAlias = "tuple[int, dict[str, Value] | UnreadableText]"
 """1-based line (for JSON and Parquet, the row number), and the row or the problem with it."""

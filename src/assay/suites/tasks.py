@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.domain.conversation import Turn
 from assay.domain.errors import did_you_mean
@@ -18,20 +19,15 @@ from assay.domain.tools import CannedTool, expected_calls
 from assay.suites.checks import JUDGED, TOOL_CALLS
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
 from assay.suites.expected import EXPECTED, EXPECTED_OR_CALLS
-from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, key, read_name, whole
+from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, Node, ReadContext, key, read_name, whole
 from assay.suites.located_yaml import Value, as_written
 from assay.suites.models import PARAMETERS
+from assay.suites.problems import Path
 from assay.suites.prompts import PROMPT
 from assay.suites.rubrics import WEIGHT
 from assay.suites.scoring import SCORE
 from assay.suites.snippets import SNIPPETS, SnippetEntry
 from assay.suites.tools import TOOL_TURNS, TOOLS, offered_tools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from assay.suites.grammar import Node, ReadContext
-    from assay.suites.problems import Path
 
 TRIALS: Final = whole(1, MOST_TRIALS)
 NO_PARAMETERS: Final = Parameters()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.json_rows import first_rows, objects_of, read_rows
@@ -24,7 +24,6 @@ from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_asse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assay.domain.import_records import Found
     from assay.exchange.importers import ReadOptions
     from assay.exchange.parsing.input_files import FileSample, InputFile
 

@@ -11,18 +11,14 @@ filter stopped is a refusal even if it has text, as when Assay itself calls a mo
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
 from assay.exchange.parsing.foreign_names import foreign_names
-from assay.exchange.parsing.json_values import as_count, as_duration, as_list, as_object, as_text, objects_in
+from assay.exchange.parsing.json_values import JsonObject, as_count, as_duration, as_list, as_object, as_text, objects_in
 from assay.exchange.readers.batch_lines import failed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.exchange.parsing.json_values import JsonObject
 
 _SHOWN: Final = 2000
 _MANY: Final = 2**53  # above this, `as_count` accepts no number

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
-from assay.domain.import_records import FoundAtEnd, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.domain.digest import JsonValue
+from assay.domain.import_records import Found, FoundAtEnd, FoundCandidate, FoundResponse, FoundRun, FoundTask, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import JsonObject, as_text, from_text, from_unix
 from assay.exchange.readers import batch_input, batch_lines, batch_object, batch_server_log
 from assay.exchange.readers.batch_answers import answer_of, measures_of, model_in
 from assay.formats.json_lines import lines_of, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "openai_batch"
 _LINE: Final[Shape] = dict.fromkeys(foreign_names(__name__)["line"])

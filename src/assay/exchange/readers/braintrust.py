@@ -13,26 +13,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import read_document, read_rows
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "braintrust"
 

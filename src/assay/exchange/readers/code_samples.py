@@ -13,26 +13,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
 from assay.exchange.parsing.graded_rows import named_after_file
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, read_document, read_rows
-from assay.exchange.parsing.json_values import as_list, as_messages, as_object, as_text, objects_in, pick, shorten
+from assay.exchange.parsing.json_values import JsonObject, as_list, as_messages, as_object, as_text, objects_in, pick, shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
-    from assay.exchange.parsing.json_values import JsonObject
 
 NAME: Final = "code_samples"
 

@@ -11,23 +11,19 @@ rule-based. Any other metric may depend on an annotator that calls a model, so i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_name, folder_path
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "helm"
 

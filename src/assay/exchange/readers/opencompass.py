@@ -11,24 +11,20 @@ cannot be compared; they are kept with the run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
 
+from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_name, folder_path, parent_folder
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.digest import JsonValue
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "opencompass"
 

@@ -10,20 +10,16 @@ Each row is a task. People's labels need no review; judges' verdicts await revie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import read_document
 from assay.exchange.parsing.preferences import KIND, PREFERENCE, preference_assessment
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "pandalm"
 

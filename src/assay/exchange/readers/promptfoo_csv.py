@@ -14,25 +14,21 @@ import csv
 import hashlib
 import io
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
 from assay.domain.suite import Message
+from assay.exchange.importers import ReadOptions
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_values import shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 from assay.exchange.parsing.score_rows import cell_number
 from assay.exchange.readers.promptfoo import candidate_names
 from assay.exchange.writers.csv import unguarded
 from assay.formats.separated import separated_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "promptfoo_csv"
 

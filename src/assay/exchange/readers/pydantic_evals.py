@@ -12,22 +12,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from assay.domain.failure import Failure, Fault
-from assay.domain.import_records import FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.domain.import_records import Found, FoundCandidate, FoundResponse, FoundRun, FoundTask, GradedBy, Noted, Skipped
+from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing import json_values as js
 from assay.exchange.parsing.explained import Shape, explained_share
 from assay.exchange.parsing.foreign_names import foreign_names
+from assay.exchange.parsing.input_files import FileSample, InputFile
 from assay.exchange.parsing.json_rows import folder_path, lies_beneath, read_document
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from assay.domain.import_records import Found
-    from assay.exchange.importers import ReadOptions
-    from assay.exchange.parsing.input_files import FileSample, InputFile
 
 NAME: Final = "pydantic_evals"
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart
 from assay.report.charts.vega import WIDTH, linked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:

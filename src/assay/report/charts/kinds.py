@@ -7,19 +7,17 @@ offer it, also add a line to `OF_RESULTS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from assay.report.charts.calibration import draw_calibration
+from assay.report.charts.chart import Chart
 from assay.report.charts.forest import draw_forest, forest_of_ranking
 from assay.report.charts.pairs import draw_pairs, pairs
 from assay.report.charts.ranks import draw_ranks, ranks
 from assay.report.charts.scores import draw_scores, scores
 from assay.report.charts.trend import draw_trend
-
-if TYPE_CHECKING:
-    from assay.report.charts.chart import Chart
-    from assay.statistics.ranking import Ranking
-    from assay.statistics.table import ScoreTable
+from assay.statistics.ranking import Ranking
+from assay.statistics.table import ScoreTable
 
 Draw: TypeAlias = "Callable[[Any, Chart, Mapping[str, str]], Any]"
 """Function that returns an Altair chart, given the module altair, a chart with rows, and colours by name."""

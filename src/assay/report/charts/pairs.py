@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, Row
 from assay.report.charts.vega import WIDTH, linked
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.statistics.ranking import Ranking
+from assay.statistics.ranking import Ranking
 
 
 def pairs(ranking: Ranking) -> Chart:

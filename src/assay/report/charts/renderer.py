@@ -14,16 +14,13 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
+from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.domain.digest import JsonValue
 
 LIMIT_S: Final = 60.0
 """Seconds that a drawing may take, including the start of the child on a busy machine."""

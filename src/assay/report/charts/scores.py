@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assay.report import wording
 from assay.report.charts.chart import OFFSET, SPOKEN, Chart, Row
 from assay.report.charts.vega import WIDTH, linked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from assay.statistics.arrays import Ints
-    from assay.statistics.table import ScoreTable
+from assay.statistics.arrays import Ints
+from assay.statistics.table import ScoreTable
 
 MOST_POINTS: Final = 1500
 """Maximum number of single trials drawn; if there are more, every n-th of each candidate's trials in order of score is drawn."""

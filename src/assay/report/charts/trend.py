@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from assay.report.charts.chart import Chart
 from assay.report.charts.vega import WIDTH
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from assay.report.charts.chart import Chart
 
 
 def draw_trend(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:

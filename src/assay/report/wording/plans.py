@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.report.wording.numbers import count, money, number, tasks_in_families
 from assay.report.wording.reasons import MISSING
+from assay.statistics.planning import Plan
 from assay.statistics.scopes import TASKS_LIKE_THESE
-
-if TYPE_CHECKING:
-    from assay.statistics.planning import Plan
 
 TOO_MANY: Final = 10_000
 """Larger numbers of tasks or trials are not printed, because nobody would run them."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assay.report.wording.numbers import number, range_words
-
-if TYPE_CHECKING:
-    from assay.statistics.ranking import Ranked, Ranking
+from assay.statistics.ranking import Ranked, Ranking
 
 SEPARATED: Final = ("better", "worse")
 NAMED: Final = 3

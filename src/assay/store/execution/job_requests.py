@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
 
-from assay.domain.jobs import JobState, RequestKey, RequestState
+from assay.domain.failure import Failure
+from assay.domain.jobs import JobRequest, JobState, RequestKey, RequestState
+from assay.domain.run import CallRecord
 from assay.store.claims.claims import JOBS
 from assay.store.database import schema
 from assay.store.database.codec import json_text, plain
 from assay.store.database.connections import among
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from sqlalchemy import ColumnElement, Connection
-
-    from assay.domain.failure import Failure
-    from assay.domain.jobs import JobRequest
-    from assay.domain.run import CallRecord
 
 _MANY: Final = 1000
 _SENT: Final = RequestState.SENT.value

@@ -10,30 +10,25 @@ from collections import defaultdict
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, func, insert, select, update
 
-from assay.domain.calls import Reply, Role
+from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey
-from assay.domain.jobs import BatchJob, JobRequest, JobStage, JobState, RequestKey, RequestState
+from assay.domain.jobs import BatchJob, JobRequest, JobStage, JobState, ParkedTrial, RequestKey, RequestState
 from assay.domain.lifecycle import HIDDEN, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, bytes_text, plain, request_digest, text_bytes
-from assay.store.database.connections import among, take_keys
+from assay.store.database.connections import Database, among, take_keys
 from assay.store.execution.job_requests import book, mark_void, request_row, reserve, shareable
 from assay.store.queries.plans import run_key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
-
-    from assay.domain.calls import ModelRequest
-    from assay.domain.jobs import ParkedTrial
     from assay.domain.run import ClaimedTrial
     from assay.ports import Clock
     from assay.store.claims.claims import Claims
-    from assay.store.database.connections import Database
     from assay.store.execution.writer_thread import Writer
 
 _SLACK: Final = 1e-9

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from assay.report.charts.chart import HREF, OFFSET, SPOKEN, Chart, Row
 from assay.report.charts.svg.canvas import BOLD, AxisScale, Canvas, horizontal_axis, width_of
 from assay.report.charts.svg.intervals import NARROW
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 MOST_DOTS, MOST_OF_ALL = 60, 300
 """Maximum dots for one candidate, and for all; with more trials, histograms are easier to read and take fewer bytes."""

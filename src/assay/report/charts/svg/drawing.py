@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from assay.report.charts.chart import Chart
 from assay.report.charts.svg.agreement import draw_calibration
 from assay.report.charts.svg.canvas import Canvas, safe, shortened, width_of
 from assay.report.charts.svg.differences import draw_pairs
 from assay.report.charts.svg.distributions import draw_scores
 from assay.report.charts.svg.history import draw_trend
 from assay.report.charts.svg.intervals import draw_forest, draw_ranks
-
-if TYPE_CHECKING:
-    from assay.report.charts.chart import Chart
 
 WIDE: Final = 680
 NARROW: Final = 340

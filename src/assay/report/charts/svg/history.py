@@ -5,15 +5,12 @@ Runs are evenly spaced: on a time axis, several runs within an hour would overla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from assay.report import wording
 from assay.report.charts.chart import HREF, Chart, Row
 from assay.report.charts.svg.canvas import SMALL, AxisScale, Canvas, shortened, width_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 MOST_LINES: Final = 8
 _LOOKS: Final = tuple(
