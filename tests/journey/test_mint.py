@@ -16,8 +16,9 @@ from assay.domain.observations import MintRequested
 from assay.specialists.signatures import SigningKey
 from assay.specialists.snapshots import laid_out, read_snapshot, seal
 from tests.journey.conftest import Command, Said
-from tests.journey.test_bench import scenario as scenario
+from tests.journey.test_bench import JUDGED as WITH_JUDGE, SCENARIO, judging, scenario as scenario
 from tests.journey.test_task_tests import _no_sandbox_works
+from tests.support.model_server import ModelServer
 from tests.web.conftest import serving
 
 MODEL = "claude-3-5-sonnet-20241022"
@@ -334,3 +335,24 @@ def test_bench_mints_its_batch(assay: Command, template: Path, scenario: Path) -
     path = Path(mint(assay, template, "--batch-id", "b7").document["path"])
     reviews = [each["review"] for each in json.loads(path.read_text("utf-8"))["benchmarks"]["runs"]]
     assert sorted(reviews) == ["rule", "rule", "rule", "unseen"], "and says nothing about the trial's other agent"
+
+
+@pytest.mark.slow
+def test_bench_with_a_judge_mints_after_the_last_approval(
+    assay: Command, server: ModelServer, template: Path, scenario: Path
+) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    server.answer = judging
+    (scenario / "scenario.yaml").write_text(SCENARIO + WITH_JUDGE, "utf-8")
+    words = ("--agent", "echo", "--tier", "L0", "--batch-id", "b8", "--specialist", "@org/my-specialist", "--baseline")
+    done = assay("bench", "basics", "fix-slug", *words, "--mint-template", "@org/my-specialist", "--mint-output", "out")
+    assert "is not minted yet" in done.out, done.err
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    for item in waiting:
+        assert not list(Path("out").rglob("*.json5")), "nothing is minted before the last decision"
+        assert assay("review", "approve", item["id"]).code == 0
+    (path,) = Path("out").rglob("snapshot-*.json5")
+    runs = json.loads(path.read_text("utf-8"))["benchmarks"]["runs"]
+    assert [(each["specialist_enabled"], each["review"]) for each in runs] == [(False, "person"), (True, "person")]
+    assert assay("mint-verify", path).code == 0
