@@ -138,7 +138,11 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 @click.argument("run_ids", metavar="[RUN]…", nargs=-1)
 @click.option("--watch", is_flag=True, help="Check again until the runs are done.")
 @click.option(
-    "--every", type=click.FloatRange(min=0.01), metavar="S", help="Seconds between checks; default: batch_interval, 30."
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0.01),
+    metavar="S",
+    help="Seconds between checks; default: batch_interval, 30.",
 )
 @file_option(
     "--from-file",
@@ -150,15 +154,7 @@ def status(run_id: str | None, store: str | None, as_json: bool) -> int:
 @keys_over_http
 @without_sandbox
 @common
-def collect(
-    run_ids: tuple[str, ...],
-    watch: bool,
-    every: float | None,
-    results: tuple[Path, ...],
-    to_file: Path | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+def collect(run_ids: tuple[str, ...], results: tuple[Path, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Store the answers of finished jobs and send the next requests, for each RUN or for all waiting runs."""
     from assay.app.runs import batch as batches
 
@@ -166,15 +162,7 @@ def collect(
         raise click.UsageError("--from-file needs one RUN.", click.get_current_context())
     _collect_garbage_rarely()
     with workspace(store) as opened:
-        done = batches.collect_all(
-            opened,
-            run_ids,
-            watch=watch,
-            every_s=every,
-            to_file=to_file,
-            results=results,
-            listening=lambda: progress_on(sys.stderr),
-        )
+        done = batches.collect_all(opened, run_ids, results=results, listening=lambda: progress_on(sys.stderr), **how)
     return _show(done, as_json=as_json)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +32,7 @@ _WHY_NOT = {
     "--samples",
     about="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
-@click.option("--built-in", is_flag=True, help="With --samples: use the built-in ones too.")
+@click.option("--built-in", "with_built_in", is_flag=True, help="With --samples: use the built-in ones too.")
 @file_option("--suite", about="Measure with this suite's rubric, prompt and settings.")
 @click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times to measure the spread.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
@@ -42,16 +41,7 @@ _WHY_NOT = {
 @keys_over_http
 @common
 def calibrate(
-    model: str | None,
-    samples: Path | None,
-    built_in: bool,
-    suite: Path | None,
-    repeat: int,
-    budget: float | None,
-    dry_run: bool,
-    as_list: bool,
-    store: str | None,
-    as_json: bool,
+    model: str | None, budget: float | None, dry_run: bool, as_list: bool, store: str | None, as_json: bool, **how: Any
 ) -> int:
     """Measure the judge MODEL against references with known scores and against people's corrections.
 
@@ -60,7 +50,7 @@ def calibrate(
     """
     from assay.app.calibration import documents, measure
 
-    if built_in and samples is None:
+    if how["with_built_in"] and how["samples"] is None:
         raise click.UsageError("--built-in needs --samples.", click.get_current_context())
     with workspace(store, budget=budget) as opened:
         if as_list:
@@ -71,7 +61,6 @@ def calibrate(
             usage = "name the MODEL to measure, for example openai/gpt-4o-mini."
             raise click.UsageError(usage, click.get_current_context())
         cap = opened.settings.values["budget"]
-        how: dict[str, Any] = {"samples": samples, "with_built_in": built_in, "suite": suite, "repeat": repeat}
         if dry_run:
             return _say_estimate(measure.foreseen(opened, model, **how, budget_usd=cap), cap, as_json=as_json)
         try:

@@ -52,16 +52,7 @@ def archive(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any)
 
 
 def _take_out(
-    verb: str,
-    runs: tuple[str, ...],
-    store: str | None,
-    *,
-    as_json: bool,
-    yes: bool,
-    undo: bool,
-    listed: bool,
-    reason: str,
-    reviewer: str | None,
+    verb: str, runs: tuple[str, ...], store: str | None, *, as_json: bool, yes: bool, undo: bool, listed: bool, **event: Any
 ) -> int:
     from assay.app.registry import removal
 
@@ -70,18 +61,18 @@ def _take_out(
         raise click.UsageError(f"name the runs to {verb}, or list the {verb}d ones with --list.")
     with workspace(store) as opened:
         if listed:
-            events = tuple(event for event in removal.events(opened) if not archived or event.verb in ("archive", "restore"))
+            events = tuple(each for each in removal.events(opened) if not archived or each.verb in ("archive", "restore"))
         elif undo:
-            events = tuple(removal.restore(opened, run, reason=reason, reviewer=reviewer, archived=archived) for run in runs)
+            events = tuple(removal.restore(opened, run, **event, archived=archived) for run in runs)
         else:
             leaving = removal.runs_to_take_out(opened, runs)
             if not yes:
                 _ask(verb, leaving)
-            events = removal.take_out(opened, [run.id for run in leaving], reason=reason, reviewer=reviewer, archived=archived)
+            events = removal.take_out(opened, [run.id for run in leaving], **event, archived=archived)
     if as_json:
         print_json(removal.events_document(events))
-    for event in () if as_json else events:
-        say(_sentence(event))
+    for each in () if as_json else events:
+        say(_sentence(each))
     return 0
 
 

@@ -152,16 +152,7 @@ def correct(
 @click.option("--responses", is_flag=True, help="Also ask the candidates again, if Assay caused the failure.")
 @_reviewer
 @common
-def rerun(
-    assessment_id: str,
-    note: str,
-    reason: str,
-    force: bool,
-    responses: bool,
-    reviewer: str | None,
-    store: str | None,
-    as_json: bool,
-) -> int:
+def rerun(assessment_id: str, force: bool, responses: bool, store: str | None, as_json: bool, **how: Any) -> int:
     """Judge a trial again from its stored responses, and wait for the result.
 
     ID is an assessment (a17) or a failed trial (t5), whose missing steps are then done.
@@ -171,15 +162,13 @@ def rerun(
 
     with workspace(store) as opened:
         trial = decisions.trial_key(assessment_id)
-        if force and not (reason or note).strip():
+        reason = how["reason"] or how["note"]
+        if force and not reason.strip():
             raise InputError("--force", "needs a reason.", remedy="Add --reason TEXT or --note TEXT.")
         if trial is not None or responses:
-            how = {"note": note, "reason": reason, "responses": responses, "reviewer": reviewer}
-            return _rerun_trial(opened, assessment_id, as_json=as_json, **how)
+            return _rerun_trial(opened, assessment_id, as_json=as_json, responses=responses, **how)
         key = decisions.assessment_key(assessment_id)
-        new, failure = rerun_.rerun_now(
-            opened, key, reason=reason or note or "rerun requested", note=note, force=force, reviewer=reviewer
-        )
+        new, failure = rerun_.rerun_now(opened, key, force=force, **{**how, "reason": reason or "rerun requested"})
         try:
             new_row = decisions.assessment(opened, new if new is not None else key).row
             record = Stamps(opened).of(new_row.run_id, new_row.grader)

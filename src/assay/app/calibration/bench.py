@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assay.analysis.calibration import JudgedReference, Swap
 from assay.app.calibration.paid_calls import PaidCalls
 from assay.app.calibration.setup import JudgeSetting, _evaluator
+from assay.app.wire import attributes
 from assay.domain.assessment import Assessment
 from assay.domain.failure import Failure, Fault
 from assay.engine.asking import Asker, GaveUp
@@ -91,15 +92,11 @@ class _Bench(PaidCalls):
 def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedReference:
     read = tuple(score for score in scores if score is not None)
     return JudgedReference(
-        id=sample.id,
-        kind=sample.kind,
+        **attributes(sample, "id", "kind", "tolerance", "bypassed", "twin_of"),
         source="sample",
         reference=sample.score,
-        tolerance=sample.tolerance,
         judged=sum(read) / len(read) if read else None,
         repeats=() if sample.bypassed else read,
-        bypassed=sample.bypassed,
-        twin_of=sample.twin_of,
     )
 
 

@@ -110,13 +110,11 @@ def calibrate(
     workspace: Workspace,
     model: str,
     *,
-    samples: Path | None = None,
-    with_built_in: bool = False,
-    suite: Path | None = None,
     repeat: int = 1,
     budget_usd: float | None = None,
     stopper: stopper_.Stopper | None = None,
     answered: Callable[[int, int], None] | None = None,
+    **wanted: Any,
 ) -> Calibrated:
     """Calibrate a judge and store the result.
 
@@ -136,7 +134,6 @@ def calibrate(
         Unanswered: the judge scored no reference. The calibration is not stored, because corrected grades alone do not show how
             the judge grades with its current settings.
     """
-    wanted: dict[str, Any] = {"samples": samples, "with_built_in": with_built_in, "suite": suite}
     ahead = foreseen(workspace, model, repeat=repeat, budget_usd=budget_usd, **wanted)
     setting, references = ahead.setting, ahead.references
     paid = _paid(workspace, setting, references, repeat=repeat)

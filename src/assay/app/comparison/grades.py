@@ -14,6 +14,7 @@ import numpy as np
 
 from assay.app.comparison import grade_rows
 from assay.app.comparison.grade_summary import GradeFigures, GradeFiguresCache, matching_rows
+from assay.app.wire import attributes
 from assay.domain.identifiers import AssessmentKey, TrialKey
 from assay.domain.lifecycle import AssessmentState, Verb
 
@@ -121,10 +122,7 @@ class GradeComparison:
         run = resolved.run
         return GradesPage(
             panes=(*resolved.panes, *own),
-            judges=run.judges,
-            tasks=run.tasks,
-            candidates=run.candidates,
-            criteria=run.criteria,
+            **attributes(run, "judges", "tasks", "candidates", "criteria"),
             wanted=resolved.wanted,
             rows=self._shown(resolved, chunk),
             figures=figures,

@@ -17,7 +17,7 @@ from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, Open
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
-from assay.app.wire import document, fill, plain, to_json
+from assay.app.wire import attributes, document, fill, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -64,10 +64,7 @@ def export_report(request: ExportRequest) -> Exported:
         request.workspace,
         request.format,
         request.selection,
-        anonymise=request.anonymise,
-        threshold=request.threshold,
-        against=request.against,
-        margin=request.margin,
+        **attributes(request, "anonymise", "threshold", "against", "margin"),
     )
     with request.open_output() as output:
         output.write(text)

@@ -19,6 +19,7 @@ from cachetools import FIFOCache
 
 from assay.analysis.criteria import CriterionReport, analyse_criterion
 from assay.app.text_diff import Part, marked
+from assay.app.wire import attributes
 from assay.domain.criteria import CriterionFacts, RubricUse
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey
@@ -269,10 +270,7 @@ class Criteria:
         grade = min(grades, key=lambda candidate_grade: abs((candidate_grade.score or 0.0) - place[1]))
         return Example(
             assessment=row.key,
-            thing=row.thing,
-            suite=row.suite,
-            k=row.k,
-            of=row.of,
+            **attributes(row, "thing", "suite", "k", "of"),
             score=criterion.low + (grade.score or 0.0) * (criterion.high - criterion.low),
             reason=grade.reason,
             corrected=row.state is AssessmentState.CORRECTED,

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from assay.app.environment import record_document
+from assay.app.wire import attributes
 from assay.report import wording
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
 def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
     return tuple(
         {
-            "role": total.role,
-            "name": total.name,
-            "model": total.model,
+            **attributes(total, "role", "name", "model"),
             "answered": total.model_version or "unknown",
             "calls": f"{total.calls:,}" + (f" ({total.failed:,} failed)" if total.failed else ""),
             "tokens in": f"{total.input_tokens:,}",

@@ -62,58 +62,37 @@ def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_dispute
     return workspace.decisions.decide(decisions)
 
 
-def approve(
-    workspace: Workspace,
-    keys: Sequence[AssessmentKey],
-    *,
-    reviewer: str | None = None,
-    via: Via = Via.SCRIPT,
-    displayed: bool = False,
-) -> tuple[ReviewEvent, ...]:
+def approve(workspace: Workspace, keys: Sequence[AssessmentKey], *, reviewer: str | None = None) -> tuple[ReviewEvent, ...]:
     """Approve the judge's grades, so that they count. Either all approvals are stored or none. Raises the errors of `decide`."""
-    decision = _decision(workspace, Verb.APPROVE, reviewer, via, displayed)
+    decision = _decision(workspace, Verb.APPROVE, reviewer)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
 
 def reject(
-    workspace: Workspace,
-    keys: Sequence[AssessmentKey],
-    *,
-    reason: str,
-    reviewer: str | None = None,
-    via: Via = Via.SCRIPT,
-    displayed: bool = False,
-    note: str = "",
+    workspace: Workspace, keys: Sequence[AssessmentKey], *, reason: str, reviewer: str | None = None
 ) -> tuple[ReviewEvent, ...]:
     """Reject grades, so that they count in no statistic. A reason is required. Raises the errors of `decide`."""
     check_words(Verb.REJECT, reason=reason)  # checked before the ids, which may be empty
-    decision = replace(_decision(workspace, Verb.REJECT, reviewer, via, displayed), reason=reason, note=note)
+    decision = replace(_decision(workspace, Verb.REJECT, reviewer), reason=reason)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
 
 def correct(
-    workspace: Workspace,
-    key: AssessmentKey,
-    corrections: Mapping[Place, float],
-    *,
-    reason: str,
-    reviewer: str | None = None,
-    via: Via = Via.SCRIPT,
-    displayed: bool = False,
+    workspace: Workspace, key: AssessmentKey, corrections: Mapping[Place, float], *, reason: str, reviewer: str | None = None
 ) -> ReviewEvent:
     """Approve with a person's scores: a value from 0 to 1 by (candidate, criterion), where None is the overall score."""
-    decision = _decision(workspace, Verb.CORRECT, reviewer, via, displayed)
+    decision = _decision(workspace, Verb.CORRECT, reviewer)
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
 
 
-def undo(workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None, via: Via = Via.SCRIPT) -> ReviewEvent:
+def undo(workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None) -> ReviewEvent:
     """Undo the last decision; the assessment is pending again, with the grades unchanged."""
-    return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, via, False), assessment=key)])[0]
+    return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer), assessment=key)])[0]
 
 
-def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via, displayed: bool) -> Decision:
+def _decision(workspace: Workspace, verb: Verb, reviewer: str | None) -> Decision:
     return Decision(
-        assessment=AssessmentKey(0), verb=verb, reviewer=reviewer or workspace.reviewer, via=via, displayed=displayed
+        assessment=AssessmentKey(0), verb=verb, reviewer=reviewer or workspace.reviewer, via=Via.SCRIPT, displayed=False
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from assay.app.review.agreement import StandingOpinion, agree, differ, disputed, standing_by_item, standing_opinions
 from assay.app.review.observations import note, observation_on
+from assay.app.wire import attributes
 from assay.domain.errors import Refused
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -47,11 +48,7 @@ class SecondOpinions:
         if own is None and differ(standing):
             raise disputed(key)
         given = OpinionGiven(
-            verb=submitted.verb,
-            reason=submitted.reason,
-            note=submitted.note,
-            result=resolved.result,
-            corrections=resolved.corrections,
+            **attributes(submitted, "verb", "reason", "note"), result=resolved.result, corrections=resolved.corrections
         )
         opinion = observation_on(self._workspace, detail, submitted.reviewer, opinion_key, given)
         # Read in the transaction that writes: if two opinions arrive at once, the later one sees the earlier.

@@ -26,6 +26,7 @@ from assay.app.review.item import (
 )
 from assay.app.review.name_masking import Mask, mask_of, masked
 from assay.app.review.structured_answers import structured_answer
+from assay.app.wire import attributes
 from assay.domain.digest import shuffled
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, shown_assessment
@@ -90,29 +91,18 @@ class Showcase:
         trials = tuple(_sibling(mark) for mark in self._archive.assessments.marks(row))
         return Item(
             id=shown_assessment(row.key),
-            run_id=row.run_id,
-            suite=row.suite,
-            task=row.task,
-            thing=row.thing,
-            k=row.k,
-            of=row.of,
-            attempt=row.attempt,
+            **attributes(row, "run_id", "suite", "task", "thing", "k", "of", "attempt", "current", "by_model"),
             state=str(row.state),
-            current=row.current,
             hidden=hidden,
             joint=row.candidate is None,
             judge=None if hidden else row.grader,
             stamp=self._words_of(row, stamp),
-            by_model=row.by_model,
             person=self.by_person(row),
             rerunnable=not self._no_rerun(row),
             no_rerun=self._no_rerun(row),
             language=detail.task.language,
-            context=told.context,
+            **attributes(told, "context", "expected", "ideal", "final_answer"),
             prompt=tuple((message.role, message.content) for message in told.prompt),
-            expected=told.expected,
-            ideal=told.ideal,
-            final_answer=told.final_answer,
             images=tuple((f"data:{each.media_type};base64,{each.data}", each.caption) for each in images)
             if whole or not images
             else None,
@@ -135,12 +125,9 @@ class Showcase:
             events=tuple(
                 PastDecision(
                     verb=str(event.decision.verb),
-                    reviewer=event.decision.reviewer,
+                    **attributes(event.decision, "reviewer", "reason", "note", "displayed"),
                     at=event.at,
-                    reason=event.decision.reason,
-                    note=event.decision.note,
                     via=str(event.decision.via),
-                    displayed=event.decision.displayed,
                     after=str(event.after),
                 )
                 for event in detail.events

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from assay.app.statistics.documents import Range
-from assay.app.wire import document
+from assay.app.wire import attributes, document, fill
 from assay.statistics.repeated_success import pass_all_k, pass_at_k
 from assay.statistics.reports import report
 from assay.statistics.table import ScoreTable
@@ -98,11 +98,8 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
             AgentStandingDocument(
                 agent=agent,
                 tier=tier,
-                mean=estimate.mean,
-                ci95=estimate.ci95,
-                reason=estimate.reason,
+                **attributes(estimate, "mean", "ci95", "reason", "n_trials"),
                 n_scenarios=estimate.n_tasks,
-                n_trials=estimate.n_trials,
                 successes=sum(bool(trial.success) for trial in own),
                 pass_at=_in_tries(own, pass_at_k),
                 pass_all=_in_tries(own, pass_all_k),
@@ -119,15 +116,12 @@ def compare_agents(trials: Sequence[AgentTrialDocument]) -> AgentComparisonDocum
         (a, tier_a), (b, tier_b) = keys[pair.a], keys[pair.b]
         if a == b or tier_a == tier_b:
             pairs.append(
-                AgentPairDocument(
+                fill(
+                    AgentPairDocument,
+                    pair,
                     a=f"{a} {tier_a}" if tiers else a,
                     b=f"{b} {tier_b}" if tiers else b,
-                    difference=pair.difference,
-                    ci95=pair.ci95,
-                    p_holm=pair.p_holm,
-                    decision=pair.decision,
                     n_scenarios=pair.n_tasks,
-                    reason=pair.reason,
                 )
             )
     return AgentComparisonDocument(agents=tuple(agents), pairs=tuple(pairs))

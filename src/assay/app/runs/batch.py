@@ -64,19 +64,9 @@ def batch_document(batch: BatchResult) -> RunInBatchesDocument:
     )
 
 
-def submit(
-    workspace: Workspace,
-    plan: RunPlan,
-    tasks: Iterable[PlannedTask],
-    *,
-    to_file: Path | None = None,
-    by_files: bool = False,
-    only_structure: bool = False,
-    listener: Listener = nobody,
-) -> BatchResult:
-    """Store a run and submit its first requests. `collect` continues the run; with `only_structure`, it stops before judging."""
-    how: Any = {"to_file": to_file, "by_files": by_files, "listener": listener}
-    return begin(workspace, plan, tasks, only_structure=only_structure, **how)()
+def submit(workspace: Workspace, plan: RunPlan, tasks: Iterable[PlannedTask], **how: Any) -> BatchResult:
+    """Store a run and submit its first requests, with the arguments of `begin`; `collect` continues the run."""
+    return begin(workspace, plan, tasks, **how)()
 
 
 def begin(
@@ -89,7 +79,7 @@ def begin(
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Callable[[], BatchResult]:
-    """Store a run as submitted; return the function that sends its first requests."""
+    """Store a run as submitted; return the function that sends its first requests. `only_structure` stops before judging."""
     workspace.directory.batch_files = by_files or to_file is not None
     check_batchable(workspace, plan)
     plan = _staged(plan, only_structure=only_structure)

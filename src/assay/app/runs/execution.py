@@ -53,19 +53,10 @@ class RunResult:
     enough_usd: float | None = None
 
 
-def run(
-    workspace: Workspace,
-    suite: Suite,
-    options: RunOptions,
-    *,
-    ahead: LookAhead | None = None,
-    listener: Listener = nobody,
-    stopper: Stopper | None = None,
-    only_structure: bool = False,
-) -> RunResult:
-    """Plan, store and execute a run. Each call creates a new run, even for the same suite."""
+def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookAhead | None = None, **how: Any) -> RunResult:
+    """Plan, store and execute a run with the arguments of `carry_out`. Each call creates a new run, even for the same suite."""
     plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
-    return carry_out(workspace, plan, retry_failed=False, listener=listener, stopper=stopper, only_structure=only_structure)
+    return carry_out(workspace, plan, retry_failed=False, **how)
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
@@ -73,20 +64,13 @@ def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: L
     return ahead.plan
 
 
-def resume(
-    workspace: Workspace,
-    run_id: str,
-    *,
-    budget_usd: float | None = None,
-    listener: Listener = nobody,
-    stopper: Stopper | None = None,
-) -> RunResult:
+def resume(workspace: Workspace, run_id: str, *, budget_usd: float | None = None, **how: Any) -> RunResult:
     """Execute a run's unfinished and failed trials; `budget_usd` replaces its budget and includes its cost so far."""
     plan = resumable(workspace, run_id)
     if budget_usd is not None:
         plan = with_budget(workspace, plan, result_of(workspace, plan.id).summary, budget_usd)
         workspace.journal.extend_run(plan, ())
-    result = carry_out(workspace, plan, retry_failed=True, listener=listener, stopper=stopper)
+    result = carry_out(workspace, plan, retry_failed=True, **how)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
         return replace(result_of(workspace, plan.id), seconds=result.seconds, enough_usd=result.enough_usd)
     return result
@@ -123,7 +107,7 @@ def carry_out(
     plan: RunPlan,
     *,
     retry_failed: bool,
-    listener: Listener,
+    listener: Listener = nobody,
     stopper: Stopper | None = None,
     only_structure: bool = False,
 ) -> RunResult:

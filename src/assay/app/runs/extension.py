@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import with_budget
@@ -30,41 +30,20 @@ def extend(
     workspace: Workspace,
     run_id: str,
     *,
-    more_trials: int = 0,
-    until_approved: int | None = None,
     candidates: tuple[CandidateSpec, ...] = (),
-    budget_usd: float | None = None,
-    review: str | None = None,
     discard_reviews: bool = False,
     listener: Listener = nobody,
-    announce: Callable[[CostEstimate], None] | None = None,
+    **additions: Any,
 ) -> RunResult:
     """Add trials or candidates to a run. Candidates are not called again for stored responses.
 
-    Args:
-        more_trials: number of new trials per task.
-        until_approved: add trials until each task has this number of trials that are approved or await review.
-        candidates: models to add.
-        budget_usd: new budget for the whole run, including its cost so far.
-        review: larger review sample, such as `sample:0.4`; it includes the current sample.
-        discard_reviews: True to accept that a new candidate discards the reviews of joint grades.
-        announce: called with the cost estimate before any model call.
-
+    `discard_reviews`: True to accept that a new candidate discards the reviews of joint grades. `additions`: see `add_to`.
     Raises Refused if the extension would discard reviews and `discard_reviews` is False.
     """
     if candidates and not discard_reviews and (replaced := decisions_replaced(workspace, run_id)):
         remedy = "Pass discard_reviews=True to accept this; on the command line, add --yes."
         raise Refused(run_id, discarding(replaced), remedy=remedy)
-    plan = add_to(
-        workspace,
-        run_id,
-        more_trials=more_trials,
-        until_approved=until_approved,
-        candidates=candidates,
-        budget_usd=budget_usd,
-        review=review,
-        announce=announce,
-    )
+    plan = add_to(workspace, run_id, candidates=candidates, **additions)
     return carry_out(workspace, plan, retry_failed=False, listener=listener)
 
 
@@ -80,7 +59,16 @@ def add_to(
     announce: Callable[[CostEstimate], None] | None = None,
     only_look: bool = False,
 ) -> RunPlan:
-    """Store the trials that `extend` adds without executing them. With `only_look`, only estimate the cost."""
+    """Store the trials that `extend` adds without executing them. With `only_look`, only estimate the cost.
+
+    Args:
+        more_trials: number of new trials per task.
+        until_approved: add trials until each task has this number of trials that are approved or await review.
+        candidates: models to add.
+        budget_usd: new budget for the whole run, including its cost so far.
+        review: larger review sample, such as `sample:0.4`; it includes the current sample.
+        announce: called with the cost estimate before any model call.
+    """
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     if plan.regrade_of is not None:
         remedy = f"Extend that run, and regrade it again: assay regrade {plan.regrade_of}"

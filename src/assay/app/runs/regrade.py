@@ -14,6 +14,7 @@ from assay.app.review.carry_over import Graders, gradings, keep_reviews, places
 from assay.app.runs import execution, preflight
 from assay.app.runs.cost_estimate import check_cap, over_budget
 from assay.app.suites import default_rubric
+from assay.app.wire import attributes
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.assessment import Response
 from assay.domain.errors import InputError, Refused
@@ -216,15 +217,12 @@ def outcome(workspace: Workspace, plan: RunPlan, result: execution.RunResult, *,
             changed.append(
                 GradeChange(
                     assessment=row.key,
-                    task=row.task,
-                    thing=row.thing,
-                    k=row.k,
+                    **attributes(row, "task", "thing", "k", "state"),
                     candidate=place[2],
                     grader_before=was[0].grader,
                     grader_after=row.grader,
                     before=score_before,
                     after=score_after,
-                    state=row.state,
                 )
             )
     return Regraded(
@@ -312,14 +310,7 @@ def _by_suite(old: RunPlan, suite: Suite) -> RunPlan:
     new = planned_run(
         asked, RunOptions(concurrency=old.concurrency, batch_id=old.batch_id), started=old.started, seed=old.seed, nonce=""
     )
-    return replace(
-        new,
-        parameters=old.parameters,
-        system_prompt=old.system_prompt,
-        benchmark=old.benchmark,
-        candidates=old.candidates,
-        user=old.user,
-    )
+    return replace(new, **attributes(old, "parameters", "system_prompt", "benchmark", "candidates", "user"))
 
 
 def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str]) -> Iterator[PlannedTask]:
@@ -351,11 +342,5 @@ def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:
     return replace(
         now,
         prompt=task.prompt if asked else now.prompt,
-        snippets=task.snippets,
-        language=task.language,
-        trials=task.trials,
-        parameters=task.parameters,
-        system_prompt=task.system_prompt,
-        columns=task.columns,
-        persona=task.persona,
+        **attributes(task, "snippets", "language", "trials", "parameters", "system_prompt", "columns", "persona"),
     )

@@ -122,35 +122,19 @@ class LiveReports:
         self._lock = Lock()  # protects the dictionary, not its values
         self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SELECTIONS_KEPT)
 
-    def of(
-        self,
-        selection: Selection,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
-    ) -> StatisticsOverview:
-        """Return the overview of a selection; arguments as in `results.compare`.
+    def of(self, selection: Selection, **pair: Any) -> StatisticsOverview:
+        """Return the overview of a selection. `pair`: `a`, `b`, `scope` and `margin` as in `results.compare`.
 
         Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate against itself or an invalid
         margin.
         """
         kept = self._at(selection)
         with kept.lock:
-            return kept.overview(a=a, b=b, scope=scope, margin=margin)
+            return kept.overview(**pair)
 
-    def behind(
-        self,
-        selection: Selection,
-        *,
-        a: str | None = None,
-        b: str | None = None,
-        scope: str | None = None,
-        margin: float | None = None,
-    ) -> StatisticsDetails:
+    def behind(self, selection: Selection, **pair: Any) -> StatisticsDetails:
         """Return a selection's details; reads them again if that is quick or the cached details are old."""
-        return self._at(selection).behind(a=a, b=b, scope=scope, margin=margin)
+        return self._at(selection).behind(**pair)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
@@ -185,7 +169,9 @@ class _Kept:
         # First in, first out: unlike an LRU cache, it may be read without the lock.
         self._details: FIFOCache[tuple[object, ...], _Read] = FIFOCache(maxsize=SELECTIONS_KEPT)
 
-    def overview(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> StatisticsOverview:
+    def overview(
+        self, *, a: str | None = None, b: str | None = None, scope: str | None = None, margin: float | None = None
+    ) -> StatisticsOverview:
         # With a million scores this part took 13 to 20 ms after a decision, and the whole page 50 ms.
         cells, rules, cautions = self._now()
         excluded = self._workspace.archive.scores.excluded(self._selection)
@@ -280,7 +266,9 @@ class _Kept:
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}
 
-    def behind(self, *, a: str | None, b: str | None, scope: str | None, margin: float | None) -> StatisticsDetails:
+    def behind(
+        self, *, a: str | None = None, b: str | None = None, scope: str | None = None, margin: float | None = None
+    ) -> StatisticsDetails:
         """Return the details, or the cached ones while another thread reads new details."""
         with self.lock:
             cells, rules, _ = self._now()

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from assay.app.integrations import evaluation_result, evaluations
+from assay.app.wire import attributes
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.run import MOST_TRIALS
 from assay.web import responses
@@ -127,12 +128,9 @@ class ResponseBody(responses.Body):
             prompt=self.prompt_content,
             ideal=self.ideal_response_text or None,
             final_answer=self.correct_answer,
-            trials=self.trials,
+            **attributes(self, "trials", "rubric", "review", "batch_id"),
             judges=_listed(self.judge_llm_model),
             judge_prompt=self.judge_prompt_version,
-            rubric=self.rubric,
-            review=self.review,
-            batch_id=self.batch_id,
             budget_usd=self.budget,
             of_answers=True,
             names=_OF_RESPONSE,

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from assay.app.review.drawn_responses import drawn
 from assay.app.review.submitted_decision import SubmittedDecision
+from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.selection import Selection
@@ -231,15 +232,12 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     """Start judging a trial again, or return the state: repeat the same request until `status` is not `running`."""
     rooms = rooms_of(request)
     request_ = RerunRequest(
-        key=body.key,
+        **attributes(body, "key", "attempt", "reason", "note"),
         name=body.id,
         sealed=is_sealed(request),
         # The store blocks, so calling it in the event loop would delay every stream.
         assessment=await asyncio.to_thread(key_of, request, body.id),
-        attempt=body.attempt,
         reviewer=reviewer_of(request, body.reviewer),
-        reason=body.reason,
-        note=body.note,
     )
     if not (request_.reason.strip() or request_.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
@@ -298,11 +296,8 @@ def decide(request: Request, body: DecisionBody) -> str:
         verb=Verb(body.verb),
         reviewer=reviewer,
         idempotency_key=body.key,
-        run=body.run,
-        reason=body.reason,
-        note=body.note,
+        **attributes(body, "run", "reason", "note", "active_ms"),
         corrections=tuple((score.pane, score.criterion, score.score) for score in body.corrections),
-        active_ms=body.active_ms,
     )
     with by_its_name(body.id, key):
         # Without this check, a decision during a rerun was accepted and then replaced by the new attempt.

@@ -12,7 +12,7 @@ from assay.app.runs import batch, demo, start as starting, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.runs.pasted_texts import PLACE, grade_pasted
 from assay.app.runs.rubric_choices import rubric_for_texts
-from assay.app.wire import fill
+from assay.app.wire import attributes, fill
 from assay.domain.errors import InputError, Refused, SuiteError
 from assay.domain.lifecycle import Policy
 from assay.web.api.control import row_of
@@ -161,14 +161,7 @@ class PastedBody(Body):
 def pasted(request: Request, body: PastedBody) -> Response:
     """Save pasted texts as a suite and start a run that people grade, without model calls."""
     try:
-        run = grade_pasted(
-            rooms_of(request).workspace,
-            thing=body.thing,
-            context=body.context,
-            snippets=body.snippets,
-            trials=body.trials,
-            rubric=body.rubric,
-        )
+        run = grade_pasted(rooms_of(request).workspace, **attributes(body, "thing", "context", "snippets", "trials", "rubric"))
     except InputError as error:
         return _refused(error, PLACE)
     return Answer({"run_id": run.summary.id}, status_code=201)

@@ -18,6 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from assay.app.review import rerun
+from assay.app.wire import attributes
 from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
@@ -170,9 +171,7 @@ class Reruns:
             outcome = await rerun.rerun(
                 self._workspace,
                 request_.assessment,
-                reason=request_.reason,
-                note=request_.note,
-                reviewer=request_.reviewer,
+                **attributes(request_, "reason", "note", "reviewer"),
                 via=Via.PAGE,
                 displayed=True,
                 idempotency_key=request_.key,

@@ -14,6 +14,7 @@ from assay.app.comparison.answers import Agreement, AnswerFilter, AnswerQuery, A
 from assay.app.provenance import calls_of
 from assay.app.registry import runs as registry
 from assay.app.text_diff import Part, document_of, field_rows, marked, too_long
+from assay.app.wire import attributes
 from assay.domain.answer_rows import AnswerColumn
 from assay.domain.errors import InputError
 from assay.domain.extraction import Field
@@ -118,16 +119,7 @@ class Sides:
         )
 
     def address(self, path: str, *, after: tuple[int, int] | None = None, **other: str) -> str:
-        values = {
-            "q": self.search,
-            "only": self.only,
-            "by": self.by,
-            "read": self.read,
-            "labels": self.labels,
-            "title": self.title,
-            "together": self.together,
-            **other,
-        }
+        values = {"q": self.search, **attributes(self, "only", "by", "read", "labels", "title", "together"), **other}
         pairs = [("col", shown_column(column)) for column in self.columns]
         pairs += [(name, value) for name, value in values.items() if value and (name, value) not in _PLAIN]
         pairs += [("after", f"{after[0]}.{after[1]}")] if after else []
@@ -435,10 +427,7 @@ def _agreement(sides: Sides, agreement: Agreement) -> Mapping[str, object]:
     n = range(len(sides.columns))
     return {
         "columns": [shown_column(column) for column in sides.columns],
-        "tasks": agreement.tasks,
-        "whole": agreement.whole,
-        "agree": agreement.agree,
-        "disagree": agreement.disagree,
+        **attributes(agreement, "tasks", "whole", "agree", "disagree"),
         "matrix": [[None if a == b else agreement.share(a, b) for b in n] for a in n],
         "both": [[None if a == b else agreement.both[min(a, b), max(a, b)] for b in n] for a in n],
         "odd": agreement.odd,

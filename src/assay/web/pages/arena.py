@@ -15,6 +15,7 @@ from assay.app.arena.ranking import ArenaRanking, chart_of, pairs_csv, standing,
 from assay.app.registry import runs
 from assay.app.runs import start
 from assay.app.statistics import charts
+from assay.app.wire import attributes
 from assay.domain.arena import Choice
 from assay.domain.errors import Refused
 from assay.domain.lifecycle import RunState
@@ -356,8 +357,5 @@ def _offer(offer: VotableRun) -> Mapping[str, object]:
         "state": str(summary.state),
         "started": summary.started,
         "candidates": len(summary.candidates),
-        "votes": offer.votes,
-        "pairs": offer.pairs,
-        "items": offer.items,
-        "has_pages": offer.has_pages,
+        **attributes(offer, "votes", "pairs", "items", "has_pages"),
     }

@@ -13,7 +13,7 @@ from assay.app.calibration.documents import record_document
 from assay.app.runs import start, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.statistics import charts
-from assay.app.wire import fill
+from assay.app.wire import attributes, fill
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
@@ -162,9 +162,7 @@ def calibration_page(request: Request, number: int) -> Response:
         more=max(0, len(samples) - SAMPLES_SHOWN),
         lost=document.get("failed_tries", []),
         chart={
-            "kind": chart.kind,
-            "title": chart.title,
-            "about": chart.about,
+            **attributes(chart, "kind", "title", "about"),
             "rows": len(chart.rows),
             "drawing": Markup(charts.drawn(chart)),
             "files": [(ending.upper(), f"/calibration/{number}/chart.{ending}") for ending in charts.endings()],
@@ -238,14 +236,7 @@ def _job(job: Job) -> Mapping[str, object]:
     return {
         "job": job.id,
         "model": job.wanted.model,
-        "state": job.state,
-        "done": job.done,
-        "of": job.of,
-        "number": job.number,
-        "tier": job.tier,
-        "taken_over": job.taken_over,
-        "lost": job.lost,
-        "problem": job.problem,
+        **attributes(job, "state", "done", "of", "number", "tier", "taken_over", "lost", "problem"),
     }
 
 

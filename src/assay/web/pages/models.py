@@ -9,6 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
+from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.web.formatting import plural, seconds, time_element
 from assay.web.jobs.judge_services import judging_of
@@ -93,10 +94,7 @@ def model_page(request: Request, ref: str) -> Response:
         ],
         failures=[
             {
-                "kind": failure.kind,
-                "fault": failure.fault,
-                "role": failure.role,
-                "calls": failure.calls,
+                **attributes(failure, "kind", "fault", "role", "calls"),
                 "at": time_element(failure.last.started) if failure.last else "",
                 "said": _said(failure),
             }

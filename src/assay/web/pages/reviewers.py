@@ -13,6 +13,7 @@ from assay.app.registry import runs
 from assay.app.review import adjudication, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
+from assay.app.wire import attributes
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, rooms_of
@@ -226,12 +227,8 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
             rooms.workspace,
             rooms.review,
             key,
-            choice=body.choice,
-            reason=body.reason,
+            **attributes(body, "choice", "reason", "kind", "confidence", "together"),
             reviewer=reviewer_of(request, body.reviewer),
-            kind=body.kind,
-            confidence=body.confidence,
-            together=body.together,
             idempotency_key=body.key,
         )
     rooms.queue.done_with(key)

@@ -15,6 +15,7 @@ from assay.app.runs import start as starting, suite_files
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
+from assay.app.wire import attributes
 from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.protocol import SUGGESTED
@@ -247,10 +248,7 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
 def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:
     return {
         "id": shown_trial(trial.key),
-        "task": trial.task,
-        "thing": trial.thing,
-        "k": trial.k,
-        "of": trial.of,
+        **attributes(trial, "task", "thing", "k", "of"),
         "kind": failure.kind,
         "fault": str(failure.fault),
         "detail": failure.detail,

@@ -14,6 +14,7 @@ from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
 from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
+from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
 from assay.domain.selection import RunSummary, Selection
 from assay.web.context import rooms_of
@@ -308,9 +309,7 @@ def _form(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: Sta
             "task": sorted({label.task for label in overview.tasks.values()})[:_CHOICES],
             **{name: [] for name in ("criterion", "tag", "language")},
         },
-        "scope": asked.scope,
-        "margin": asked.margin,
-        "family_by": asked.family_by,
+        **attributes(asked, "scope", "margin", "family_by"),
         "names": [str(candidate.candidate) for candidate in overview.report.ranking.candidates],
         "a": str(overview.contrast.a) if overview.contrast else "",
         "b": str(overview.contrast.b) if overview.contrast else "",
