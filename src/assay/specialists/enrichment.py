@@ -110,7 +110,7 @@ def _set(text: str, node: Any, name: str, value: object) -> list[tuple[int, int,
     closing: int = node._end_tok.index
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, closing) + 1 :])
     indent = margin[0] if margin else ""
-    written = re.sub(r'(?m)^(\s*)"(\w+)": ', r"\1\2: ", json.dumps(value, ensure_ascii=False, indent=2))
+    written = re.sub(r'(?m)^( *)"(\w+)": ', r"\1\2: ", json.dumps(value, ensure_ascii=False, indent=2))
     written = written.replace("\n", f"\n{indent}  ")
     known = [each for key, each in _pairs(node) if key == name]
     if known:
