@@ -32,9 +32,7 @@ def tree_of(root: int) -> list[int]:
 
 def memory_of(pids: Iterable[int]) -> int:
     """Return how many bytes of unshared memory these processes take; 0 if the system does not report it."""
-    if not sys.platform.startswith("linux"):
-        return _memory_by_ps(pids)
-    return sum(_status(pid, _OWN_PAGES) for pid in pids)
+    return _memory_by_ps(pids) if not sys.platform.startswith("linux") else sum(_status(pid, _OWN_PAGES) for pid in pids)
 
 
 def limit_growth(pids: Sequence[int], most: int) -> None:

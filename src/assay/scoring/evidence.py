@@ -98,9 +98,7 @@ class Page:
                 return None
             start = place if start < 0 else start
             end = place + len(wanted)
-        if start < 0:
-            return None
-        return self._line(start), self._line(end - 1)
+        return None if start < 0 else (self._line(start), self._line(end - 1))
 
     def _line(self, place: int) -> int:
         """Return the line number (1-based) of a character, given its position in the code without white space."""
@@ -133,9 +131,7 @@ def _blocks(code: str) -> Iterable[str]:
 
 
 def _pressed(text: str) -> str:
-    if text.isascii():
-        return text.encode().translate(None, _WHITE.encode()).decode()
-    return "".join(text.split())
+    return text.encode().translate(None, _WHITE.encode()).decode() if text.isascii() else "".join(text.split())
 
 
 # --- names ---------------------------------------------------------------------------------------------------------

@@ -577,6 +577,4 @@ def _without_half_escape(source: str) -> str:
 
 def _number(digits: str) -> JsonValue:
     plain = digits.replace("−", "-").lstrip("+")
-    if re.fullmatch(r"-?\d+", plain):
-        return int(plain)
-    return _finite(float(plain))
+    return int(plain) if re.fullmatch(r"-?\d+", plain) else _finite(float(plain))

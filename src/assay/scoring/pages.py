@@ -77,9 +77,7 @@ def _put(match: re.Match[str], files: dict[str, str], element: str) -> str:
     named = _NAMED.search(match[1])
     name = "" if named is None else named[1].rpartition("/")[2]
     path = next((path for path in files if path.rpartition("/")[2] == name), None)
-    if path is None:
-        return match[0]
-    return f"<{element}>{files.pop(path)}</{element}>"
+    return match[0] if path is None else f"<{element}>{files.pop(path)}</{element}>"
 
 
 def _whole(page: str, rest: str) -> str:

@@ -17,16 +17,12 @@ BANDS = ((0.2, "negligible"), (0.5, "small"), (0.8, "medium"))
 
 def effect_label(d: float | None) -> str | None:
     """Return the label of an effect size: negligible below 0.2, small below 0.5, medium below 0.8, else large."""
-    if d is None:
-        return None
-    return next((name for bound, name in BANDS if abs(d) < bound), "large")
+    return None if d is None else next((name for bound, name in BANDS if abs(d) < bound), "large")
 
 
 def small_sample_factor(df: float) -> float | None:
     """Return Hedges' J, which corrects the upward bias of a standardised difference. Returns None below 2 degrees of freedom."""
-    if df < 2:
-        return None
-    return float(np.exp(log_gamma(df / 2) - log_gamma((df - 1) / 2)) / np.sqrt(df / 2))
+    return None if df < 2 else float(np.exp(log_gamma(df / 2) - log_gamma((df - 1) / 2)) / np.sqrt(df / 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

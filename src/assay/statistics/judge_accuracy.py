@@ -173,6 +173,4 @@ def _lin_interval(a: Floats, b: Floats, r: float, c: float) -> Interval | None:
 
 
 def _label(interval: Interval | None) -> str | None:
-    if interval is None:
-        return None
-    return next((word for bound, word in BANDS if interval[0] < bound), "excellent")
+    return None if interval is None else next((word for bound, word in BANDS if interval[0] < bound), "excellent")

@@ -63,9 +63,7 @@ class CaseFileKeys(Keys):
 
 
 def _own_path(part: str | int) -> Path:
-    if part in _IN_METADATA:
-        return ("metadata", part)
-    return (_NAME_OF.get(str(part), part),)
+    return ("metadata", part) if part in _IN_METADATA else (_NAME_OF.get(str(part), part),)
 
 
 def has_test_cases(value: Value) -> bool:

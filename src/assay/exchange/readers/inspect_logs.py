@@ -515,6 +515,4 @@ def _with_attachments(sample: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, AssayError):
-        return f"{error.problem} {error.remedy}".strip()
-    return str(error)
+    return f"{error.problem} {error.remedy}".strip() if isinstance(error, AssayError) else str(error)

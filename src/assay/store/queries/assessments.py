@@ -363,9 +363,7 @@ def tally_within(connection: Connection, selection: Selection, /, *, most: int) 
     where = (*scope.where(table), *scope.where_grader(table), *scope.of_tasks(connection, table))
     # Rows up to the limit instead of COUNT, which would read everything that matches.
     states = connection.execute(select(table.c.state).where(true(), *where).limit(most + 1)).scalars().all()
-    if len(states) > most:
-        return None
-    return {state: n for state in AssessmentState if (n := states.count(state.value))}
+    return None if len(states) > most else {state: n for state in AssessmentState if (n := states.count(state.value))}
 
 
 class AssessmentQueries(Queries):

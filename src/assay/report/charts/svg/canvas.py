@@ -200,6 +200,4 @@ def safe(words: str) -> str:
 
 
 def _value(value: str | float) -> str:
-    if isinstance(value, str):
-        return safe(value)
-    return f"{value:.1f}".removesuffix(".0")
+    return safe(value) if isinstance(value, str) else f"{value:.1f}".removesuffix(".0")
