@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Double, Select, and_, case, cast, func, select
 
 from assay.analysis.columns import STATES, ReviewColumns
 from assay.domain.errors import StoreError
-from assay.domain.identifiers import TrialKey
-from assay.domain.selection import Selection
 from assay.store.database import schema
 from assay.store.database.connections import portions
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import candidates_of, codes_of, judges_of, labels_of, matrix_of, scores_apart, weighted
 from assay.store.queries.variants import Variant, split_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from assay.domain.identifiers import TrialKey
+    from assay.domain.selection import Selection
 
 _KEYS_AT_ONCE: Final = 5_000
 """Maximum keys in one statement; databases accept about ten thousand."""

@@ -6,18 +6,13 @@ Reading the first column imports NumPy, so commands without statistics start fas
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, cast, exists, func, select
 
 from assay.analysis.columns import CriterionMoments, GradingSetting, ScoreColumns, TaskLabel, TrialScores
-from assay.domain.identifiers import TrialKey
 from assay.domain.lifecycle import COUNTS, AssessmentState
-from assay.domain.selection import Selection
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT
@@ -25,6 +20,15 @@ from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.mixed_rules import mixed_rules
 from assay.store.queries.task_families import families_of
 from assay.store.queries.variants import Variant, split_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from assay.domain.identifiers import TrialKey
+    from assay.domain.selection import Selection
 
 _ROWS_AT_ONCE: Final = 20_000
 
