@@ -50,7 +50,6 @@ MOST_GROWTH: Final = 160 * 2**20
 """Maximum bytes by which each process's data may grow after the browser has started."""
 _LOOK_EVERY_S: Final = 0.005
 _LOOKS_PER_TREE: Final = 4
-_NICENESS: Final = 5
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -152,7 +151,7 @@ class ChromiumPages:
         )
         if hasattr(os, "setpriority"):  # so that the watch on memory gets the processor before the page
             with suppress(ProcessLookupError):
-                os.setpriority(os.PRIO_PROCESS, process.pid, _NICENESS)
+                os.setpriority(os.PRIO_PROCESS, process.pid, 5)
         return process
 
 

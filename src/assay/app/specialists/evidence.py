@@ -120,9 +120,8 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
 
 def _sentences(verdict: str) -> str:
     """Return a verdict with articles, because its candidates are no names: `The specialist is better than the baseline`."""
-    return re.sub(
-        r"(^|\. )t", lambda start: start[0].upper(), re.sub(r"(?<!the )\b(specialist|baseline)\b", r"the \1", verdict)
-    )
+    verdict = re.sub(r"(?<!the )\b(specialist|baseline)\b", r"the \1", verdict)
+    return re.sub(r"(^|\. )t", lambda start: start[0].upper(), verdict)
 
 
 def evidence_of(
