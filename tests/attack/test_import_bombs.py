@@ -154,6 +154,7 @@ def test_parquet_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Pat
     figures.publish("Parquet file that unpacks to gigabytes", tried=len(files), through=through)
 
 
+@pytest.mark.slow
 def test_a_batch_of_parquet_holds_few_long_rows(tmp_path: Path) -> None:
     path = parquet_bombs(tmp_path)["a dictionary"]
     group = pytest.importorskip("pyarrow.parquet").ParquetFile(path).metadata.row_group(0)

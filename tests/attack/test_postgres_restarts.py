@@ -89,7 +89,8 @@ MOMENTS = tuple((number, mode) for mode in ("fast", "immediate") for number in r
 """The number of the call at which the server restarts, and whether it ends its sessions properly."""
 
 
-@pytest.mark.parametrize("moments", [MOMENTS[2:3], pytest.param(MOMENTS, marks=pytest.mark.slow)], ids=["one", "all"])
+@pytest.mark.parametrize("moments", [MOMENTS[2:3], MOMENTS], ids=["one", "all"])
+@pytest.mark.slow
 def test_a_run_goes_on_after_its_server_was_restarted(
     assay: Command,
     server: ModelServer,
@@ -112,6 +113,7 @@ def test_a_run_goes_on_after_its_server_was_restarted(
     assert through == 0
 
 
+@pytest.mark.slow
 def test_a_run_without_its_server_stops_and_names_resume(
     assay: Command,
     server: ModelServer,

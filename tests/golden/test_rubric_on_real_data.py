@@ -19,7 +19,10 @@ from assay.cli.main import exit_code
 
 DATA = Path(os.environ.get("ASSAY_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"the real data is not at {DATA}; set ASSAY_SHARED to its folder"),
+]
 WORDS = {1.0: "Yes", 0.5: "Partial", 0.0: "No"}
 PASS = {1.0: "Pass", 0.5: "Partial", 0.0: "Fail"}
 

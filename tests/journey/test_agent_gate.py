@@ -117,6 +117,7 @@ def test_limits_close_the_gate_and_the_work_is_graded(ask: Any, server: ModelSer
     assert "403" in shown
 
 
+@pytest.mark.slow
 def test_unknown_usage_is_no_zero_and_ends_a_limited_trial(ask: Any, assay: Command, server: ModelServer) -> None:
     server.script([Mishap.WRONG_SHAPE])
     document, _ = ask("call('/chat/completions', ASKED); call('/chat/completions', ASKED)", limits="{tokens: 100000}")

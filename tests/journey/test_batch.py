@@ -97,12 +97,14 @@ def live(assay: Command, server: BatchServer, text: str = SUITE) -> Any:
     [
         Fate(repeated=2, unknown=1),
         Fate(failed=2),
-        Fate(failed=6),
+        pytest.param(Fate(failed=6), marks=pytest.mark.slow),
         Fate(unanswered=2, status="expired"),
-        Fate(unanswered=6, status="expired"),
+        pytest.param(Fate(unanswered=6, status="expired"), marks=pytest.mark.slow),
         Fate(silent=True),
-        Fate(status="failed", errors=(("token_limit_exceeded", "Enqueued token limit reached."),)),
-        Fate(looks=2),
+        pytest.param(
+            Fate(status="failed", errors=(("token_limit_exceeded", "Enqueued token limit reached."),)), marks=pytest.mark.slow
+        ),
+        pytest.param(Fate(looks=2), marks=pytest.mark.slow),
     ],
     ids=["repeated", "failed lines", "no output file", "partial", "expired", "lost answer", "too much waits", "slow"],
 )
@@ -119,6 +121,7 @@ def test_what_happens_to_a_batch_does_not_change_results(
 
 
 @pytest.mark.parametrize("path", ["POST /files", "POST /batches", "/content", "GET /batches/batch_001"])
+@pytest.mark.slow
 def test_a_server_error_is_tried_again_and_then_later(
     assay: Command, server: BatchServer, project: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +272,7 @@ def test_anthropic_batches_equal_calls(assay: Command, server: BatchServer, proj
     assert {job["place"] for job in done["jobs"]} == {server.address.removeprefix("http://")}
 
 
+@pytest.mark.slow
 def test_a_judge_whose_reply_cannot_be_read_is_asked_three_times(assay: Command, server: BatchServer, project: Path) -> None:
     server.answer = lambda call: "No." if call.body["model"] == "judge" else "Fine."
     before = live(assay, server)
@@ -292,6 +296,7 @@ def test_a_model_without_a_batch_api_is_called_beside_the_batch(assay: Command, 
 
 
 @pytest.mark.parametrize("good", [0, 1], ids=["never", "once"])
+@pytest.mark.slow
 def test_model_solutions_that_cannot_be_structured_fail_every_trial(
     assay: Command, server: BatchServer, project: Path, good: int
 ) -> None:
@@ -311,6 +316,7 @@ def test_model_solutions_that_cannot_be_structured_fail_every_trial(
     assert done["run"]["trials"]["submitted"] == 0
 
 
+@pytest.mark.slow
 def test_watching_goes_on_until_every_run_is_done(assay: Command, server: BatchServer, project: Path) -> None:
     server.fates.extend([Fate(looks=2), Fate(looks=1)])
     runs = {submitted(assay, project), submitted(assay, project, RUBRIC_SUITE)}

@@ -18,6 +18,7 @@ def judged(server: BatchServer) -> int:  # noqa: F811
     return sum("judge" in str(line) for batch in server.batches.values() for line in batch.lines)
 
 
+@pytest.mark.slow
 def test_a_batch_that_only_structures_is_judged_when_sent_again(
     assay: Command,
     server: BatchServer,  # noqa: F811

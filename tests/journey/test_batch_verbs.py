@@ -235,6 +235,7 @@ def test_a_command_that_fails_is_named_and_can_be_repeated(
     assert (again.code, again.document["run"]["trials"]["done"]) == (0, 6)
 
 
+@pytest.mark.slow
 def test_a_large_batch_is_carried_in_portions_with_few_commits(
     assay: Command,
     server: BatchServer,  # noqa: F811

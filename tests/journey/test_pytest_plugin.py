@@ -95,6 +95,7 @@ def test_tests_run_suites_and_report_verdicts(assay: Command, project: Path) -> 
     assert recorded["test_without"] == {}
 
 
+@pytest.mark.slow
 def test_documented_test_passes_and_fails_by_its_threshold(project: Path) -> None:
     (project / "test_bot.py").write_text(documented_test(), "utf-8")
     ended = run_pytest(project)

@@ -271,6 +271,7 @@ def test_results_folder_files_follow_the_documented_format(assay: Command, lived
         assert (lived.parent / entry["results_file"]).is_file()
 
 
+@pytest.mark.slow
 def test_a_run_is_registered_while_it_runs(assay: Command, server: ModelServer, project: Path) -> None:
     path = write_set(project, things=3, trials=5)
     slow = subprocess.Popen(

@@ -205,6 +205,7 @@ DECIDED = st.sampled_from(["approve", "reject", "wait", "correct", "fail", "exem
     st.sampled_from([None, 0.03, 0.5]),
     st.booleans(),
 )
+@pytest.mark.slow
 def test_every_document_is_whole_whatever_was_decided(
     tmp_path_factory: pytest.TempPathFactory, decisions: list[list[str]], margin: float | None, joint: bool
 ) -> None:

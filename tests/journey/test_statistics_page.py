@@ -91,6 +91,7 @@ def test_pairs_are_read_from_the_top(workspace: Workspace) -> None:
     assert pair.ci95[0] <= pair.difference <= pair.ci95[1]
 
 
+@pytest.mark.slow
 def test_every_page_has_its_twin_and_its_state_in_the_address(client: TestClient) -> None:
     page = client.get("/results?run=20250101&scope=these-tasks&margin=3pts&a=bob&b=alice")
     assert page.status_code == 200

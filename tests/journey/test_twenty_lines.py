@@ -80,6 +80,7 @@ def test_script_of_twenty_lines_ends_with_a_reviewed_verdict(assay: Command, row
     assert len(reviewed) == ROWS
 
 
+@pytest.mark.slow
 def test_prompts_of_a_csv_file_are_tested_by_pytest(assay: Command, rows: Path, server: ModelServer) -> None:
     answers = {f"What is {i} and {i}?": str(2 * i) for i in range(ROWS)}
     server.answer = lambda call: answers[call.prompt.partition(": ")[2]] if ": " in call.prompt else "many words"

@@ -113,7 +113,7 @@ def surfaces(folder: Path) -> dict[str, str]:
     return {name: unescape(re.sub(r"<[^>]*>", " ", text)) for name, text in shown.items()}
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("review", REVIEWS)
 def test_every_claim_is_true_of_its_records(tmp_path: Path, review: str, seed: int) -> None:
     with Workspace.open(tmp_path, environment={}) as workspace:

@@ -297,6 +297,7 @@ def in_linear_time() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))
+@pytest.mark.slow
 def test_hostile_replies_are_answered_in_time(name: str) -> None:
     text = HOSTILE[name]
     for labels in (LABELS, {"ada": "A"}):

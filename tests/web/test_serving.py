@@ -53,6 +53,7 @@ def test_leases_of_a_desk_survive_a_restart(served: Served) -> None:
     assert {item["id"] for item in served.get("/api/review/next?desk=desk-1&limit=3")["items"]} == set(mine)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_said(served: Served) -> None:
     command = [sys.executable, "-m", "assay", "serve", "--port", str(served.port)]
     done = subprocess.run(

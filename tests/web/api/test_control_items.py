@@ -305,6 +305,7 @@ def test_only_adjudication_settles_a_dispute(served: Served) -> None:
     assert "is approved" in decide(served, "a1", "reject", as_="bob", n=9)["error"]["problem"], "no dispute any more"
 
 
+@pytest.mark.slow
 def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

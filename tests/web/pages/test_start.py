@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-@pytest.mark.quick_browser
 def test_from_an_empty_form_to_a_run_that_waits_for_review(page: Page, served: Served, watch: Watch) -> None:
     watch.expected = ("422",)
     page.goto(f"{served.url}/start")

@@ -200,6 +200,7 @@ def test_a_reload_shows_the_same_item(review: Page) -> None:
     assert ready(review) == second
 
 
+@pytest.mark.slow
 def test_rerun_shows_both_attempts_side_by_side(review: Page, served: Served) -> None:
     first = complete_item(review)
     pressed(review, "r", "4")
@@ -216,6 +217,7 @@ def test_rerun_shows_both_attempts_side_by_side(review: Page, served: Served) ->
     assert served.states()["superseded"] == 1
 
 
+@pytest.mark.slow
 def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> None:
     first = next(f"a{n}" for n in range(1, 11) if not served.get(f"/api/assessments/a{n}")["missing"])
     page.goto(f"{served.url}/assessments/{first}")
