@@ -1,10 +1,14 @@
 """Settings for all tests."""
 
 import asyncio
+import gc
+import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +49,27 @@ def shared_statements() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "create_engine", sharing)
         yield
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import another part of the test files first in each worker, and look for no garbage before all are imported.
+
+    pytest rewrites the assertions of a file that is new and keeps the result. Workers that import all files in the same
+    order each rewrite all of them, which takes a worker in a fresh clone half of its time until the first test.
+    """
+    gc.disable()
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    if count > 1 and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        for path in files[int(worker.removeprefix("gw")) :: count]:
+            with suppress(Exception, pytest.skip.Exception):  # collection reports it
+                import_module(".".join(path.relative_to(session.config.rootpath).with_suffix("").parts))
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the half a million objects of the collected tests from garbage collection, which took a tenth of the time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
