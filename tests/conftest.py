@@ -58,7 +58,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     order each rewrite all of them, which takes a worker in a fresh clone half of its time until the first test.
     """
     gc.disable()
-    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if count > 1 and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         files = sorted(Path(__file__).parent.rglob("test_*.py"))
         for path in files[int(worker.removeprefix("gw")) :: count]:

@@ -128,7 +128,7 @@ def _entry_points(group: str) -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=16)
 def _read_entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return a group's entry points by name. `path` is only a cache key, because tests and notebooks extend `sys.path`."""
+    """Return a group's entry points by name. Tests and notebooks extend `sys.path`, so `path` is a cache key."""
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}

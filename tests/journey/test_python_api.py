@@ -15,7 +15,7 @@ import pytest
 
 import assay
 from assay.app.python_api import drafts, event_loop, notebook
-from assay.app.statistics import shown
+from assay.app.statistics import notebooks
 from assay.app.workspace import Workspace
 from assay.domain.events import RunEnded, RunStarted
 from assay.suites.loading import SuiteKeys
@@ -246,15 +246,15 @@ def test_results_show_as_one_line_and_as_escaped_html(project: Path) -> None:
 
 
 def test_pictures_place_means_and_ranges_on_the_scale() -> None:
-    marks = [shown.Mark(label="a", value=0.5, ci95=(0.25, 1.0), words="50")]
-    svg = shown.drawing(marks)
+    marks = [notebooks.Mark(label="a", value=0.5, ci95=(0.25, 1.0), words="50")]
+    svg = notebooks.drawing(marks)
     width = 640 - 190 - 150
     assert f'cx="{190 + width / 2:.1f}"' in svg
     assert f'x1="{190 + width / 4:.1f}" x2="{190 + width:.1f}"' in svg
-    assert shown.drawing([]) == ""
-    assert ">and 5 more<" in shown.drawing(marks * 25)
+    assert notebooks.drawing([]) == ""
+    assert ">and 5 more<" in notebooks.drawing(marks * 25)
     assert "more" not in svg
-    assert shown.safe("a\u202e<b>\x1b") == "a\ufffd&lt;b&gt;\ufffd"
+    assert notebooks.safe("a\u202e<b>\x1b") == "a\ufffd&lt;b&gt;\ufffd"
 
 
 def test_a_gate_in_python_takes_a_baseline(project: Path) -> None:

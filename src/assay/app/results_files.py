@@ -148,7 +148,7 @@ class _Sheet:
         self.write(_answer(task, text, model=None, finish=None, usage=None, assay={"task": task, "snippet": True}))
 
     def trial(self, line: Mapping[str, Any], place: _Place, run: RunId) -> None:
-        """Write the candidate's answer or failure in one trial. A candidate that was not called yet gets no line."""
+        """Write the candidate's answer or failure in one trial. A candidate that has not been called gets no line."""
         if not self.names.isdisjoint(place.brought):
             return
         self.total += 1

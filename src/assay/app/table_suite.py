@@ -86,7 +86,7 @@ class TableSuite:
             lines += ["", f"judge: {self._judge(self.judge or 'human')}"]
         if not self.judge:
             replaced = "score" if self.by_rule else "judge"
-            lines += ["", f"# To let a model grade and a person vet every grade, replace `{replaced}` by:"]
+            lines += ["", f"# To let a model grade and a person vet every grade, replace `{replaced}` with:"]
             lines.append(f"# judge: {self._judge('openai/gpt-5')}")
         if self.candidates:
             lines += ["", "candidates:"]

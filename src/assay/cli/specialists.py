@@ -86,7 +86,7 @@ def say_mint(result: MintDocument) -> None:
 
 
 def outcome(result: MintDocument) -> str:
-    """Return the outcome of a mint as a line."""
+    """Describe the outcome of a mint in one line."""
     name = f"{result.specialist} {result.version}"
     if result.problem:
         return f"batch {result.batch_id} is not minted: {result.problem}"

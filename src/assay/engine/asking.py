@@ -162,7 +162,7 @@ def call_ended(request: ModelRequest, reply: Reply | None, failure: Failure | No
 def outcome_of(
     error: CallFailed | UnreadableReply, reply: Reply | None, request: ModelRequest, number: int
 ) -> tuple[CallFailed, Reply | None, Failure]:
-    """Return (the error, the reply if it must be paid for, the failure to record) of a failed attempt."""
+    """For a failed attempt, return its error, its reply (if that must be paid for) and the `Failure` to record."""
     failed = error if isinstance(error, CallFailed) else _unreadable(reply, error)
     fault = failed.fault or fault_of(failed.kind, request.purpose.role)
     failure = Failure(kind=failed.kind, fault=fault, detail=failed.detail, tries=number)

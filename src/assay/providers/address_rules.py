@@ -130,7 +130,7 @@ def check_web(ref: str, vendor: Vendor, origin: Origin, set_origin: Origin | Non
         return
     raise SettingsError(
         f"base_url of {ref}",
-        f"names {origin}, which the settings do not allow for runs and calls that start in the browser or by HTTP.",
+        f"names {origin}, which the settings do not allow for runs and calls started from the browser or over HTTP.",
         remedy=f"Add it to assay.yaml as `web_allow_origins: [{origin}]`, set {vendor.address_variable} to it, or run the "
         "suite in a terminal.",
     )

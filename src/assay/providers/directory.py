@@ -170,7 +170,7 @@ class Directory:
                 SettingsError(
                     "judge",
                     "echo only repeats the prompt and cannot grade.",
-                    remedy="Name a model that can grade, for example openai/gpt-4o-mini, or a recording as replay/FILE.",
+                    remedy="Name a model that can grade, for example openai/gpt-4o-mini, or use replay/FILE for a recording.",
                 )
             )
         return tuple({str(problem): problem for problem in problems if problem is not None}.values())
@@ -251,7 +251,7 @@ class Directory:
             raise SettingsError(
                 model.ref,
                 "is answered by a plug-in that may use the network, and local_only forbids that.",
-                remedy="Use a model of vllm, ollama or replay, or set local_only: false.",
+                remedy="Use a model from vllm, ollama or replay, or set local_only: false.",
             )
         return opener(model, self._context)
 

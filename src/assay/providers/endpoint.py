@@ -84,7 +84,7 @@ def allowed_endpoint(
         raise SettingsError(
             model.ref,
             f"is answered by {endpoint.place}, and local_only allows only this machine and network.",
-            remedy=f"Use a model of vllm, ollama or replay, set base_url or {endpoint.vendor.address_variable} to a local "
+            remedy=f"Use a model from vllm, ollama or replay, set base_url or {endpoint.vendor.address_variable} to a local "
             "address, or set local_only: false.",
         )
     return replace(endpoint, pinned=True) if local_only else endpoint

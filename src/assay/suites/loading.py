@@ -92,9 +92,9 @@ class SuiteKeys(grammar.Keys):
     judge = grammar.key(JUDGES)
     margin = grammar.key(_MARGIN, "The smallest difference that matters: 0.03, or 3pts.")
     rubric = grammar.key(RUBRIC)
-    score = grammar.key(SCORE, "Scoring of tasks that do not name their own.")
+    score = grammar.key(SCORE, "Default scoring, for tasks without `score`.")
     user = grammar.key(USER, "A model that plays the user in conversations.")
-    grade_by = grammar.key(GRADE_BY, "How to grade tasks with turns that do not say: as a whole or turn by turn.")
+    grade_by = grammar.key(GRADE_BY, "Default for tasks with turns: grade the conversation as a whole or turn by turn.")
     tools = grammar.key(TOOLS, "Tools that candidates may call, with results.")
     tool_turns = grammar.key(TOOL_TURNS, "The maximum number of requests for each message of the user, 10 by default.")
     tasks = grammar.key(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
-from assay.app.statistics import baseline as earlier, results, shown
+from assay.app.statistics import baseline as earlier, notebooks, results
 from assay.app.wire import attributes
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
@@ -76,7 +76,7 @@ class CompletedRun(RunResult):
         """Return a data frame (pandas or polars) with a row for each grade, counted or not."""
         with self._open() as workspace:
             rows = list(_grade_rows(workspace, self._selection))
-        return shown.frame_of(rows, library)
+        return notebooks.frame_of(rows, library)
 
     def __repr__(self) -> str:
         return f"Run({self.id}: {self._in_words()})"
@@ -86,12 +86,12 @@ class CompletedRun(RunResult):
             ranking = results.rank(workspace, self._selection)
             names = [str(place.candidate) for place in ranking.ranking.candidates]
             verdict = results.compare(workspace, self._selection, *names).verdict if len(names) == 2 else ""
-        marks = shown.estimate_marks([place.estimate for place in ranking.ranking.candidates])
+        marks = notebooks.estimate_marks([place.estimate for place in ranking.ranking.candidates])
         failures = [f"{row.task} trial {row.k} failed: {row.failure.detail}" for row in self.failures[:_SHOWN] if row.failure]
         more = len(self.failures) - len(failures)
-        return shown.html_of(
+        return notebooks.html_of(
             [f"{self.summary.suite}: {self._in_words()}", *([verdict] if verdict else [])],
-            picture=shown.drawing(marks) if ranking.basis.n_trials else "",
+            picture=notebooks.drawing(marks) if ranking.basis.n_trials else "",
             notes=[*failures, *([f"and {more} more failures"] if more > 0 else []), self.id],
         )
 

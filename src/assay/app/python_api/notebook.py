@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.statistics.shown import safe
+from assay.app.statistics.notebooks import safe
 from assay.domain.events import Event, Listener, RunEnded, RunStarted, TrialEnded, nobody
 
 if TYPE_CHECKING:

@@ -51,8 +51,8 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 class LookAhead:
     """Preview of a run: its plan, cost estimate, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that will await review (with policy `flagged`: at most). `exact` is True if a task uses the
-    method `exact`.
+    `reviews` counts the assessments that will await review; with policy `flagged`, at most that many. `exact` is True if a
+    task uses the method `exact`.
     """
 
     plan: RunPlan

@@ -10,7 +10,7 @@ import numpy as np
 from assay.analysis import diagnostics
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
 from assay.analysis.partial_review import CalibratedRanking, calibrated_ranking, sampled_trials
-from assay.app.statistics import shown
+from assay.app.statistics import notebooks
 from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
 from assay.domain.errors import InputError, UnknownName
@@ -61,15 +61,15 @@ class CandidateScores:
     def _repr_html_(self) -> str:
         approved = self.basis.approved
         sentences = [f"{e.candidate}: {wording.estimate_sentence(e, approved=approved)}" for e in self.estimates]
-        return shown.html_of(
+        return notebooks.html_of(
             [_counted(self.basis), *(sentences if len(sentences) == 1 else ())],
-            picture=shown.drawing(shown.estimate_marks(self.estimates)),
+            picture=notebooks.drawing(notebooks.estimate_marks(self.estimates)),
             notes=[caution.text for caution in self.basis.cautions],
         )
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame (pandas or polars) with a row for each candidate."""
-        return shown.frame_of(shown.estimate_rows(self.estimates), library)
+        return notebooks.frame_of(notebooks.estimate_rows(self.estimates), library)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -92,11 +92,11 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         notes = [_counted(self.basis), *(caution.text for caution in self.basis.cautions)]
-        return shown.html_of([self.verdict], picture=shown.difference_drawing(self.comparison), notes=notes)
+        return notebooks.html_of([self.verdict], picture=notebooks.difference_drawing(self.comparison), notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame (pandas or polars) with a row for each task of both candidates."""
-        return shown.frame_of(shown.comparison_rows(self.comparison), library)
+        return notebooks.frame_of(notebooks.comparison_rows(self.comparison), library)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -116,15 +116,15 @@ class RankingResult:
 
     def _repr_html_(self) -> str:
         places = self.ranking.candidates
-        return shown.html_of(
+        return notebooks.html_of(
             [f"{place.candidate}: {wording.rank_line(place)}" for place in places[:_MOST_SHOWN]],
-            picture=shown.drawing(shown.estimate_marks([place.estimate for place in places])),
+            picture=notebooks.drawing(notebooks.estimate_marks([place.estimate for place in places])),
             notes=[_counted(self.basis), *(caution.text for caution in self.basis.cautions)],
         )
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame (pandas or polars) with a row for each candidate."""
-        return shown.frame_of(shown.ranking_rows(self.ranking), library)
+        return notebooks.frame_of(notebooks.ranking_rows(self.ranking), library)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -146,9 +146,9 @@ class GateResult:
         return f"GateResult({self.verdict})"
 
     def _repr_html_(self) -> str:
-        picture = shown.difference_drawing(self.contrast.comparison)
+        picture = notebooks.difference_drawing(self.contrast.comparison)
         notes = [_counted(self.contrast.basis), *(caution.text for caution in self.contrast.basis.cautions)]
-        return shown.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
+        return notebooks.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame (pandas or polars) with a row for each task of both candidates."""
@@ -280,7 +280,7 @@ def rank(
 
 
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
-    """Return a sentence on the two highest candidates (corrected for all pairs) or the only one; empty without scores."""
+    """Return a sentence that compares the top two candidates (corrected for all pairs) or describes a single one."""
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if len(ranked_ones) < 2:

@@ -1,8 +1,8 @@
 """Finished runs of an agent harness, one JSON object each: agent, scenario, each evaluator's score, and telemetry.
 
 Such harnesses use two spellings: `runId`, `batchId`, `totalScore`, `evaluations` as a list with `evaluatorName`; or `run_id`,
-`batch_id`, `overall_score`, `evaluations` as a mapping by name. As in responses of the harnesses' servers, `run` and
-`telemetry` may be separate objects within one object.
+`batch_id`, `overall_score`, `evaluations` as a mapping by name. `run` and `telemetry` may also be two nested
+objects, as in the responses of the harnesses' servers.
 
 A candidate is an agent with its model, and with the specialist if one was enabled. A task is a scenario at its tier. The
 evaluators are the weighted criteria of one grader, so the run's score is Σ(score · weight) / Σ weight. An evaluator counts as a

@@ -325,7 +325,7 @@ class _MappedRows:
         if not 0 <= score <= 1:
             if not metric.clip:
                 check.outside += 1
-                why = f"has score {raw:g} of {cell.candidate!r}, outside the scale {worst:g} to {best:g}."
+                why = f"has the score {raw:g} for {cell.candidate!r}, outside the scale of {worst:g} to {best:g}."
                 return Skipped(where=where, why=why)
             score = min(1.0, max(0.0, score))
             self._clipped += 1

@@ -95,7 +95,7 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
             candidate = str(fields["model_id"])
             yield records.FoundResponse(task=task, candidate=candidate, trial=1, where=where, content=content)
         else:
-            yield records.Skipped(where=where, why="holds a response without a model or a text.")
+            yield records.Skipped(where=where, why="holds a response without a model or without text.")
     for evaluation in as_list(signal.get("human_evals")):
         fields = as_object(evaluation)
         if not fields.get("model_id"):

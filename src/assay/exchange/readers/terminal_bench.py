@@ -102,7 +102,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     )
     if options.candidate is None and name_from != "set-up":
         what = (
-            f"no file names the agent with its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
+            f"no file states the agent and its model; candidate {name!r} is named after {name_from}; `--candidate` renames it."
         )
         yield records.Noted(where=source.name, what=what)
     if "job" not in by_kind:

@@ -78,7 +78,7 @@ def _check_allowed(program: Program, context: ProviderContext, where: str) -> No
     if context.rules.web is not None:
         raise SettingsError(
             where,
-            "is a program, but runs that start in the browser or by HTTP may only ask models.",
+            "is a program, but runs started from the browser or over HTTP may only ask models.",
             remedy="Run the suite in a terminal with `assay run`.",
         )
     if context.local_only and not program.offline:

@@ -119,7 +119,7 @@ def _allowed_origin(program: WebService, context: ProviderContext) -> Origin:
     if web is not None and origin not in {*web, *context.rules.bound}:
         raise SettingsError(
             where,
-            f"has the origin {origin}, which the settings do not allow for runs that start in the browser or by HTTP.",
+            f"has the origin {origin}, which the settings do not allow for runs started from the browser or over HTTP.",
             remedy=f"Add it to assay.yaml as `web_allow_origins: [{origin}]`, or run the suite in a terminal.",
         )
     if context.local_only and not origin.local:

@@ -295,7 +295,7 @@ def _of_assessments(
 
 
 class RecordQueries(Queries):
-    """Queries that return runs as lines for a restore."""
+    """Queries that return runs as the JSON lines from which a store can be restored."""
 
     whole = streamed(whole_record)
     changes = streamed(changes)

@@ -96,7 +96,7 @@ class Sides:
 
     def drop_invalid(self) -> dict[str, str]:
         problems = {}
-        # An invalid expression marks its field and does not replace the page by an error page.
+        # An invalid expression marks its field and does not replace the page with an error page.
         for name in ("read", "title"):
             try:
                 if getattr(self, name):
