@@ -163,7 +163,7 @@ def diagnose_comparison(
     draw: partial_review.ReviewDraw,
     rng: np.random.Generator,
 ) -> ComparisonDiagnostics:
-    """Compute the diagnostics for a comparison; `draw` describes how reviewed trials were selected."""
+    """Compute the diagnostics for a comparison; `draw` describes how the reviewed trials were chosen."""
     a, b = str(comparison.a), str(comparison.b)
     # Columns are reduced before the tables are built: with 200,000 scores `compare` then takes 1.0 s, of which reading takes
     # 0.9 s.

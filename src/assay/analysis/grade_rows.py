@@ -54,7 +54,7 @@ class GradeRows:
         return np.where(given.sum(axis=1) > 1, high - low, np.nan)
 
     def only(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> GradeRows:
-        """Return the chosen rows, in the order given."""
+        """Return the rows that a mask or an array of indices selects."""
         cut = {name: getattr(self, name)[rows] for name in ("task", "candidate", "trial", "score", "assessment")}
         return replace(self, **cut)
 

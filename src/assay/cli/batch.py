@@ -54,7 +54,7 @@ def submit(
 ) -> int:
     """Store a run of SUITE and send its first requests as a batch. `assay batch collect` continues it."""
     if (suite is None) == (run_id is None):
-        raise click.UsageError("Name a SUITE, or a stored run with --run.", click.get_current_context())
+        raise click.UsageError("Give a SUITE, or a stored run with --run.", click.get_current_context())
     with workspace(store, budget=options["budget"]) as opened, progress_on(sys.stderr) as listener:
         from assay.app.runs import batch as batches
 
@@ -90,7 +90,7 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
 
 
 def _collect_garbage_rarely() -> None:
-    """Exempt long-lived objects from garbage collection, which took a third of the time of a large batch."""
+    """Exempt long-lived objects from garbage collection, which took a third of a large batch's time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
@@ -103,7 +103,7 @@ def _collect_garbage_rarely() -> None:
 @without_sandbox
 @common
 def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], store: str | None, as_json: bool) -> int:
-    """Answer the requests of SUITE by COMMAND, such as `vllm run-batch --model M`, until the run is done.
+    """Answer the requests of SUITE with COMMAND, such as `vllm run-batch --model M`, until the run is done.
 
     {input} and {output} in COMMAND stand for the files of requests and answers; without them, COMMAND gets -i and -o.
     """
@@ -126,7 +126,7 @@ def execute(suite: Path | None, run_id: str | None, command: tuple[str, ...], st
 @click.argument("run_id", metavar="[RUN]", required=False)
 @common
 def status(run_id: str | None, store: str | None, as_json: bool) -> int:
-    """Show the last known state of the jobs of RUN, or of all waiting runs, without asking a provider."""
+    """Show the last known state of RUN's jobs, or of all waiting runs' jobs, without asking a provider."""
     from assay.app.runs import batch as batches
 
     with workspace(store) as opened:
@@ -188,12 +188,12 @@ def _say(done: BatchResult) -> None:
     if done.jobs:
         say_jobs(done.jobs)
     for count, what in (
-        (collected.unknown, "belongs to no request"),
-        (collected.repeated, "repeats an id; only the first answer counts"),
-        (collected.broken, "is not JSON"),
+        (collected.unknown, "no request has this id"),
+        (collected.repeated, "repeated id; only the first answer counts"),
+        (collected.broken, "not JSON"),
     ):
         if count:
-            tell(f"note: {counted(count, 'line')} of the answers: {what}")
+            tell(f"note: {counted(count, 'line')} in the answers: {what}")
     for trouble in collected.troubles:
         tell(f"assay: {trouble}")
     if waits(summary):

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     metavar="AGENT",
     help="`echo` (default), `solution`, `claude-code`, provider/name, a vendor, `cmd: COMMAND…`; named: `my=cmd: …`.",
 )
-@click.option("--model", metavar="NAME", help="Model of an agent that is a vendor, such as `anthropic`, or `claude-code`.")
+@click.option("--model", metavar="NAME", help="Model for an agent that is a vendor, such as `anthropic`, or `claude-code`.")
 @click.option(
     "--specialist", metavar="NAME|FILE", help="Template, as a file or @org/name[@version]; gives the agents its prompts."
 )
-@click.option("--no-enriched", is_flag=True, help="With --specialist: the template as it is, not its newest enriched version.")
+@click.option("--no-enriched", is_flag=True, help="With --specialist: use the template, not its newest enriched version.")
 @click.option("--baseline", is_flag=True, help="With --specialist: let each agent also work without it.")
 @click.option(
-    "--iterations", type=click.IntRange(min=1), metavar="N", help="Trials of each agent on each scenario and tier; default 1."
+    "--iterations", type=click.IntRange(min=1), metavar="N", help="Trials for each agent, scenario and tier; default 1."
 )
-@click.option("--batch-id", metavar="ID", help="Label that groups runs; `batch_` and the time by default.")
+@click.option("--batch-id", metavar="ID", help="Label that groups runs; default: `batch_` and the time.")
 @click.option("--skip-warmup", is_flag=True, help="Start from the unchanged fixture, without the baseline commands.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the run.")
 @click.option("--mint-template", metavar="FILE", help="Mint a snapshot of this specialist from the batch; see `assay mint`.")
@@ -71,7 +71,7 @@ def bench(
     as_json: bool,
     **_: Any,
 ) -> int:
-    """Let agents work on each SCENARIO of SUITE in sandboxed copies of its repository, and grade what they leave.
+    """Let agents work on each SCENARIO of SUITE in sandboxed copies of its repository, and grade the results.
 
     Scenarios are folders: suites/SUITE/scenarios/SCENARIO. The run is like any other: `assay stats`, `compare`, `resume` apply.
     """
@@ -131,7 +131,7 @@ def bench(
 
 
 def push_results(opened: Workspace, run: RunId) -> PushDocument | None:
-    """Send a run's graded trials to the server in the settings, if any, and say on stderr what became of them."""
+    """Send a run's graded trials to the server in the settings, if there is one, and report the outcome on stderr."""
     from assay.app.runs.push import push
 
     pushed = push(opened, run)
@@ -163,7 +163,7 @@ def say_trials(trials: Sequence[AgentTrialDocument], *, planned: int) -> None:
 
 
 def _with_model(opened: Workspace, agent: str, model: str | None, *, asks: bool) -> str:
-    """Return an agent with the model that the command, a person at the terminal or the vendor's default names."""
+    """Return an agent with its model, which comes from the command, the person at the terminal or the vendor's default."""
     from assay.app.runs.model_list import default_model, list_models, vendor_of, with_model
     from assay.cli.models import choose_model
 

@@ -32,7 +32,7 @@ _WHY_NOT = {
     "--samples",
     about="Reference samples to use instead of the built-in ones: JSONL, CSV or YAML, or an imported RUN that people graded.",
 )
-@click.option("--built-in", "with_built_in", is_flag=True, help="With --samples: use the built-in ones too.")
+@click.option("--built-in", "with_built_in", is_flag=True, help="With --samples: use the built-in samples too.")
 @file_option("--suite", about="Measure with this suite's rubric, prompt and settings.")
 @click.option("--repeat", type=int, default=1, metavar="N", help="Judge each reference N times to measure the spread.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the calibration.")
@@ -43,7 +43,7 @@ _WHY_NOT = {
 def calibrate(
     model: str | None, budget: float | None, dry_run: bool, as_list: bool, store: str | None, as_json: bool, **how: Any
 ) -> int:
-    """Measure the judge MODEL against references with known scores and against people's corrections.
+    """Measure the judge MODEL against references with known scores, and against people's corrections.
 
     Without --suite, the prompt and rubric come from the newest run that the judge graded, or are Assay's own. The result applies
     only to this model, prompt, rubric and parameters.
@@ -58,7 +58,7 @@ def calibrate(
             listed = {"calibrations": [documents.record_document(record) for record in stored]}
             return answer(listed, lambda: _say_records(stored), as_json=as_json)
         if model is None:
-            usage = "name the MODEL to measure, for example openai/gpt-4o-mini."
+            usage = "give the MODEL to measure, for example openai/gpt-4o-mini."
             raise click.UsageError(usage, click.get_current_context())
         cap = opened.settings.values["budget"]
         if dry_run:

@@ -45,7 +45,7 @@ def delete(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) 
 def archive(runs: tuple[str, ...], store: str | None, as_json: bool, **how: Any) -> int:
     """Take runs out of lists and statistics, but keep them readable by id.
 
-    Commands that name an archived run, such as `assay show RUN` and `assay stats --run RUN`, still read it; nothing can
+    Commands still read an archived run if you give its id, such as `assay show RUN` and `assay stats --run RUN`; nothing can
     change it. `--undo` brings a run back. The audit log records who archived it, when and why.
     """
     return _take_out("archive", runs, store, as_json=as_json, **how)
@@ -58,7 +58,7 @@ def _take_out(
 
     archived = verb == "archive"
     if bool(runs) == listed:
-        raise click.UsageError(f"name the runs to {verb}, or list the {verb}d ones with --list.")
+        raise click.UsageError(f"give the ids of the runs to {verb}, or list the {verb}d runs with --list.")
     with workspace(store) as opened:
         if listed:
             events = tuple(each for each in removal.events(opened) if not archived or each.verb in ("archive", "restore"))

@@ -26,7 +26,7 @@ STORE = ".assay/demo.db"
 def demo(no_serve: bool, port: int, store: str | None, as_json: bool) -> int:
     """Run, review and decide on seven Things, three candidates and five trials each. No key is needed.
 
-    The judge's answers and the review of --no-serve are recorded; everything else is real.
+    The judge's answers and the review in --no-serve are recorded; everything else is real.
     """
     from assay.app.runs import demo as verbs
 

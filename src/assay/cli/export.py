@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("format", metavar="FORMAT")
 @click.option("--output", metavar="PATH", help="File to write; without it, text goes to stdout.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Also write trials that do not count, with their state, to a second file."
+    "--all", "everything", is_flag=True, help="Also write the trials that do not count, with their states, to a second file."
 )
 @click.option("--anonymise", is_flag=True, help="Replace names of candidates and reviewers with pseudonyms.")
 @margin_option("--threshold", about="junit: a task passes if its mean is at least this value: 0.7, or 70pts.")

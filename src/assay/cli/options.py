@@ -70,7 +70,7 @@ def chart_file(output: str) -> Path:
         raise InputError("--output", problem, remedy="Write FILE.svg, .png, .csv or .json.")
     if not path.parent.is_dir():
         problem = f"there is no folder {str(path.parent)!r}."
-        raise InputError("--output", problem, remedy="Create it, or name another folder.")
+        raise InputError("--output", problem, remedy="Create it, or choose another folder.")
     return path
 
 
@@ -169,7 +169,7 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
 
 
 def damage_of(arguments: Sequence[str]) -> str:
-    """Return the first damage in the store of a command; empty if the store is intact."""
+    """Return a description of the first damage in a command's store; empty if the store is intact."""
     from assay.app.workspace import Workspace
 
     named = [after for before, after in pairwise(arguments) if before == "--store"]

@@ -65,7 +65,7 @@ def print_json(document: object) -> None:
 
 
 def answer(document: object, text: str | Callable[[], object], *, as_json: bool) -> int:
-    """Print a document with --json, otherwise a text or what a function returns; return exit code 0."""
+    """Print a document with --json; otherwise print a text, or call a function that prints. Return exit code 0."""
     if as_json:
         print_json(document)
     elif isinstance(text, str):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def init(
     folder: Path, rubric: str | None, rows: Path | None, yes: bool, store: str | None, as_json: bool, **candidates: Any
 ) -> int:  # every command takes --store
-    """Create a project in DIR with a suite that runs at once without a key, one for a table, a scenario or a specialist."""
+    """Create a project in DIR with a suite that runs without a key, or a suite for a table, a scenario or a specialist."""
     from assay.app import table_suite
     from assay.app.scaffold import start_project, start_scenario, start_specialist
 
@@ -118,7 +118,7 @@ def validate(files: tuple[Path, ...], schema: str | None, store: str | None, as_
         print_json(json_schema(schema))
         return 0
     if not files:
-        raise InputError("FILE", "no file was named.", remedy="Name a file to check: assay validate suites/first.yaml")
+        raise InputError("FILE", "no file was given.", remedy="Give a file to check: assay validate suites/first.yaml")
 
     with workspace(store) as opened:
         checked = [(path, problems(opened, path)) for path in files]

@@ -27,7 +27,7 @@ _SHOWN = 30
 @click.argument("run_id", metavar="RUN")
 @click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
 @file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
-@file_option("--rubric", about="Grade by the rubric of this file.")
+@file_option("--rubric", about="Grade with the rubric in this file.")
 @STAGE
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
 @click.option("--dry-run", is_flag=True, help="Show the planned calls and their cost without making them.")

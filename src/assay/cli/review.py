@@ -103,7 +103,7 @@ def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
 @_reviewer
 @common
 def approve(ids: tuple[str, ...], reviewer: str | None, store: str | None, as_json: bool) -> int:
-    """Approve the grades of each ID: all of them, or none if one cannot be approved."""
+    """Approve the grades of every ID; if one of them cannot be approved, approve none."""
     from assay.app.review import decisions
 
     with workspace(store) as opened:

@@ -208,7 +208,7 @@ def _judge_raw(
 
 
 def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, Any]) -> Sequence[str]:
-    """Import files of answers and return the ids of their runs; raises UsageError for options of other runs."""
+    """Import files of answers and return the ids of their runs; raises UsageError for options that do not apply."""
     from assay.app.imports.raw_answers import import_raw
 
     unfit = [name for name in ("trials", "candidates", "benchmark", "review", "batch_id", "limit") if options[name]]

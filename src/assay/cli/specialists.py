@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("template", required=False, metavar="TEMPLATE")
 @click.option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
 @click.option("--output", metavar="DIR", help="Folder for NAME/VERSION/snapshot-NNN.json5.")
-@click.option("--require", type=click.Choice(["decided"]), help="Write nothing and exit 3 unless the comparison decides.")
+@click.option("--require", type=click.Choice(["decided"]), help="Write nothing and exit 3 unless the comparison is decided.")
 @click.option("--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version.")
 @file_option("--key", about="Sign with this private key; see --new-key.")
 @click.option("--pending", is_flag=True, help="List the recorded mints, and mint those whose reviews are complete.")
@@ -82,7 +82,7 @@ def say_mint(result: MintDocument) -> None:
         say(result.evidence["statement"])
         say("\n".join([*result.evidence["shows"], *(f"not shown: {gap}" for gap in result.evidence["does_not_show"])]))
     if result.path and result.public_key is None:
-        tell("note: the snapshot is not signed, so anyone can change it and compute its SHA-256 anew; sign with --key FILE")
+        tell("note: the snapshot is not signed, so anyone can change it and recompute its SHA-256; sign with --key FILE")
 
 
 def outcome(result: MintDocument) -> str:
@@ -93,12 +93,12 @@ def outcome(result: MintDocument) -> str:
     if result.state == "waiting":
         why = f"batch {result.batch_id} has {result.waiting:,} grades to review or runs to finish"
         return f"{name} is not minted yet, because {why}. The mint is recorded and happens at the last decision."
-    return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison does not decide."
+    return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison is not decided."
 
 
 @click.command("mint-verify")
 @click.argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
-@file_option("--key", about="The key that must have signed it: FILE.pub of the person whom you trust.")
+@file_option("--key", about="Public key that must have signed it: FILE.pub from a person whom you trust.")
 @common
 def mint_verify(snapshot: Path, key: Path | None, store: str | None, as_json: bool) -> int:
     """Verify a snapshot: its bytes, schema and signature, and that its numbers follow from the runs in the store.
@@ -121,7 +121,7 @@ def mint_verify(snapshot: Path, key: Path | None, store: str | None, as_json: bo
 
 @click.command()
 @click.argument("template", metavar="TEMPLATE")
-@click.option("--provider", metavar="NAME", help="Provider of the model; default openrouter, or the one in --model.")
+@click.option("--provider", metavar="NAME", help="Provider of the model; default openrouter, or the provider in --model.")
 @click.option("--model", metavar="NAME", help="Model that describes the documents; default Claude 3.5 Haiku.")
 @click.option("--force", is_flag=True, help="Also enrich documents that are already enriched.")
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the enrichment.")
@@ -130,7 +130,7 @@ def mint_verify(snapshot: Path, key: Path | None, store: str | None, as_json: bo
 def enrich(
     template: str, provider: str | None, model: str | None, force: bool, budget: float | None, store: str | None, as_json: bool
 ) -> int:
-    """Let a model describe each document of TEMPLATE, a file or the name of a specialist, for the choice of documents in prompts.
+    """Let a model describe each document of TEMPLATE (a file or a specialist), so that prompts can include fitting documents.
 
     The result is a new file: enriched/VERSION/enriched-NNN.json5. The exit code is 1 if a document failed.
     """
@@ -148,6 +148,6 @@ def _say_enriched(done: EnrichmentDocument) -> None:
         if each.reason is not None:
             say(f"failed: {each.source}: {each.reason}")
     say(f"enriched template: {done.path}" if done.path else "no enriched template was written")
-    reused = f", {counted(done.reused_answers, 'answer')} of an interrupted attempt" if done.reused_answers else ""
+    reused = f", {counted(done.reused_answers, 'answer')} from an interrupted attempt" if done.reused_answers else ""
     say(f"{done.model}: {counted(done.calls, 'answer')}, {dollars(done.cost_usd)}{reused}")
     say(f"documents enriched: {done.enriched}; already enriched: {done.skipped}; failed: {done.failed}")

@@ -23,7 +23,7 @@ NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One testcase. A sentence explains why it failed or was skipped; it passed if both sentences are None."""
+    """One testcase. A sentence explains why the test failed or was skipped; it passed if both sentences are None."""
 
     candidate: str
     name: str

@@ -22,7 +22,7 @@ from assay.scoring.prompts import ARENA
 from assay.scoring.rubric_evaluator import RubricEvaluator, grade_on
 
 TEMPERATURE: Final = 0.3
-"""Parameters of this judge, unless its suite sets a temperature that differs from a judge's usual one."""
+"""Temperature of this judge, unless its suite sets a temperature other than the usual default for judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def page_request(spec: JudgeSpec, rubric: Rubric, sitting: Sitting) -> ModelRequ
 
 
 def page_parameters(spec: JudgeSpec) -> Parameters:
-    """Return the judge's own parameters, but replace a judge's default temperature by the arena's."""
+    """Return the judge's own parameters, but replace a judge's default temperature with the arena's."""
     temperature = spec.parameters.over(spec.model.parameters).temperature
     if temperature not in (None, JUDGE_DEFAULTS.temperature):
         return spec.parameters

@@ -24,7 +24,7 @@ LOOKED_AT: Final = 500_000
 def telling_words(text: str, names: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the distinct words in `text` that name a model, a model maker or one of `names`, in the order of these lists.
 
-    `names`: names of the candidates; of `provider/name`, the text after the slash is searched for too.
+    `names`: names of the candidates; for `provider/name`, the text after the slash is searched for too.
     """
     own = dict.fromkeys(part for name in names for part in (name, name.rpartition("/")[2]))
     wanted = [*(word for word in own if len(word) >= SHORTEST), *MODELS]

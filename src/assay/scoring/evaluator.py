@@ -91,7 +91,7 @@ class Evaluator(Protocol):
 
     @property
     def by_model(self) -> bool:
-        """True if an LLM grades, so that a person must review."""
+        """True if an LLM grades, so that a person must review the grades."""
         ...
 
     def slots(self, candidates: tuple[str, ...], /) -> tuple[Slot, ...]:

@@ -134,14 +134,14 @@ def _empty_reasons(grades: Sequence[Grade], labels: Mapping[str, str]) -> Iterat
         if len(empty) > 1 and len(empty) == len(scored):
             yield Flag(
                 kind=FlagKind.EMPTY_REASON,
-                detail=f"There is no reason for any score of {_called(candidate, labels)}.",
+                detail=f"The judge gave no reason for any score of {_called(candidate, labels)}.",
                 candidate=candidate,
             )
             continue
         for grade in empty:
             yield Flag(
                 kind=FlagKind.EMPTY_REASON,
-                detail=f"There is no reason for {grade.criterion} of {_called(candidate, labels)}.",
+                detail=f"The judge gave no reason for {grade.criterion} of {_called(candidate, labels)}.",
                 candidate=candidate,
                 criterion=grade.criterion,
             )

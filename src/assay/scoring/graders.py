@@ -75,7 +75,7 @@ class GraderEvaluator(FunctionEvaluator):
             if row.get("score") is None:
                 raise Unscorable("grader_undecided", f"The grader {name} gave no score for {criterion!r}.")
             if not _on_scale(row["score"]) or not (confidence is None or _on_scale(confidence)):
-                raise Unscorable("grader_bad_value", f"The grader {name} gave {criterion!r} {row!r:.120}, no score.")
+                raise Unscorable("grader_bad_value", f"The grader {name} gave {criterion!r} {row!r:.120}, not a score.")
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
                 raise Unscorable("grader_bad_value", f"The grader {name} gave {criterion!r} the weight {weight!r:.40}.")
         return rows

@@ -32,7 +32,7 @@ class PersonJudge(RubricEvaluator):
 
 
 def empty_form(rubric: Rubric, sitting: Sitting, *, reply: str = "", problem: str = "") -> Assessment:
-    """Return an assessment without scores for a person to fill in; `reply` is a judge's unreadable reply, if it follows one."""
+    """Return an assessment without scores for a person to fill in; `reply`: a judge's unreadable reply, or empty."""
     names = [response.candidate for response in sitting.responses]
     return Assessment(
         grades=tuple(grade_on(criterion, name) for name in names for criterion in rubric.criteria),

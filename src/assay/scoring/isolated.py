@@ -14,4 +14,4 @@ ISOLATED: Final[Mapping[str, str]] = MappingProxyType(
         "plugin_grader": "assay.scoring.graders:plugin_grader",
     }
 )
-"""`module:function` by name. A function takes JSON values by keyword and returns one; its module may have a `warm_up()`."""
+"""`module:function` by name. A function takes JSON values by keyword and returns JSON; its module may have a `warm_up()`."""

@@ -17,7 +17,7 @@ from assay.scoring.scorer_result import Outcome, Score, Unscored
 
 TOLERANCE: Final = 0.01
 ZERO_TOLERANCE: Final = 0.01
-"""Absolute tolerance if the reference is 0 and the options set none, because a relative error from 0 is undefined."""
+"""Absolute tolerance if the reference is 0 and the options set none, because an error relative to 0 is undefined."""
 LIMIT: Final = 0.25
 """Relative error at and above which the score is 0."""
 EPSILON: Final = 1e-9

@@ -165,7 +165,7 @@ def _moved(source: DecidedAssessment, at: float) -> Plant | None:
 
 
 def _contradicting(source: DecidedAssessment, at: float) -> Plant | None:
-    """Replace a reason by the reason of a far better or worse grade on the same criterion, unless that names a candidate."""
+    """Replace a reason by the reason of a far better or worse grade on the same criterion, unless it mentions a candidate."""
     grades, names = source.assessment.grades, source.assessment.scores
     fitting = [
         (grade, other)

@@ -37,7 +37,7 @@ class Reading:
         grades: keyed by (candidate's name, criterion); grades that the judge left out are missing.
         strangers: labels that the judge graded although no candidate has them.
         ranking: names, best first.
-        truncated: True if the reply's document has no end.
+        truncated: True if the end of the reply's document is missing.
         repairs: repairs that the reply's JSON needed.
     """
 

@@ -28,7 +28,7 @@ class PluginScorer(Protocol):
         """Return the score in one of the forms that the module's docstring lists.
 
         Args:
-            response: the candidate's text, or the part of it that the suite's `extract` names.
+            response: the candidate's text, or the part of it that the suite's `extract` selects.
             reference: the task's `expected`; empty if the task has none.
             options: the mapping under the method in the suite; empty if there is none.
         """

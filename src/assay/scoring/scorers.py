@@ -52,7 +52,7 @@ def method_problems(method: str) -> tuple[str, ...]:
     if method in known:
         return ()
     listed = ", ".join(f"`{name}`" for name in known)
-    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known are {listed}.",)
+    return (f"There is no scoring method {method!r}.{did_you_mean(method, known)} Known methods: {listed}.",)
 
 
 def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
     known = () if method in JUDGED else tool_calls.OPTIONS if method == TOOL_CALLS else (*_OPTIONS.get(method, ()), "extract")
     unknown = [
         f"`{method}` has no option {name!r}.{did_you_mean(name, known)}"
-        + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has none.")
+        + (f" It has {', '.join(f'`{option}`' for option in known)}." if known else " It has no options.")
         for name in options
         if name not in known
     ]

@@ -145,7 +145,7 @@ def evaluator_problem(name: str, options: Mapping[str, JsonValue], kinds: set[st
 
 
 def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
-    """Grade the validation commands of one kind: the share that passed, or fewer issues than `worst`."""
+    """Grade the validation commands of one kind by the share that passed or, if they count issues, by 1 - issues / `worst`."""
     outcomes = [outcome for outcome in report.outcomes if outcome.kind == spec.name]
     if not outcomes:
         return Finding(0.0, f"No {spec.name} command ran.")
@@ -162,7 +162,7 @@ def _command(spec: EvaluatorSpec, report: WorkspaceReport) -> Finding:
 
 
 def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the required dependencies that are declared in their version, and of the forbidden ones that are not."""
+    """Share of the rules that hold: a required dependency has an allowed version, a forbidden dependency is absent."""
     declared = dependencies_in(report.files)
     wrong = [f"{name} is forbidden" for name in options.get("forbidden", ()) if name.lower() in declared]
     for target in options["required"]:
@@ -177,7 +177,7 @@ def _dependency_targets(options: Mapping[str, Any], scenario: Scenario, report: 
 
 
 def _dependency_proximity(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Mean closeness to the expected versions: the same is 1, the same minor 0.9, the same major 0.7, another 0.3, missing 0."""
+    """Mean closeness to the expected versions: equal 1, same minor 0.9, same major 0.7, another version 0.3, missing 0."""
     declared = dependencies_in(report.files)
     shares, reasons = [], []
     for name, wanted in options["expected"].items():
@@ -217,7 +217,7 @@ LOCK_FILES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def _file_structure(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
-    """Share of the required files that exist; a file that must be gone counts likewise."""
+    """Share of the listed files that are as required: `required` files exist, and `absent` files do not."""
     present = set(report.paths)
     missing = [path for path in options["required"] if path not in present]
     left = [path for path in options.get("absent", ()) if path in present]
@@ -235,7 +235,7 @@ def _config_accuracy(options: Mapping[str, Any], scenario: Scenario, report: Wor
             value = _value_at(document, path)
             if value != wanted:
                 wrong.append(f"{file} {path} is {json.dumps(value)[:80]}, wanted {json.dumps(wanted)[:80]}")
-    return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All keys have their values.")
+    return Finding((total - len(wrong)) / total, "; ".join(wrong) or "All keys have the expected values.")
 
 
 def _namespace_migration(options: Mapping[str, Any], scenario: Scenario, report: WorkspaceReport) -> Finding:
@@ -266,7 +266,7 @@ def _integrity_guard(options: Mapping[str, Any], scenario: Scenario, report: Wor
 
 
 def heuristics(options: Mapping[str, Any], group: str) -> list[dict[str, Any]]:
-    """Return the heuristic checks of a group as mappings; a check may be written as the text of its first key."""
+    """Return the heuristic checks of a group as mappings; a string stands for the value of the key in `HEURISTICS`."""
     return [{HEURISTICS[group]: item} if isinstance(item, str) else item for item in options.get(group, ())]
 
 
@@ -275,7 +275,7 @@ HEURISTICS: Final = {"commands": "command", "scripts": "command", "files": "path
 
 
 def heuristic_patterns(scenario: Scenario) -> dict[str, tuple[str, str]]:
-    """Return the patterns to search for: the name in the report's matches, with the pattern of the paths and the expression."""
+    """Return (path pattern, regular expression) of each search, by the name that the report's matches use for it."""
     specs = (spec for spec in scenario.evaluators if spec.name == HEURISTIC)
     checks = [check for spec in specs for check in heuristics(spec.options, "patterns")]
     return {_pattern_name(check): (check.get("files", "*"), check["pattern"]) for check in checks}
@@ -374,7 +374,7 @@ def _document(path: str, content: str | None) -> Any:
 
 
 def _value_at(document: Any, path: str) -> Any:
-    """Return the value under a path of keys such as `a.b`; None if there is none."""
+    """Return the value under a path of keys such as `a.b`; None if the path does not exist."""
     for step in path.split("."):
         document = document.get(step) if isinstance(document, dict) else None
     return document
@@ -384,7 +384,7 @@ _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the first version number in a text as three numbers; empty if there is none."""
+    """Return the first version number in a text as three numbers; empty if the text has no number."""
     number = _NUMBERS.search(version)
     return () if number is None else (*map(int, number.group()[:60].split(".")), 0, 0)[:3]
 

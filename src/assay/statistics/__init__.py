@@ -4,7 +4,7 @@ Nothing here reads files, prints, waits or seeds random numbers; the caller pass
 package can be imported on its own and needs only NumPy and `scipy.special`. Scores are between 0 and 1. A result that cannot be
 computed is None and has a `reason`. No result contains NaN or Infinity, and only wrong arguments raise an error (ValueError).
 
-The function that answers each question:
+Functions by subject:
 
 =====================  ==============================================================================================
 mean, mean_binary      `estimate` (all candidates: `estimates`); a bare share of successes: `proportion`

@@ -110,7 +110,7 @@ class Contrasts:
 class LikeThese:
     """Pairwise tests for new tasks of the same kind, with CR2 variance and Kish degrees of freedom.
 
-    Source: docs/explanation/statistics.md, 2.4 of the study; with equal weights scipy.stats.ttest_rel on task means.
+    Source: docs/explanation/statistics.md; with equal weights this is scipy.stats.ttest_rel on task means.
     """
 
     def __init__(self, contrasts: Contrasts) -> None:

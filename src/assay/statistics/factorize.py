@@ -42,7 +42,7 @@ def coded(column: Sequence[Hashable] | NDArray[np.generic]) -> Coded:
 
 
 def places(column: Sequence[Hashable] | NDArray[np.generic]) -> tuple[Ints, int]:
-    """Return codes that may have gaps, and a number above all codes. This is faster than `coded`, because it needs no labels."""
+    """Return codes that may have gaps, and a number above all codes. This is faster than `coded`, which also returns labels."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and column.size:
         low, high = int(column.min()), int(column.max())
         if low > -(2**62) and high - low <= 4 * column.size + 1024 and high < 2**62:

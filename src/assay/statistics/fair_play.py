@@ -48,7 +48,7 @@ def approval_rates(
     rng: np.random.Generator | None = None,
     draws: int = 9999,
 ) -> RateTest:
-    """Test if all candidates have the same approval rate, or the same rate of any other count out of a total.
+    """Test if all candidates have the same approval rate; other rates (a count divided by a total) can be tested too.
 
     Args:
         candidates: names.

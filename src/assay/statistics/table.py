@@ -142,7 +142,7 @@ class ScoreTable:
         return self.cells.planned_tasks
 
     def rows_of(self, candidate: int, task: int | None = None) -> Ints:
-        """Return a candidate's row indices on one task, or on all tasks with positive weight; both are codes."""
+        """Return the row indices of a candidate (code) on one task (code), or on all tasks with positive weight."""
         mine = self.candidate_codes == candidate
         mine &= (self.task_codes == task) if task is not None else (self.weight > 0)[self.task_codes]
         return np.flatnonzero(mine)

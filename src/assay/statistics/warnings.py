@@ -12,7 +12,7 @@ SENTENCES = {
     "one_task_dominates": "The weights make this nearly one task: {n_eff:.1f} effective tasks.",
     "zero_variance": "{values} are equal; the range shows how much {n} equal results support.",
     "narrower_by_chance": "For exactly these tasks the difference is not decided (p = {p:.2g}): the tasks agree more closely than "
-    "their trial noise explains. Chance can do this, so add trials before relying on it.",
+    "their trial noise explains. This can happen by chance, so add trials before relying on it.",
     "dropped_tasks": "{n} of the tasks lack counted trials of one candidate and are left out: {names}.",
     "one_shared_task": "Only one task has counted trials of both candidates, so this says nothing about other tasks.",
     "single_trial_tasks": "{n} tasks have a single trial; their noise is estimated from the other tasks.",

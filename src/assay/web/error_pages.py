@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LISTS: Final = WORDS["lists"]
-"""Addresses of the pages that list all items of a kind, by the first word of the kind's name."""
+"""Addresses of the pages that list all items of one kind, by the first word of the kind's name."""
 
 _LIST_NAMES: Final = WORDS["list_names"]
 

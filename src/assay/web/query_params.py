@@ -22,7 +22,7 @@ LISTED: Final = 8
 
 
 def one_of(name: str, value: str, known: Iterable[str]) -> str:
-    """Return a value if it is valid; raises `InputError`, which names the nearest valid value and all others."""
+    """Return a value if it is valid; otherwise raise `InputError` with the nearest valid value and a list of all."""
     values = tuple(known)
     if value in values:
         return value
@@ -30,7 +30,7 @@ def one_of(name: str, value: str, known: Iterable[str]) -> str:
 
 
 def whole(name: str, text: str, *, low: int = 0, high: int = 10**9) -> int:
-    """Parse a whole number; raises `InputError`, which states the bounds."""
+    """Parse a whole number; raises `InputError` with the bounds if the text is not a number within them."""
     # Length first: Python itself raises an error for numbers with more than 4,300 digits.
     if text.isascii() and text.isdecimal() and len(text) <= 19 and low <= int(text) <= high:
         return int(text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MOST_UNKNOWN: Final = 5
-"""Maximum number of unknown fields that an error names."""
+"""Maximum number of unknown fields that an error message lists."""
 
 CSV: Final = "text/csv; charset=utf-8"
 _CHART_TYPES: Final = {"svg": "image/svg+xml", "png": "image/png", "csv": CSV, "json": "application/json"}
@@ -78,7 +78,7 @@ class Answer(Response):
 
 
 def download(content: str | bytes, name: str, media_type: str) -> Response:
-    """Return a file that browsers save under a name, which may hold any character, and never cache."""
+    """Return a file that browsers save under the given name, which may contain any character, and never cache."""
     body = content.encode("utf-8", "replace") if isinstance(content, str) else content
     # Other names need the notation of RFC 5987, because a header is limited to ASCII.
     plain = name.isascii() and name.isprintable() and '"' not in name

@@ -45,7 +45,7 @@ def progress(rooms: Rooms, selection: Selection) -> dict[str, int]:
 
 
 def on_the_desk(rooms: Rooms, selection: Selection, *, reviewer: str) -> dict[str, int] | None:
-    """Count the items for this reviewer, for other reviewers, and the decided ones; None if that would take too long."""
+    """Count this reviewer's items, other reviewers' items, and decided items; None if counting would take too long."""
     counts = progress(rooms, selection) if not (selection.tasks or selection.judges) else _narrowed(rooms, selection)
     if counts is None:
         return None

@@ -32,7 +32,7 @@ DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "
 """States that the bar of a run shows; the rest of the bar is empty."""
 
 SUCCESS: Final = 0.7
-"""Minimum weighted score of a successful agent's run, if its harness did not state the success."""
+"""Minimum weighted score at which an agent's run counts as successful, if its harness did not report success or failure."""
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -462,7 +462,7 @@ def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]
 
 
 def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:
-    """Return the length of the bar's part for each state, in percent and in drawing order."""
+    """Return the length of each state's segment of the bar, in percent and in drawing order."""
     total = sum(n for _, n in tally)
     return [(state, round(100 * n / total, 2)) for state, n in tally if state in DRAWN]
 

@@ -226,7 +226,7 @@ def test_a_rank_is_told_with_the_ranks_the_data_support() -> None:
     lines = {str(one.candidate): wording.rank_line(one) for one in both.candidates}
     assert lines["A"] == "rank 1; the data support any rank from 1 to 2"
     assert lines["C"] == "rank 3"
-    assert "45 comparisons were made; the bar was raised" in wording.many_comparisons(45)
+    assert "45 comparisons were made; p-values are adjusted" in wording.many_comparisons(45)
 
 
 # While it runs

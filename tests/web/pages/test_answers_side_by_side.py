@@ -151,7 +151,7 @@ def test_wrong_address_names_the_valid_values(served: Served, page: Page, watch:
     for path, said in (
         ("/compare?col=nonsense", "Write RUN~CANDIDATE"),
         (address(served, "nobody"), "No candidate named “nobody”"),
-        (address(served, *NAMES, read="(unclosed").replace("/compare?", "/compare/agreement?"), "cannot be read by"),
+        (address(served, *NAMES, read="(unclosed").replace("/compare?", "/compare/agreement?"), "is not a valid rule"),
         (address(served, NAMES[0], only="some"), "Use one of all, agree"),
         (address(served, NAMES[0], after="x"), "not a valid page position"),
     ):
@@ -172,7 +172,7 @@ def test_unusable_mapping_is_explained_at_its_field(page: Page, served: Served) 
         field.fill("(unclosed")
         page.get_by_role("button", name="Apply").click()
         page.locator(f"#wrong-{name}").wait_for()
-        expect(page.locator(f"#wrong-{name}")).to_contain_text(f"{label}: '(unclosed' cannot be read by", use_inner_text=True)
+        expect(page.locator(f"#wrong-{name}")).to_contain_text(f"{label}: '(unclosed' is not a valid rule", use_inner_text=True)
         expect(field).to_have_value("(unclosed")
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(page.locator("article.answer"), "all the rest is there").to_have_count(1)

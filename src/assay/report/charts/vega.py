@@ -1,4 +1,4 @@
-"""Parts shared by several Vega-Lite drawings: sizes, the axis of candidates and the labels next to it.
+"""Code shared by several Vega-Lite drawings: sizes, the axis of candidates and its labels.
 
 Altair objects are typed `Any` because Altair is an extra: it is imported when the first chart is drawn.
 """

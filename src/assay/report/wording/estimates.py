@@ -57,7 +57,7 @@ def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
 
 
 def range_scope(estimates: Sequence[Estimate]) -> str:
-    """State which tasks the ranges in a table of scores are about; empty without ranges, or if the ranges differ in this."""
+    """State which tasks the ranges in a table of scores apply to; empty without ranges, or if the ranges differ in scope."""
     scopes = {(estimate.scope, estimate.n_tasks) for estimate in estimates if estimate.ci95 is not None}
     if not scopes:
         return ""

@@ -57,9 +57,9 @@ def plan_sentence(
         ways.append(f"about {count(plan.trials_needed, 'trial')} {each}in all ({_bill(*more_trials)})")
     if not ways:
         unit = "tasks" if plan.scope == TASKS_LIKE_THESE else "trials"
-        text = f"{start}. To show {number(plan.detect)} points would take more {unit} than is practical"
+        text = f"{start}. To show a difference of {number(plan.detect)} points would take more {unit} than is practical"
     else:
-        text = f"{start}. To show {number(plan.detect)} points you need {', or '.join(ways)}"
+        text = f"{start}. To show a difference of {number(plan.detect)} points you need {', or '.join(ways)}"
     return f"{text}{_trials_alone(plan) if plan.scope == TASKS_LIKE_THESE else ''}."
 
 

@@ -14,7 +14,7 @@ MISSING: Final = SENTENCES_BY_CODE["missing"]
 WITHHELD: Final = frozenset(
     {"need_at_least_3_tasks", "need_at_least_4_families", "narrower_than_these_tasks", "wider_than_tasks_like_these"}
 )
-"""Reasons why the answer to the other question is withheld although it could be computed."""
+"""Reasons why the result for the other scope is withheld although it could be computed."""
 
 SECOND_TRIALS: Final = "A range for exactly these tasks needs a second trial of each."
 """Text used for `need_at_least_2_trials` if there are several tasks."""

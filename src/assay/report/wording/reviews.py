@@ -82,14 +82,14 @@ def regraded(replaced: ReplacedGrades) -> str:
     if replaced.references:
         people = f"People's grades that came with the data of run {', '.join(replaced.newer)} count."
         beside = f"The grades of {count(replaced.trials, 'trial')} in run {replaced.run} are compared with those grades"
-        return f"{people} {beside} but do not count as well. To see only them, use --run {replaced.run}."
+        return f"{people} {beside} but do not count as well. To see only those of this run, use --run {replaced.run}."
     newer = f"{'Run' if len(replaced.newer) == 1 else 'Runs'} {', '.join(replaced.newer)}"
     again = f"{newer} regraded answers of run {replaced.run}."
     trials = count(replaced.trials, "trial")
     hidden = (
         f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced by"
     )
-    return f"{again} {hidden} the newer ones, whatever their state. To see them, use --run {replaced.run}."
+    return f"{again} {hidden} the newer grades, whatever their state. To see the replaced grades, use --run {replaced.run}."
 
 
 def partly(partial: PartlyReviewed) -> list[str]:
@@ -297,7 +297,7 @@ def _full_stop(text: str) -> str:
 
 
 def changed_since_baseline(tasks: tuple[str, ...]) -> str:
-    """Name the tasks that a gate leaves out because their text differs from the baseline's."""
+    """List the tasks that a gate leaves out because their text differs from the baseline's."""
     shown = ", ".join(tasks[:5]) + (f" and {len(tasks) - 5} more" if len(tasks) > 5 else "")
     return f"{shown}: the text of the task has changed since the baseline, so it is not compared."
 

@@ -86,7 +86,7 @@ def undecided_among(comparison: Comparison, pair: RankedPair, *, n_candidates: i
         return None
     beneath = (
         f"On its own, this pair would be decided. But it was picked from {n_candidates} candidates because of its scores: among "
-        f"all {n_pairs} comparisons, such a difference also arises by chance. To compare only these two, name them."
+        f"all {n_pairs} comparisons, such a difference also arises by chance. To compare only these two, select them."
     )
     return f"Not decided among {n_candidates} candidates: {_ahead(comparison)}{_where(comparison)}.", beneath
 
@@ -125,7 +125,7 @@ def superiority(comparison: Comparison) -> str:
 
 def many_comparisons(n: int) -> str:
     """Explain why the p-values in a list of pairs are adjusted."""
-    return f"{n} comparisons were made; the bar was raised so that the chance of even one false 'better' stays below 5%."
+    return f"{n} comparisons were made; p-values are adjusted so that the chance of even one false 'better' stays below 5%."
 
 
 def comparisons_made(ranking: Ranking) -> str:

@@ -67,7 +67,7 @@ _FIELDS: Final = {
     "--budget": "budget",
     "": "candidates",
 }
-"""Maps the command-line option that an error names to the request field; errors about a model reference name no option."""
+"""Maps the command-line option in an error message to the request field; errors about model references have no option."""
 
 
 @router.post("/api/runs/{run_id}/steer", tags=["runs"])

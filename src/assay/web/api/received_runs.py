@@ -177,7 +177,7 @@ def _listed(workspace: Workspace, name: str, summaries: Sequence[RunSummary]) ->
 
 
 def _completed(summaries: Sequence[RunSummary]) -> str | None:
-    """Return when the last run of a batch finished; None while one is open."""
+    """Return the time at which the last run of a batch finished; None while any of its runs is open."""
     if any(summary.finished is None for summary in summaries):
         return None
     return max(summary.finished or "" for summary in summaries)

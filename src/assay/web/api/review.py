@@ -265,7 +265,7 @@ def _control_item(
     limit: int,
     any_left: bool = True,
 ) -> AssessmentKey | None:
-    """Lease one control item to the desk: the one it held before a reload, otherwise a newly chosen one."""
+    """Lease a control item to the desk: the item that the desk held before a reload, otherwise a newly chosen item."""
     if not waiting:
         return None
     chosen = [key for key in waiting if key in lying]
@@ -276,7 +276,7 @@ def _control_item(
 def _taken(
     rooms: Rooms, selection: Selection, *, desk: str, reviewer: str, holding: list[AssessmentKey], limit: int
 ) -> list[AssessmentKey]:
-    """Lease the next items to a desk, without those that need another person's opinion."""
+    """Lease the next items to a desk, except items that need another person's opinion."""
     given: list[AssessmentKey] = []
     for _ in range(_ROUNDS):
         keys = rooms.queue.take(selection, desk=desk, holding=(*holding, *given), limit=limit - len(given))

@@ -85,7 +85,7 @@ class DemoBody(Body):
 
 @router.post("/api/start/look", tags=["start"])
 def look(request: Request, body: StartBody) -> Response:
-    """Estimate a run's calls, cost and reviews without calling a model; name its models with and without a batch API.
+    """Estimate a run's calls, cost and reviews without calling a model; list the models with and without a batch API.
 
     `problems` lists the reasons that prevent a start, each with its field.
     """

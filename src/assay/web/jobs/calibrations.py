@@ -83,7 +83,7 @@ class Measuring:
             return tuple(made)
 
     def stop(self, job_id: str) -> Job:
-        """Stop a calibration; raises `UnknownName`."""
+        """Stop a calibration; raises `UnknownName` if no calibration has this id."""
         with self._lock:
             job = self._jobs.get(job_id)
             if job is None:

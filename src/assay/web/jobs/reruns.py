@@ -84,7 +84,7 @@ class Reruns:
     async def ask(self, request_: RerunRequest) -> RerunOutcome:
         """Start a rerun if it is new, and return its state. Raises UnknownName if the assessment does not exist.
 
-        Raises Refused if the assessment is in dispute, has no such attempt or is being judged again, or if the key was used for
+        Raises Refused if the assessment is in dispute, lacks this attempt or is being judged again, or if the key was used for
         another assessment.
         """
         known = self._outcomes.get(request_.key)
@@ -234,7 +234,7 @@ def _is_control(detail: AssessmentDetail) -> bool:
 
 
 class _NoGrades(AssayError):
-    """The judge gave no new grades."""
+    """Raised if the judge gave no new grades."""
 
 
 def _why(failure: Failure | None) -> _NoGrades:

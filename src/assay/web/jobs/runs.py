@@ -76,7 +76,7 @@ class Runner:
         self.collect(plan.id, batch.begin(self._workspace.beside(), plan, tasks))
 
     def collect(self, run: RunId, first: Callable[[], batch.BatchResult] | None = None) -> None:
-        """Collect the answers to a run's batches, and submit what its trials need next; `first` sends those of a new run."""
+        """Collect the answers to a run's batches and submit the next requests; `first` submits a new run's first requests."""
 
         def collect(beside: Workspace, _: stopper_.Stopper) -> None:
             troubles = (batch.collect(beside, run) if first is None else first()).collected.troubles

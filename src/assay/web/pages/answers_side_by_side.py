@@ -148,7 +148,7 @@ def _field(name: str, text: str, labels: tuple[str, ...] = ()) -> Field:
         return Field(name=name, path=text, labels=labels)
     described: Any = {"fields": {name: {"regex": text}}}
     if text and (problems := list(reading_problems(described))):
-        problem = f"{text!r} cannot be read by: {problems[0]}"
+        problem = f"{text!r} is not a valid rule: {problems[0]}"
         raise InputError(name, problem, remedy="Write $.a.b, last_line or a regex.")
     return Field(name=name, pattern=text, labels=labels)
 
@@ -292,7 +292,7 @@ def _offered(workspace: Workspace, find: str = "") -> list[OfferedRun]:
 
 
 def _answered(summary: RunSummary, calls: int, failed: int) -> float | None:
-    """Return the share of requests with an answer; in an import, a missing answer counts as unanswered."""
+    """Return the share of calls with an answer, or for an import with one candidate, the share of trials that did not fail."""
     total = sum(summary.trials.values())
     if summary.imported and len(summary.candidates) == 1 and total:
         return (total - summary.trials.get(TrialState.FAILED, 0)) / total

@@ -172,7 +172,7 @@ def calibration_page(request: Request, number: int) -> Response:
 
 @router.post("/api/calibrations/look", tags=["calibration"])
 def look(request: Request, body: MeasureBody) -> Response:
-    """Estimate a calibration's calls and cost without calling a model; raises the error that would prevent it."""
+    """Estimate a calibration's calls and cost without calling a model; raises any error that prevents the calibration."""
     workspace = rooms_of(request).workspace
     try:
         plans = [verbs.look(workspace, wanted) for wanted in body.wanted()]

@@ -17,7 +17,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedEndpoint:
-    """One endpoint: its `parameters` (name, place, and True if required) and the fields of its JSON `body`."""
+    """One endpoint: its `parameters` (name, location, and True if required) and the fields of its JSON `body`."""
 
     id: str
     method: str

@@ -275,7 +275,7 @@ def _kinds(reviewer: Reviewer) -> list[Mapping[str, object]]:
 
 
 def _stamp(reviewer: Reviewer) -> Mapping[str, object]:
-    """Return the signs of approvals without reading, and `raised`, which is true if all of them are present."""
+    """Return the signs that a reviewer approves without reading, and `raised`, which is true if all signs are present."""
     signs = [(sign, _ANSWERS[getattr(reviewer.stamp, name)]) for name, sign in _SIGNS.items()]
     return {"raised": reviewer.stamp.raised, "signs": signs}
 

@@ -155,7 +155,7 @@ def moved_to_results(request: Request) -> Response:
 def compare_ticked(request: Request, run: tuple[str, ...] = Query(())) -> Response:
     """Redirect to the comparison of the two ticked runs, the older one first."""
     if len(set(run)) != 2:
-        problem = f"is given {len(run)} times, but must name exactly two runs."
+        problem = f"is given {len(run)} times, but a comparison needs exactly two runs."
         raise InputError("run", problem, remedy="Select two runs in /runs.")
     after, before = runs.runs(rooms_of(request).workspace, Selection(runs=run))
     return RedirectResponse(f"/registry/diff?{urlencode({'a': before.id, 'b': after.id})}", status_code=303)

@@ -87,7 +87,7 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
 @router.get("/results/report.{ending}")
 @reads(*FILTERS)
 def report_file(request: Request, ending: str) -> Response:
-    """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, by `assay export`."""
+    """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, like `assay export`."""
     name = known("format", ending, _REPORTS)
     form, kind = _REPORTS[name]
     body = exported_bytes(rooms_of(request).workspace, form, StatisticsQuery(request).selection)

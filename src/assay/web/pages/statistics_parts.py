@@ -103,7 +103,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
 
 
 def _lacks(n: int, counted: int) -> str | None:
-    """Describe a candidate's trials without a score that counts; None if there are none."""
+    """Describe a candidate's trials without a score that counts; None if every trial has such a score."""
     if not n:
         return None
     each = plural(n, "trial has", "trials have"), plural(n, "it was", "they were"), plural(n, "awaits", "await")
@@ -406,7 +406,7 @@ def _warning(caution: Caution) -> dict[str, str]:
 
 
 def _pressure(diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mapping[str, object]]:
-    """Return each candidate's score over first attempts, and its bounds if rejected trials counted; may be empty."""
+    """Return each candidate's score over first attempts and with rejected trials; empty without reruns and rejections."""
     gone = any(rate.rejected for rate in diagnostics.fair_play.rates)
     if not (diagnostics.n_rerun or gone):
         return []
@@ -424,7 +424,7 @@ def _pressure(diagnostics: ScoreDiagnostics, names: Sequence[str]) -> list[Mappi
 
 
 def _split(part: Split, names: Sequence[str], asked: StatisticsQuery, path: str, **filters: str) -> Mapping[str, object]:
-    """Return one row of a table by criterion, judge or trial, with links to the part and to each number's trials."""
+    """Return the table row of one criterion, judge or trial, with links to its results and to the trials behind each number."""
     by_name = {str(estimate.candidate): estimate for estimate in part.estimates}
     cells = []
     for estimate in (by_name[name] for name in names if name in by_name):
@@ -453,7 +453,7 @@ def _fair(fair_play: Any) -> list[str]:
         if len(tested) == 1:
             lines.append(f"Were trials in which {least.a} or {least.b} leads rejected more often? {p}.")
         else:
-            closest = f"Of {len(tested)} pairs, {least.a} and {least.b} come closest: {p} (Holm)."
+            closest = f"Of {len(tested)} pairs, {least.a} and {least.b} differ most clearly: {p} (Holm)."
             lines.append(f"Were trials in which one candidate leads rejected more often? {closest}")
     return lines or ["Too few rejections and reruns for a test."]
 

@@ -8,7 +8,7 @@ still being refused. Newer browsers block both with `Connection-Allowlist`; for 
 the page and removes them.
 
 House rules. An address is random, expires after `LIFE_S`, and works once and only for a frame, because a page in its own tab
-would have no surrounding policy. All current browsers send `Sec-Fetch-Dest`, but not by plain http to another
+would have no surrounding policy. All current browsers send `Sec-Fetch-Dest`, but not over plain http to another
 machine. In that case the page is sent without the check, and its guard stops it unless it runs in a frame.
 """
 

@@ -36,7 +36,7 @@ class WrongTokens:
         self._waiting = 0
 
     async def delay(self, address: str) -> bool:
-        """Wait until the response to a wrong token may be sent; return False at once if too many already wait."""
+        """Wait until the response to a wrong token may be sent; return False at once if too many are waiting."""
         turn = self._turns.setdefault(address, _Turn())
         if turn.wait >= _MOST_TRIES or self._waiting >= _MOST_WAITING:
             if not turn.wait:

@@ -23,7 +23,7 @@ WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads((files("assay.web") / "w
 _REASONS: Final = tomllib.loads((files("assay.web") / "reasons.toml").read_text("utf-8"))
 REJECT_REASONS: Final = tuple(_REASONS["reject"])
 REJECT_REASONS_OF_PEOPLE: Final = tuple(_REASONS["reject_of_people"])
-"""Reasons if people grade without a judge."""
+"""Reasons for rejecting grades that a person gave without a judge."""
 
 RERUN_REASONS: Final = tuple(_REASONS["rerun"])
 

@@ -61,7 +61,7 @@ class Canvas:
         bold: bool = False,
         clear: bool = False,
     ) -> None:
-        """Write text at its baseline, cut to `most` pixels (a tooltip has all); with `clear`, it covers lines behind it."""
+        """Write text at its baseline, cut to `most` pixels (tooltip: whole text); with `clear`, it covers lines behind it."""
         shown = words if most is None else shortened(words, most / (BOLD if bold else 1), size)
         whole = f"<title>{safe(words)}</title>" if shown != words else ""
         anchored = "" if anchor is None else f' text-anchor="{anchor}"'
