@@ -85,7 +85,7 @@ class BatchApi(Protocol):
         ...
 
     async def prepare(self, path: str, token: str, /) -> str:
-        """Upload a batch file unless it was uploaded before, and return a mark by which `find` identifies the batch."""
+        """Upload a batch file unless it has been uploaded before, and return a mark by which `find` identifies the batch."""
         ...
 
     async def find(self, path: str, token: str, mark: str, requests: int, /) -> str | None:
@@ -155,7 +155,7 @@ class ModelGate(Protocol):
 
     @property
     def end(self) -> str | None:
-        """The limit that the calls have reached; None if none."""
+        """The limit that the calls have reached; None if they are within all limits."""
         ...
 
     @property

@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the plugin's options to pytest."""
     group = parser.getgroup("assay", "Assay")
     group.addoption("--assay-store", metavar="URL", help="store for the runs; same default as for the assay command")
-    group.addoption("--assay-batch", metavar="ID", help="label of the runs of this session, for `assay gate --baseline`")
+    group.addoption("--assay-batch", metavar="ID", help="label for the runs of this session, for `assay gate --baseline`")
 
 
 @pytest.fixture

@@ -351,5 +351,5 @@ def test_extend_takes_a_candidate_with_a_prompt_of_its_own(project: Path) -> Non
     frame = more.to_frame()
     assert dict(zip(frame.candidate, frame.score, strict=True)) == {"echo": 0.0, "so": 1.0}
     lacking = {"name": "far", "model": "echo", "prompt": "{{river}}"}
-    with pytest.raises(assay.InputError, match="candidate far: names 'river', which task t of run"):
+    with pytest.raises(assay.InputError, match="candidate far: uses the column 'river', which task t of run"):
         assay.extend(ran.id, candidates=[lacking])

@@ -49,7 +49,7 @@ class ClaudeCode:
             if option == "--settings" and not options[place + 1].lstrip().startswith("{"):
                 settings = (folder / options[place + 1]).resolve()
                 if not settings.is_file():
-                    raise SettingsError("agent 'claude-code'", f"names the settings {settings}, which is not a file.")
+                    raise SettingsError("agent 'claude-code'", f"has the option --settings {settings}, which is not a file.")
                 options[place + 1] = str(settings)
                 readable.append(str(settings))
         # The prompt comes on standard input, because a prompt that begins with a hyphen would be read as an option.
@@ -143,7 +143,7 @@ def _installed() -> tuple[list[str], list[str]]:
         raise SettingsError(
             "agent 'claude-code'",
             f"needs the program `{PROGRAM}`, which is not installed on this machine.",
-            remedy="Install Claude Code, so that `claude --version` works, or name another agent.",
+            remedy="Install Claude Code, so that `claude --version` works, or choose another agent.",
         )
     program = Path(os.path.realpath(place))
     node = shutil.which("node")

@@ -25,7 +25,7 @@ class EchoAgent:
 class CommandAgent:
     """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`.
 
-    A provider in brackets before it is the one whose models it asks: `cmd: [openai] ./agent.sh`.
+    A provider in brackets before the command is the provider whose models it uses: `cmd: [openai] ./agent.sh`.
     """
 
     def __init__(self, words: str, folder: Path = Path()) -> None:

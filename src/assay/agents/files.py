@@ -19,13 +19,13 @@ IGNORED: Final = frozenset(
 """Folders that are neither copied nor compared, because they can be rebuilt."""
 
 LARGEST_FILE: Final = 256 << 10
-"""Maximum bytes of a file whose content is stored and compared; of larger files, only sizes are compared."""
+"""Maximum bytes of a file whose content is stored and compared; for larger files, only sizes are compared."""
 
 LARGEST_DIFF: Final = 400_000
 LARGEST_SNAPSHOT: Final = 64 << 20
 """Maximum characters of text that a snapshot holds; only the sizes of further files are compared."""
 MOST_COMPARISONS: Final = 25_000_000
-"""Maximum product of the numbers of lines of two files whose lines are compared; the time grows with it."""
+"""Maximum product of two files' line counts for a comparison by line; the time grows with it."""
 MOST_PATHS: Final = 5_000
 
 
@@ -101,7 +101,7 @@ def open_up(folder: Path) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder, as far as it can be; Python's own function fails if an agent made folders nested a thousand deep."""
+    """Delete as much of a folder as possible; Python's own function fails if an agent nested a thousand folders."""
     open_up(folder)
     subprocess.run(["rm", "-rf", "--", folder], check=False, capture_output=True)
 

@@ -49,7 +49,7 @@ NOT_FOUND: Final = 127
 """Exit code of a shell whose command does not exist."""
 
 ENVIRONMENT: Final = "environment"
-"""Kind of a failure that the workspace caused, and not the candidate."""
+"""Kind of failure that the workspace caused, not the candidate."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class AgentNeeds:
     """Needs of an agent that works in a sandbox by itself.
 
     Attributes:
-        provider: the provider whose models it asks; empty if it asks none.
+        provider: the provider whose models it asks; empty if it asks no provider.
         readable: files and folders of the host that its commands may read, under the same paths.
         environment: environment variables for its commands.
     """
@@ -110,7 +110,7 @@ class OpenWorkspace:
         return result
 
     def count(self) -> None:
-        """Replace the tokens and cost that the agent states by those that the gate counted."""
+        """Replace the tokens and cost that the agent states with those that the gate counted."""
         if self.gate is not None:
             spent = self.gate.spent
             self.work.usage = Usage(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens)
@@ -207,8 +207,8 @@ class Workspaces:
 class WorkingAgent(Protocol):
     """An agent that is not a model: it works on a prompt in a workspace by itself.
 
-    Its commands run by `workspace.shell.run`, and `workspace.work` takes its steps. Files of the workspace may be links that the
-    agent's commands made, so they are read by commands as well.
+    It runs commands with `workspace.shell.run` and adds its steps to `workspace.work`. Files in the workspace may be links that
+    the agent's commands made, so it must also read files with commands.
     """
 
     @property
@@ -220,7 +220,7 @@ class WorkingAgent(Protocol):
 
 
 class WorkspaceTrials:
-    """Answers requests of trials with a scenario by such an agent; implements `ports.Provider`."""
+    """Lets a `WorkingAgent` answer the requests of trials with a scenario; implements `ports.Provider`."""
 
     def __init__(self, agent: WorkingAgent, program: Agent, workspaces: Workspaces) -> None:
         self._agent = agent
@@ -239,7 +239,7 @@ class WorkspaceTrials:
             raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
         prompt = "\n\n".join(message.content for message in request.messages).replace("\0", "")
         if len(prompt.encode()) > LONGEST_PROMPT:
-            detail = f"The prompt has {len(prompt):,} characters, and an agent's may have {LONGEST_PROMPT:,} bytes."
+            detail = f"The prompt has {len(prompt):,} characters; the maximum for an agent is {LONGEST_PROMPT:,} bytes."
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
         began = time.monotonic()
         async with self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs) as workspace:
@@ -261,7 +261,7 @@ class WorkspaceTrials:
         )
 
     async def _work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
-        """Let the agent work; if it reaches a limit of its model's use, this is why it ended, also if it fails then."""
+        """Let the agent work; if it reached a limit on model use, return this limit as the end, even if it then failed."""
         gate = workspace.gate
         try:
             answer, end = await self._agent.work(prompt, scenario, workspace)
@@ -308,13 +308,13 @@ def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> Snapshot
 def _check_unchanged(
     scenario: Scenario, fixture: Path, names: Collection[str], digests: Mapping[str, str] | None = None
 ) -> None:
-    """Raise `CallFailed` if a file of the fixture, by its digest or else its content, has changed since the run was planned."""
+    """Raise `CallFailed` if a fixture file has changed since planning, by `digests` or, without these, by its content."""
     for name in names:
         if not IGNORED.isdisjoint(name.split("/")):
             continue
         digest = bytes_digest((fixture / name).read_bytes()) if digests is None else digests.get(name)
         if digest != scenario.files[name]:
-            detail = f"{fixture / name} is not the file with which this run was planned. Restore it, or start a new run."
+            detail = f"{fixture / name} has changed since this run was planned. Restore it, or start a new run."
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
 
@@ -328,7 +328,7 @@ def _base(kept: Path, base: Path | Snapshot) -> Snapshot:
 async def _check_tools(
     sandbox: Sandbox, scenario: Scenario, outcomes: Sequence[CheckOutcome], control: Path, untouched: Path
 ) -> None:
-    """Raise `CallFailed` if a command found no program, and finds none without the agent's changes either.
+    """Raise `CallFailed` if a command's program is missing, even without the agent's changes.
 
     Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no score.
     """
@@ -343,7 +343,7 @@ async def _check_tools(
 
 
 async def _validated(sandbox: Sandbox, scenario: Scenario, folder: Path) -> tuple[CheckOutcome, ...]:
-    """Run the validation commands in order, in a shell of their own."""
+    """Run the validation commands in order, in a separate shell."""
     if not scenario.commands:
         return ()
     outcomes = []
@@ -395,7 +395,7 @@ def _holders(text: str, base: Snapshot, now: Snapshot) -> list[str]:
 
 
 def _matching(now: Snapshot, paths: str, pattern: str) -> Iterator[str]:
-    """Yield the first path that fits a pattern of paths and whose text has a match; a search that takes too long has none."""
+    """Yield the first path that fits `paths` and whose text matches `pattern`; nothing if the search takes too long."""
     holds, paths = search_for(pattern), paths.replace("**/", "*")
     with suppress(TimeoutError):
         yield from islice((path for path, text in now.texts.items() if fnmatchcase(path, paths) and holds(text)), 1)

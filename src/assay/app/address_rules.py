@@ -43,7 +43,7 @@ def _bound(settings: Settings) -> dict[Origin, str]:
 
 
 def fetch_rules(settings: Settings) -> FetchRules:
-    """Return the rules for documents that templates name; raises `SettingsError` for an invalid `fetch.allow`."""
+    """Return the rules for fetching the documents in templates; raises `SettingsError` for an invalid `fetch.allow`."""
     return FetchRules(frozenset(_origins(settings, "fetch.allow")), bool(settings.values["local_only"]))
 
 

@@ -66,7 +66,7 @@ def uncalibrated(workspace: Workspace, columns: ScoreColumns) -> tuple[Caution, 
 
 
 def uncalibrated_judges(workspace: Workspace, runs: Sequence[str], graded: Collection[str]) -> tuple[Caution, ...]:
-    """Return a warning that lists the uncalibrated judges among the runs' named graders; empty if all are calibrated."""
+    """Return a warning that lists the uncalibrated judges in `graded`; empty if all of them are calibrated."""
     stamps, names = Stamps(workspace), dict[str, None]()
     for run in runs[-_RUNS_LOOKED_AT:]:
         judges = stamps.judges_of(RunId(run))

@@ -57,7 +57,7 @@ class Shuffle:
 
 
 def order_seeds(workspace: Workspace) -> Callable[[Selection], int | None]:
-    """Return a function from a selection to the seed of its review order; None if no selected run uses random order."""
+    """Return a function that maps a selection to the seed of its review order; None if no selected run uses random order."""
     lock = Lock()
     known: list[DrawnOrder] = []  # a run's order is fixed when it is planned, so each run is read once
     seen = 0

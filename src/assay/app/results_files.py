@@ -69,7 +69,7 @@ def project(rooms: ProvenanceSource, folder: Path, run: RunId) -> None:
 
 
 def register_all(folder: Path) -> int:
-    """Rebuild the registry from the descriptions, keep entries of other programs, and return the number of Assay's."""
+    """Rebuild the registry from the descriptions, keep entries of other programs, and return the number of Assay's entries."""
     with results_folder.locked(folder):
         documents = [(path, document) for path, document in results_folder.metas(folder) if _is_ours(document)]
         known = results_folder.registry(folder)

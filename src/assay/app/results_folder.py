@@ -41,7 +41,7 @@ def folder_of(setting: object, project: Path) -> Path | None:
     if setting is False or setting in ("", "off", "no", "false"):
         return None
     if not isinstance(setting, str):
-        raise SettingsError("results", f"is {setting!r}.", remedy="Name a folder, or set `results: off`.")
+        raise SettingsError("results", f"is {setting!r}.", remedy="Give a folder, or set `results: off`.")
     return project / setting
 
 

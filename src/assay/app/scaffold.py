@@ -19,14 +19,14 @@ def start_project(folder: Path, *, rubric: str | None = None) -> tuple[Path, ...
     # An existing .gitignore is kept as it is; it usually belongs to a repository around the project.
     present = [path for path in files if path.exists() and path.name != ".gitignore"]
     if present:
-        raise Refused(str(present[0]), "exists already.", remedy="Name an empty folder, as in `assay init my-bench`.")
+        raise Refused(str(present[0]), "exists already.", remedy="Choose an empty folder: assay init my-bench")
     return _write(folder, files)
 
 
 def start_scenario(folder: Path, name: str, *, example: str) -> Path:
     """Write a copy of an example as the scenario `SUITE/NAME` below a project's folder, and return its folder.
 
-    Raises InputError for an invalid name or an unknown example, and Refused if the folder exists; nothing was written.
+    Writes nothing and raises InputError for an invalid name or an unknown example, or Refused if the folder exists.
     """
     suite, _, scenario = name.partition("/")
     if not (KEBAB.fullmatch(suite) and KEBAB.fullmatch(scenario)):
@@ -41,7 +41,7 @@ def start_scenario(folder: Path, name: str, *, example: str) -> Path:
 
 
 def start_specialist(folder: Path, name: str) -> Path:
-    """Write a commented template of a specialist to `templates` below a project's folder, and return its path.
+    """Write a commented specialist template to `templates` below a project's folder, and return its path.
 
     Raises `InputError` for a name that is not `@org/name` or `name`, and `Refused` if the file exists.
     """

@@ -41,7 +41,7 @@ def read_suite(
     text: str | None = None,
     given: GivenSuite | None = None,
 ) -> Suite:
-    """Read and check a suite, or the content `text` or document `given`; the settings supply prices and a missing judge."""
+    """Read and check a suite, from its file, `text` or the document `given`; the settings supply prices and a missing judge."""
     suite = load_suite(
         path,
         judge=judge,

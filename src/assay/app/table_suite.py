@@ -94,7 +94,7 @@ class TableSuite:
         elif not self.answers:
             lines += [
                 "",
-                "# `echo` repeats the prompt and needs no key. To compare models or prompts, name them, such as:",
+                "# `echo` repeats the prompt and needs no key. To compare models or prompts, list them, such as:",
                 "candidates: [echo]",
                 '# candidates: [openai/gpt-5, {name: short, model: openai/gpt-5, prompt: "In one word: {{prompt}}"}]',
             ]
@@ -109,7 +109,7 @@ class TableSuite:
 def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None) -> TableSuite:
     """Propose a suite with a candidate for each prompt and model; raises `InputError` for an unusable table or prompt."""
     if table.suffix.lower() not in TABLES:
-        raise InputError(str(table), "is not a table.", remedy=f"Name a file that ends with {', '.join(TABLES)}.")
+        raise InputError(str(table), "is not a table.", remedy=f"Use a file whose name ends with {', '.join(TABLES)}.")
     columns = tuple(dict.fromkeys(column for row in first_rows(table) for column in row))
     mapping = {key: column for key, names in _NAMES.items() if (column := _named(columns, names)) is not None}
     answers: dict[str, str] = {}

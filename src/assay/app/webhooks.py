@@ -69,7 +69,7 @@ def check_webhook(settings: Settings) -> None:
         raise SettingsError(where, "is not a valid address.", remedy="Write https://host/path, or leave it out.")
     if settings.values["local_only"] and not is_local(host):
         problem = f"sends notices to {host}, but local_only allows only this machine and network, so no notice was sent."
-        remedy = "Name a local address, leave the webhook out, or set local_only: false."
+        remedy = "Use a local address, leave the webhook out, or set local_only: false."
         raise SettingsError(where, problem, remedy=remedy)
 
 
@@ -95,7 +95,7 @@ class WebhookSource(Protocol):
 
 
 class Notices:
-    """Sends the webhook notices of one workspace; `base` is the address of its server, if one runs. Thread-safe."""
+    """Sends the webhook notices of one workspace; `base` is the address of its server, if it is running. Thread-safe."""
 
     def __init__(self, workspace: WebhookSource) -> None:
         values = workspace.settings.values

@@ -115,7 +115,7 @@ class Workspace:
 
     @cached_property
     def decisions(self) -> ProjectingDecisions:
-        """Review decisions of the store. Each new decision is queued for the results folder, and the last one mints."""
+        """Review decisions in the store. Each new decision is queued for the results folder; the last one mints snapshots."""
         from assay.app.results_folder import ProjectingDecisions
 
         return ProjectingDecisions(self.store.decisions, self.results, self._mint_due)

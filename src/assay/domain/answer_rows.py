@@ -11,7 +11,7 @@ from assay.domain.suite import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerColumn:
-    """One column of a table of answers: a candidate's answers in trial `k` of a run."""
+    """One column in a table of answers: a candidate's answers in trial `k` of a run."""
 
     run: RunId
     candidate: str

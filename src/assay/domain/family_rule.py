@@ -18,7 +18,7 @@ class FamilyRule:
     key: str
 
     def family_in(self, tag: str) -> str | None:
-        """Return the family that a tag names, or None: for key `source`, this is x in `source:x`, `source=x` and `source/x`."""
+        """Return the family in a tag, or None: for key `source`, this is x in `source:x`, `source=x` and `source/x`."""
         if not self.key:
             return tag
         rest = tag.removeprefix(self.key)

@@ -174,7 +174,7 @@ class MintRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MintEnded:
-    """End of a requested mint. `path`: the snapshot; empty if the evidence did not decide and the request demanded that."""
+    """End of a requested mint. `path`: the snapshot; empty if the request required a decision and the evidence gave none."""
 
     token: str
     path: str

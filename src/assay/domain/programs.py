@@ -25,7 +25,7 @@ class _Called:
     Attributes:
         folder: the working folder, to which relative paths refer.
         timeout_s: seconds after which a call is stopped.
-        files: for each file that the program names, the file's digest.
+        files: digest of each file that the program refers to.
         offline: True if the author declares that the program uses no network, so that `local_only` allows it.
         restored: True if the program comes from an imported results file, not from a suite, so it must not be started.
     """
@@ -101,7 +101,7 @@ class Command(_Called):
     """A command that is started for each prompt, without a shell.
 
     Attributes:
-        words: program and arguments, each a template that may name the task's columns.
+        words: program and arguments, each a template that may use the task's columns.
         stdin: `text` for the prompt, `json` for a document, or `none`.
         response: path of the answer in the JSON on standard output; empty if the output is the answer.
         usage: paths of `input_tokens`, `output_tokens` and `cost_usd` in that JSON.
@@ -123,7 +123,7 @@ class WebService(_Called):
     """A web service that is called over HTTP; the form of its requests and replies is configurable.
 
     Attributes:
-        url, headers, body: templates that may name the task's columns; a body that is not text is sent as JSON.
+        url, headers, body: templates that may use the task's columns; a body that is not text is sent as JSON.
         response: path of the answer in the JSON of the reply; empty if the reply is the answer.
         usage: as in `Command`.
     """

@@ -18,7 +18,7 @@ from assay.domain.suite import CandidateSpec, Message, Task, message_identity
 
 CONTEXT: Final = "context"
 REFERENCES: Final = ("expected", "ideal", "final_answer")
-"""Fields with a task's right answers; no template may name them, because candidates must not see the answers."""
+"""Fields with a task's right answers; no template may use them, because candidates must not see the answers."""
 
 _PLACEHOLDER: Final = re.compile(r"\{\{([^{}\n]{1,200})\}\}")
 

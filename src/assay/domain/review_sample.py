@@ -58,7 +58,7 @@ class ReviewSample:
             raise InputError(
                 where,
                 f"is {share:g}, but the review sample already has a share of {self.share:g} and cannot shrink.",
-                remedy="Name a larger share.",
+                remedy="Give a larger share.",
             )
         return ReviewSample(share=share, by=self.by, grown_from=(*self.grown_from, self.share))
 

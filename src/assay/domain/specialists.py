@@ -10,10 +10,10 @@ from assay.domain.digest import JsonValue, digest
 from assay.domain.suite import CandidateSpec
 
 SPECIALIST: Final = "specialist"
-"""Key of a candidate's metadata with its specialist, which imports of finished runs set too."""
+"""Key of the specialist in a candidate's metadata; imports of finished runs also set it."""
 
 PROMPTS: Final = "prompts"
-"""Key of the stored specialist with its system prompt for each task, by the task's id."""
+"""Key in the stored specialist for its system prompts by task id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class SpecialistTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specialist:
-    """The specialist of a candidate; in finished runs of other harnesses, each part may be unknown (None)."""
+    """The specialist of a candidate; in finished runs from other harnesses, each field may be unknown (None)."""
 
     name: str | None
     version: str | None = None
@@ -54,7 +54,7 @@ class Specialist:
         return f"{candidate} with {self.name or SPECIALIST}" + (f" {self.version}" if self.version else "")
 
     def as_metadata(self, prompts: Mapping[str, str] | None = None) -> dict[str, JsonValue]:
-        """Return the metadata with which a candidate records its specialist, and its prompts by the ids of tasks."""
+        """Return the metadata with which a candidate records its specialist, and the prompts by task id."""
         return {SPECIALIST: {**asdict(self), **({PROMPTS: dict(prompts)} if prompts else {})}}
 
 
@@ -71,7 +71,7 @@ def specialist_of(candidate: CandidateSpec) -> Specialist | None:
 
 
 def specialist_prompts(candidate: CandidateSpec) -> dict[str, str]:
-    """Return the system prompts of a candidate's specialist by the ids of tasks; empty for a baseline."""
+    """Return the system prompts of a candidate's specialist by task id; empty for a baseline."""
     stored = candidate.metadata.get(SPECIALIST)
     prompts = stored.get(PROMPTS) if isinstance(stored, dict) else None
     return {task: text for task, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}

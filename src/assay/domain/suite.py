@@ -247,7 +247,7 @@ class Task:
         family: the source that the task shares with other tasks; empty if it shares none.
         parameters, system_prompt: replace the suite's for this task; None means that the suite's apply.
         expected: the answer that scorers compare with. `ideal`: a complete model solution. `final_answer`: its final result.
-        columns: additional values that candidates' prompts may name.
+        columns: additional values that candidates' prompts may use.
         turns: all messages of the user, including the first; a task with turns is a conversation.
         persona: persona of the plan's simulated user, who continues after `turns`.
         by_turn: True if each reply is graded separately.
@@ -345,7 +345,7 @@ def message_identity(message: Message) -> JsonValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteCopy:
-    """Copy of the suite that a run used: the path, the exact text, and a digest of the text and all files that it names."""
+    """Copy of the suite that a run used: the path, the exact text, and a digest of the text and the files it refers to."""
 
     path: str
     text: str

@@ -1,7 +1,7 @@
 """Hold a conversation with a candidate, with its requests in order and the messages so far.
 
 A task without turns is a conversation with a single request, and the reply to it is the response. In other tasks, the task's
-scripted messages follow the replies. If the task has a persona, messages of a simulated user follow next. Tool calls are
+scripted messages follow the replies. If the task has a persona, messages from a simulated user follow next. Tool calls are
 answered with the task's results until a reply has no tool call.
 """
 

@@ -43,7 +43,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         raise InputError(
             suite.name,
             f"a joint judge needs at least two candidates, but this run has only {len(candidates)}.",
-            remedy="Name more candidates, or set `mode: each` for the judge.",
+            remedy="Add candidates, or set `mode: each` for the judge.",
         )
     parameters = suite.parameters
     if options.benchmark:

@@ -44,7 +44,7 @@ class Booking:
     answered: bool = False
 
     def note(self, reply: Reply) -> None:
-        """Record the cost of a reply; None if the reply has no readable token count."""
+        """Record the cost of a reply; it stays unknown if the reply has no readable token count."""
         self.usd, self.answered = reply.cost_usd, True
 
     def note_failure(self, failed: CallFailed) -> None:

@@ -1,4 +1,4 @@
-"""Comparison of a specialist with its baseline over the runs in a snapshot. It needs nothing but the snapshot's own runs."""
+"""Comparison of a specialist with its baseline over the runs in a snapshot. It uses only the runs in the snapshot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGITS: Final = 6
 def side_of(run: Run, name: str, version: str) -> str | None:
     """Return the side of a run in the comparison; None for a run with another specialist or version.
 
-    Finished runs of other harnesses may state a specialist without its scope, its version or even its name.
+    Finished runs from other harnesses may state a specialist without its scope, its version or even its name.
     """
     if not run["specialist_enabled"]:
         return BASELINE
@@ -41,8 +41,8 @@ def side_of(run: Run, name: str, version: str) -> str | None:
 def compare_runs(runs: Sequence[Run], name: str, version: str) -> tuple[Section, Comparison]:
     """Return the section `comparison` of a snapshot, and the test over all models on which it rests.
 
-    Averages are those of all runs of a side. The test compares the two sides only where both worked on the same scenario and
-    tier with the same agent and model, so that a side does not win by its models; tiers of a scenario are one piece of evidence.
+    The averages include all runs of a side. The test compares the sides only if both worked on the same scenario and tier with
+    the same agent and model, so that neither side wins because of its models; a scenario's tiers count as one observation.
     """
     sides = [(run, side) for run in runs if (side := side_of(run, name, version)) is not None]
     overall = _tested(sides)

@@ -84,7 +84,7 @@ def read_enrichment(reply: Reply) -> dict[str, JsonValue]:
 def with_enrichments(
     text: str, documentation: Sequence[Mapping[str, Any]], enrichments: Mapping[int, Mapping[str, JsonValue]]
 ) -> str:
-    """Return the text of a template with the enrichment of documents, by their place in the merged documentation.
+    """Return the text of a template with enrichments, which are keyed by the document's position in the merged documentation.
 
     Documentation that the template inherits is written into it.
     """
@@ -106,7 +106,7 @@ def with_enrichments(
 
 
 def _set(text: str, node: Any, name: str, value: object) -> list[tuple[int, int, str]]:
-    """Return the edits (start, end, new text) that give an object of a JSON5 text a value."""
+    """Return the edits (start, end, new text) that set the key `name` of an object in a JSON5 text."""
     closing: int = node._end_tok.index
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, closing) + 1 :])
     indent = margin[0] if margin else ""
@@ -132,6 +132,6 @@ def _end(node: Any) -> int:
 
 
 def printable_line(value: object, most: int) -> str:
-    """Return a text in one line without control characters, shortened; empty if the value is no text."""
+    """Return a text in one line without control characters, shortened; empty if the value is not a text."""
     line = " ".join("".join(c if c.isprintable() else " " for c in value).split()) if isinstance(value, str) else ""
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -11,5 +11,5 @@ def main_text(page: str) -> str:
 
 
 def warm_up() -> None:
-    """Import what takes a second, before the clock of the first page starts."""
+    """Import the extractor, which takes a second, before the time limit of the first page starts."""
     import trafilatura  # noqa: F401

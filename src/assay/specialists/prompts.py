@@ -52,17 +52,17 @@ def specialist_prompt(template: SpecialistTemplate, task: Task, model: str) -> s
 
 
 def task_type(text: str) -> str:
-    """Return the type of a task by the first word that shows one, such as `migration`; `default` if no word does."""
+    """Return a task's type, such as `migration`, from the first word that indicates a type; otherwise `default`."""
     patterns = _table("types").items()
     matches = [(match.start(), kind) for kind, pattern in patterns if (match := re.search(pattern, text, re.IGNORECASE))]
     return min(matches)[1] if matches else DEFAULT
 
 
 def matching_model(keys: Collection[str], model: str) -> str | None:
-    """Return the key that names a model, without its provider and with or without a version suffix; None if no key does.
+    """Return the key that matches a model, ignoring the provider and a version suffix; None if no key matches.
 
-    A suffix consists of numbers or is `latest`, so `gpt-4o` names `gpt-4o-2024-08-06` and not `gpt-4o-mini`. An exact match comes
-    first, then the longest key.
+    A suffix consists of numbers or is `latest`, so `gpt-4o` matches `gpt-4o-2024-08-06`, not `gpt-4o-mini`. An exact match
+    comes first, then the longest key.
     """
     wanted = _plain(model)
     fitting = [(_plain(key) == wanted, len(key), key) for key in keys if wanted and _same(_plain(key), wanted)]
@@ -163,7 +163,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _named(terms: Iterable[str], words: frozenset[str]) -> int:
-    """Count the terms whose words all occur."""
+    """Count the terms whose words are all in `words`."""
     return sum(1 for term in terms if (own := _words(term)) and own <= words)
 
 

@@ -29,7 +29,7 @@ def make_key(path: Path) -> Path:
     beside = path.with_name(f"{path.name}.pub")
     for file in (path, beside):
         if file.exists():
-            raise InputError(str(file), "exists, and keys are never overwritten.", remedy="Name another file.")
+            raise InputError(str(file), "exists, and keys are never overwritten.", remedy="Choose another file.")
     for file, content, mode in ((path, private, 0o600), (beside, public, 0o644)):
         try:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:
@@ -40,13 +40,13 @@ def make_key(path: Path) -> Path:
 
 
 class SigningKey:
-    """A private key in a PEM file; raises `InputError` for a file without one."""
+    """A private key in a PEM file; raises `InputError` for a file without such a key."""
 
     def __init__(self, path: Path) -> None:
         _, ed25519 = _cryptography()
         key = _loaded(path)
         if not isinstance(key, ed25519.Ed25519PrivateKey):
-            raise InputError(str(path), "holds no private key.", remedy="Make one: assay mint --new-key FILE")
+            raise InputError(str(path), "holds no private key.", remedy="Create a key: assay mint --new-key FILE")
         self._key: Ed25519PrivateKey = key
         self.public = key.public_key().public_bytes_raw().hex()
 
@@ -56,7 +56,7 @@ class SigningKey:
 
 
 def public_key(path: Path) -> str:
-    """Return the public key of a PEM file with a private or a public key, in hexadecimal; raises `InputError`."""
+    """Return the public key, in hexadecimal, from a PEM file with a private or a public key; raises `InputError`."""
     key = _loaded(path)
     return (key.public_key() if hasattr(key, "public_key") else key).public_bytes_raw().hex()
 
@@ -74,14 +74,14 @@ def is_signed(digest: str, signature: str, public: str) -> bool:
 
 def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:
     serialization, ed25519 = _cryptography()
-    content, remedy = read_limited(path, _LARGEST_KEY), "Make one: assay mint --new-key FILE"
+    content, remedy = read_limited(path, _LARGEST_KEY), "Create a key: assay mint --new-key FILE"
     try:
         private = b"PRIVATE" in content
         key = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
     except (ValueError, TypeError):  # TypeError: the key needs a password
         key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey):
-        raise InputError(str(path), "is no PEM file with an Ed25519 key without a password.", remedy=remedy)
+        raise InputError(str(path), "is not a PEM file with an Ed25519 key without a password.", remedy=remedy)
     loaded: Ed25519PrivateKey | Ed25519PublicKey = key
     return loaded
 

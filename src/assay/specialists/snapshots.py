@@ -1,6 +1,6 @@
 """Snapshot files of specialists: schema, content address and signature.
 
-A snapshot is JSON in exactly one layout, so that a change of any byte is found: the file must equal its own content written anew.
+A snapshot is JSON in exactly one layout. To detect a change to any byte, Assay writes the content again and compares the bytes.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def laid_out(snapshot: Mapping[str, Any]) -> str:
 
 
 def read_snapshot(path: Path) -> tuple[Section, list[str]]:
-    """Return a snapshot, and the reasons why it is not what was minted: changed bytes, the schema, the signature.
+    """Return a snapshot, and the reasons why it is not as minted: changed bytes, a violated schema, a wrong signature.
 
-    With a reason, the snapshot may lack any part. Raises `InputError` if the file cannot be read.
+    If there is a reason, any field may be missing. Raises `InputError` if the file cannot be read.
     """
     content = read_limited(path, LARGEST_SNAPSHOT)
     try:
@@ -52,7 +52,7 @@ def read_snapshot(path: Path) -> tuple[Section, list[str]]:
     except (ValueError, RecursionError):
         return {}, ["The file was changed: it is no longer JSON."]
     if not isinstance(snapshot, dict):
-        return {}, ["The file is no snapshot: it holds no JSON object."]
+        return {}, ["The file is not a snapshot: it contains no JSON object."]
     problems = [] if same else ["The file was changed: it is not laid out as Assay writes it."]
     problems += [f"The schema is violated: {where} {problem}" for where, problem in violations(snapshot, "snapshot")]
     return snapshot, problems or _unproven(snapshot)
@@ -67,7 +67,7 @@ def _unproven(snapshot: Section) -> list[str]:
     if (public is None) != (integrity["ed25519"] is None):
         return ["The signature or its public key was removed."]
     if public is not None and not is_signed(digest, integrity["ed25519"], public):
-        return ["The signature is wrong: it was not made with the named key for this content."]
+        return ["The signature is wrong: it was not made with the stated key for this content."]
     return []
 
 

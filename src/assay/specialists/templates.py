@@ -1,6 +1,6 @@
 """Read the templates of specialists: JSON5 files with inheritance, checked against a published JSON Schema.
 
-A template is somebody else's file, so its size and nesting are limited, and it reaches no file outside the folder of its project.
+A template is somebody else's file, so its size and nesting are limited, and it cannot use files outside its project folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from assay.specialists.comparison import Section
 
 LARGEST_TEMPLATE: Final = 500_000
-"""Bytes; the parser takes 2 s for so much text, and half a minute for so many numbers."""
+"""Maximum bytes of a template; the parser takes 2 s for that much text, and 30 s for that many bytes of numbers."""
 
 TEMPLATES: Final = "templates"
 """Folder of a project in which templates are looked up by name."""
@@ -82,7 +82,7 @@ def template_problems(path: Path) -> tuple[SuiteError, ...]:
 
 
 def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
-    """Return the content of a file; raises `InputError` if it is no file, cannot be read or has more than `most` bytes."""
+    """Return the content of a file; raises `InputError` if it is not a file, cannot be read or has more than `most` bytes."""
     try:
         if not path.is_file():
             raise InputError(str(path), "is not a file.", remedy=remedy)
@@ -183,7 +183,7 @@ def find_template(wanted: str, folder: Path) -> Path:
         if match[1] in (name, short_name(name)) and match[2] in (None, version)
     ]
     if not fitting:
-        remedy = f"Name its file, or create it: assay init --specialist {match[1]}"
+        remedy = f"Give its file, or create it: assay init --specialist {match[1]}"
         raise UnknownName("specialist", wanted, [f"{name}@{version}" for name, version in known], remedy=remedy)
     return max(fitting)[1]
 

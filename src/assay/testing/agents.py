@@ -54,7 +54,7 @@ class WorkspaceAgentContract:
             return sandbox_of(self.sandbox) if self.sandbox else await working_sandbox()
 
         def no_gate(provider: str, scenario: Scenario) -> ModelGate:
-            raise AssertionError(f"this contract has no models of {provider}; test such an agent with a server of yours")
+            raise AssertionError(f"this contract has no models from {provider}; test such an agent with your own server")
 
         for name, text in self.files.items():
             (folder / "repo" / name).parent.mkdir(parents=True, exist_ok=True)

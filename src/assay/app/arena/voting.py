@@ -68,7 +68,7 @@ class VotableRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOpinion:
-    """One judge's scores of two responses, and its preference.
+    """One judge's scores for two responses, and its preference.
 
     Scores range from 0 to 1. `agrees` is True if the person prefers the same response; None if the person called both bad.
     """
@@ -263,7 +263,7 @@ class ArenaVoting:
 
     @cachedmethod(attrgetter("_extents"), lambda _, run: (run.id, sum(run.trials.values())), attrgetter("_lock"))
     def _extent(self, summary: RunSummary) -> tuple[int, int]:
-        """Return (number of tasks, trials per task) of a run. The cache is replaced after trials have been added."""
+        """Return a run's (number of tasks, trials per task). The cached pair is replaced after trials have been added."""
         return self._workspace.arena.extent(summary.id)
 
     def _walk(

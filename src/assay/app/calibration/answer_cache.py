@@ -1,7 +1,7 @@
 """File cache of paid judge answers, used until a calibration is complete.
 
-A calibration is stored only when it is complete. Before that, each answer is appended to a file next to the store's folder
-before the next call, so that an interrupted calibration continues without paying twice. A line that a crash cut off is
+A calibration is stored only when it is complete. Until then, each answer is appended to a file next to the store's
+folder before the next call, so that an interrupted calibration continues without paying twice. A line that a crash cut off is
 ignored. A cached answer is reused only if model, messages, parameters, schema and repeat number are the same, and only for
 `GOOD_FOR_S` seconds, because the model behind a name may change.
 """
@@ -84,7 +84,7 @@ class PaidAnswers:
         self._write({"at": self.clock.now(), "try": attempt, "reply": fields})
 
     def hold(self, usd: float) -> None:
-        """Append a change of the reserved and spent amount to the file, so that a restart can read it."""
+        """Append a change in the reserved and spent amounts to the file, so that a restart can read it."""
         self._write({"at": self.clock.now(), "held_usd": usd})
 
     def done(self) -> None:

@@ -101,7 +101,7 @@ def _judged(sample: ReferenceSample, scores: Sequence[float | None]) -> JudgedRe
 
 
 def _grades(assessment: Assessment) -> dict[str, float]:
-    """Return the judge's grades of a single candidate, from 0 to 1, by criterion."""
+    """Return the judge's grades for a single candidate, from 0 to 1, by criterion."""
     return {grade.criterion: grade.score for grade in assessment.grades if grade.candidate == FIRST and grade.score is not None}
 
 

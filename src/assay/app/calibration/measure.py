@@ -1,7 +1,7 @@
 """Calibrate a judge on references with known scores and on grades that people corrected.
 
 Calls go through the engine's Asker, so retries and recordings work as in a run. The calibration is valid only for the same
-model, prompt, rubric and parameters. `answer_cache` keeps every answer until then, so an interrupted calibration can continue.
+model, prompt, rubric and parameters. Until it is complete, `answer_cache` keeps every answer, so that it can be continued.
 """
 
 from __future__ import annotations

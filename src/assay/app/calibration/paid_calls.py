@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 MOST_OF_A_REPLY: Final = 2_000
-"""Maximum number of characters stored of the reply in a failed attempt."""
+"""Maximum number of characters stored from the reply in a failed attempt."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class PaidCalls:
     taken_over: int = 0
 
     def open(self) -> Asker:
-        """Return what sends the requests. Add the cost of an interrupted attempt, so that budget and record cover both."""
+        """Return the sender of requests. Count the cost of an interrupted attempt too, so that budget and record cover both."""
         for reply in self.paid.unusable:
             self._count(reply)
         # Usable answers are counted when `answer` reads them again; only their cost is added here. An attempt without a

@@ -53,8 +53,7 @@ class Listed:
     """A stored calibration and its state.
 
     `state` is `current`, `replaced` (by the newer calibration number `by`) or `out_of_date`: the model's newest run uses
-    different
-    settings, which `changed` lists. `used` is True if a recent run has the model as a judge.
+    different settings, which `changed` lists. `used` is True if a recent run has the model as a judge.
     """
 
     record: CalibrationRecord

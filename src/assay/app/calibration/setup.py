@@ -33,7 +33,7 @@ MOST_REPEATS = 50
 
 
 MOST_OF_A_TEXT = 4_000
-"""Maximum number of characters stored of each reference text: prompt, answer and expected answer."""
+"""Maximum number of characters stored for each reference text: prompt, answer and expected answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class JudgeSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibrated:
-    """A finished calibration. `calls` counts all paid answers, including `taken_over` answers of an interrupted attempt."""
+    """A finished calibration. `calls` counts all paid answers, including `taken_over` answers from an interrupted attempt."""
 
     setting: JudgeSetting
     trust: Trust
@@ -70,7 +70,7 @@ class Foreseen:
 
 
 def setting_of(workspace: Workspace, model: str, *, suite: Path | None = None) -> JudgeSetting:
-    """Return the judge as in the suite, the newest run that it graded, or Assay's defaults; raises `InputError` if invalid."""
+    """Return the judge with settings from the suite, its newest run or Assay's defaults; raises `InputError` if invalid."""
     from assay.app.suites import model_candidate
 
     spec = model_candidate(workspace, model).model

@@ -87,7 +87,7 @@ def page(
     limit: int = PORTION,
     clock: Callable[[], float] = monotonic,
 ) -> AnswersPage:
-    """Return the next rows that match, as many as `SCAN_S` seconds find; raises `UnknownName` for a run or candidate."""
+    """Return the next matching rows, searching for up to `SCAN_S` seconds; raises `UnknownName` for a run or candidate."""
     shown_rows: list[ShownAnswers] = []
     looked, began, place = 0, clock(), after
     while True:

@@ -38,7 +38,7 @@ PERSONS: Final = "person"
 
 
 class CompareBy(StrEnum):
-    """Which graders the columns of a comparison show."""
+    """The graders that a comparison shows in its columns."""
 
     JUDGES = "judges"
     ATTEMPTS = "attempts"
@@ -82,7 +82,7 @@ class GradeQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnScores:
-    """One reviewer's own scores of an assessment, by candidate and by (candidate, criterion)."""
+    """One reviewer's own scores for an assessment, by candidate and by (candidate, criterion)."""
 
     whole: Mapping[str, float | None]
     scores: Mapping[Place, float]
@@ -97,7 +97,7 @@ class OwnScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GradeChunk:
-    """Rows of some trials in the order of the run, with names for their codes.
+    """Rows of some trials in the order of the run, with the names for the codes in the rows.
 
     `own` contains reviewers' own scores by (pane, assessment); each pane is the column of one grader.
     """
@@ -192,7 +192,7 @@ def resolve_query(workspace: Workspace, wanted: GradeQuery) -> ResolvedGradeQuer
     if wanted.beside and wanted.by is CompareBy.JUDGES:
         other = archive.runs.graded(_run(workspace, wanted.beside))
         if other.run == run.run:
-            raise InputError("beside", "is the same run.", remedy="Name another run, or none.")
+            raise InputError("beside", "is the same run.", remedy="Choose another run, or none.")
     judges = tuple(name for name in run.judges if name != PERSON)
     if wanted.by is not CompareBy.JUDGES and not judges:
         raise InputError(f"run {run.run}", "has no grades by a judge.", remedy="Choose a run that a model graded.")

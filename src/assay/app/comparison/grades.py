@@ -1,7 +1,7 @@
 """Pages that compare grades in columns: by judge, by attempt, or judge against person.
 
-A page reads only the trials that it shows. In the order of the run, it continues after the previous page. Sorted by gap, it
-uses the cached figures of the run (`grade_summary`). While these are read for the first time, rows keep the order of the run.
+A page reads only the trials that it shows. A page in the order of the run continues after the previous page. A page sorted by
+gap uses the run's cached figures (`grade_summary`). While these are read for the first time, rows keep the order of the run.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class GradesPage:
 
     Attributes:
         panes: names of the panes from left to right.
-        judges, tasks, candidates, criteria: names that the filters offer; of many tasks, only the first ones.
+        judges, tasks, candidates, criteria: names that the filters offer; `tasks` contains only the first tasks of a large run.
         wanted: the query after its names were looked up.
         figures: summary of all rows; None while a large run is read for the first time.
         by_gap: True if rows are sorted by gap, False if they keep the order of the run.
-        more: True if more rows follow. Sorted by gap, the next page needs a row number, otherwise `after`.
+        more: True if more rows follow. The next page needs a row number if rows are sorted by gap, otherwise `after`.
         looked_at: number of trials that were read for this page.
     """
 

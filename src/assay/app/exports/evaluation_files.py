@@ -281,7 +281,7 @@ def _write_logs(request: ExportRequest, logs: dict[tuple[str, str], _OneLog], ru
     if folder is None and len(logs) > 1:
         pairs = ", ".join(f"{candidate} on {suite}" for suite, candidate in list(logs)[:6])
         problem = f"an Inspect log contains one candidate of one suite, but the selection has {len(logs)}: {pairs}."
-        raise InputError("--output", problem, remedy="Name a folder, such as --output logs.")
+        raise InputError("--output", problem, remedy="Give a folder, such as --output logs.")
     for (suite, candidate), one_log in logs.items():
         summaries = [runs.summaries[run] for run in one_log.runs]
         # Inspect lists only files whose names begin with a time.

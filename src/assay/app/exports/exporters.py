@@ -69,7 +69,7 @@ class ExportRequest:
             yield replace(row, candidate=names.candidate(row.candidate)) if names.active else row
 
     def need_file(self, why: str) -> None:
-        """Raise `InputError` if the user named no output file."""
+        """Raise `InputError` if the user gave no output file."""
         if self.output is None:
             raise InputError("--output", f"{why}, so a file name is needed.", remedy=f"Use --output FILE.{self.format}.")
 
@@ -148,7 +148,7 @@ def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | No
     try:
         output.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
+        raise InputError(str(output), f"cannot be created: {error.strerror}.", remedy="Choose another folder.") from error
     return output
 
 

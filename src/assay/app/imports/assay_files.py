@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def without_own_files(
     sources: Sequence[InputFile], paths: Sequence[Path], forced: Importer | None, notes: list[Noted]
 ) -> list[InputFile]:
-    """Leave out files in Assay's results folders unless named with a format; raises `InputError` if no file is left."""
+    """Leave out files in Assay's results folders, except files given with a format; raises `InputError` if no file is left."""
     named = {path for path in paths if path.is_file()}
     others: list[InputFile] = []
     folders: dict[str, InputFile] = {}
@@ -56,7 +56,7 @@ def without_own_files(
 
 
 class StoredAssessments:
-    """Look up an assessment in runs of this store, including imported runs; None for unknown runs."""
+    """Look up an assessment in this store's runs, including imported runs; None for unknown runs."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

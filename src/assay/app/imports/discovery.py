@@ -18,7 +18,7 @@ from assay.exchange.parsing.input_files import InputFile, UnreadableFile, files_
 from assay.exchange.results_folder.detection import is_exported
 from assay.formats.json_lines import file_trouble, mojibake, row_of
 
-_NO_FORMAT: Final = "has no format that Assay recognises. Name one with `--format`, or describe one with `--map FILE`."
+_NO_FORMAT: Final = "has no format that Assay recognises. Set one with `--format`, or describe one with `--map FILE`."
 
 
 _EXPORT: Final = (

@@ -53,7 +53,7 @@ def rebuild(workspace: Workspace, folder: Path) -> Rebuilt:
     paths = results_folder.records(folder)
     if not paths and not results_folder.runs_aside(folder):
         problem = f"contains no run records (no {results_folder.RECORDS} folder with records)."
-        remedy = "Name the results folder of a project, as `assay config` shows it."
+        remedy = "Give the results folder of a project, as `assay config` shows it."
         raise InputError(str(folder), problem, remedy=remedy)
     for path in paths:
         try:

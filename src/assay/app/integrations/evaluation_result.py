@@ -1,6 +1,6 @@
 """State and results of an evaluation that another program submitted.
 
-Scores, reasons and names are returned only for assessments that count; of pending assessments, only the number. The client's
+Scores, reasons and names are returned only for assessments that count; pending assessments are only counted. The client's
 metadata may name a model, so it is returned only if no assessment is pending.
 """
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
 
 SUITE: Final = "submitted"
-"""Suite of evaluations that name no suite; id and content distinguish their tasks."""
+"""Suite for evaluations that were submitted without a suite; id and content distinguish their tasks."""
 
 # Namespace of uuid5. If it changed, a client's key would no longer lead to its earlier evaluation.
 _KEYS: Final = UUID("6f6e6365-0000-4000-8000-617373617900")
@@ -53,7 +53,7 @@ class Submission:
         task_id: id of the task; None to derive it from `thing`.
         judges: judge models; if empty, the judge in the settings.
         names: names that the client uses for these fields, for error messages.
-        kept: ids and metadata of the client, which are stored with the run and returned.
+        kept: ids and metadata from the client, which are stored with the run and returned.
     """
 
     thing: str

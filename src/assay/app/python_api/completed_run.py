@@ -122,7 +122,7 @@ def gate_of(
 ) -> results.GateResult:
     """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is given."""
     if (against is None) == (baseline is None):
-        raise TypeError("name either the other candidate or a baseline")
+        raise TypeError("give either the other candidate or a baseline")
     if baseline is not None:
         return earlier.gate_baseline(workspace, selection, candidate, baseline=baseline, margin=margin)
     return results.gate(workspace, selection, candidate, str(against), margin=margin)

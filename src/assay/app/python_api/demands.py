@@ -129,5 +129,5 @@ def _failed(completed: CompletedRun, most: int) -> Iterator[str]:
 def _only_candidate(estimates: Sequence[Estimate], against: str | None) -> str:
     names = [str(e.candidate) for e in estimates if against is None or folded(str(e.candidate)) != folded(against)]
     if len(names) != 1:
-        raise InputError("candidate", "is not named.", remedy=f"Name the one to test: {', '.join(names)}.")
+        raise InputError("candidate", "is not named.", remedy=f"Choose the candidate to test: {', '.join(names)}.")
     return names[0]

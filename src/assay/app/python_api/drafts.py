@@ -52,12 +52,11 @@ def scorer(function: Callable[..., object], /) -> ScorerDraft: ...
 @overload
 def scorer(*, name: str = "", **options: object) -> Callable[[Callable[..., object]], ScorerDraft]: ...
 def scorer(function: Callable[..., object] | None = None, /, *, name: str = "", **options: object) -> Any:
-    """Turn a function into a scorer for the key `score` of a suite or task: `@assay.scorer`, or with a name and options.
+    """Turn a function into a scorer for the key `score` of a suite or task: `@assay.scorer` or `@assay.scorer(name=…)`.
 
     The function takes `(response)`, `(response, reference)` or `(response, reference, options)`. It returns a number from 0 to
-    1,
-    True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process with
-    a time limit of 10 s.
+    1, True or False, a mapping with `score`, `note` and `confidence`, or None if it cannot decide. It runs in a child process
+    with a time limit of 10 s.
     """
     if function is None:
         return lambda decorated: ScorerDraft(decorated, name=name, options=options)
@@ -130,7 +129,7 @@ class SuiteDraft:
     Attributes:
         tasks: `Task` objects, dictionaries, a data frame (pandas or polars), or the path of a file with rows.
         candidates: `Candidate` objects, dictionaries, model references such as `openai/gpt-5-mini`, or functions.
-        score: scoring method or function for tasks that set none.
+        score: default scoring method or function for the tasks.
         map: column of `tasks` for each key of a task, such as `{"prompt": "question", "expected": "answer"}`. Prompts of
             candidates can use any column.
     """
@@ -230,7 +229,7 @@ class _Reading:
         return {name: value for name in named if (value := value_at(row, name)) is not None}
 
     def _mapped(self, row: Mapping[str, object]) -> dict[str, object]:
-        """Return the columns of a row as keys of a task; columns that the map does not name are left out."""
+        """Return the columns of a row as keys of a task; columns that are not in the map are left out."""
         picked = {key: value_at(row, column) for key, column in self._columns.items()}
         return {key: value for key, value in picked.items() if not _missing(value)}
 
@@ -294,7 +293,7 @@ def _named_columns(candidates: Sequence[object], folder: Path) -> tuple[str, ...
 
 
 def _text_or_file(text: str, folder: Path) -> str:
-    """Return a template, or the text of the file that it names. The suite reader reports unreadable files."""
+    """Return a template, or the text of the file that it points to. The suite reader reports unreadable files."""
     if "{{" in text or "\n" in text:
         return text
     try:

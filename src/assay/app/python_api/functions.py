@@ -45,8 +45,7 @@ def run(
     """Run a suite. Failures are part of the result and not raised. Works inside a running event loop.
 
     `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and budget
-    come
-    from the settings. Without a `listener`, a notebook shows the progress.
+    come from the settings. Without a `listener`, a notebook shows the progress.
     """
     return outside_loop(lambda stopper: _run(suite, options, judge, store, folder, listener, stopper))
 
@@ -163,8 +162,7 @@ def extend(
     """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
 
     `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a joint
-    judge must
-    grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
+    judge must grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
     """
 
     def work(stopper: Stopper | None) -> CompletedRun:
@@ -297,7 +295,7 @@ def plan(
     store: str | None = None,
     folder: Path | None = None,
 ) -> planning.PowerPlan:
-    """Plan tasks and trials that show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
+    """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
     from assay.app.statistics import power as planning
 
     with _open(folder, store) as workspace:

@@ -64,8 +64,7 @@ class Used:
     """Total usage of one model in one role.
 
     `cost_usd` covers the calls with a known price, and `unpriced` counts the others. `unanswered` counts requests in imported
-    runs
-    that have no answer.
+    runs that have no answer.
     """
 
     calls: int = 0
@@ -217,7 +216,7 @@ class Models:
         self._checking: set[str] = set()
 
     def all(self) -> tuple[Model, ...]:
-        """Return every model that was called or that a new plan or the settings name, sorted by role (judges first) and name."""
+        """Return every model that was called or is in a new plan or the settings, sorted by role (judges first) and name."""
         with self._lock:
             self._take_in()
             specs = self._specs()

@@ -98,7 +98,7 @@ class RunDiff:
 def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
     """Compare two runs, each given by its id or a unique prefix. Only tasks with the same content in both runs are compared.
 
-    Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both ids are of the same run.
+    Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both ids belong to the same run.
     """
     (before_run,), (other,) = (workspace.archive.runs.matching(Selection(runs=(run,))) for run in (before, after))
     if before_run.id == other.id:

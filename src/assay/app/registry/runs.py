@@ -75,7 +75,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
 
 
 def passed_unseen(workspace: Workspace, summary: RunSummary, trials: Collection[TrialKey]) -> dict[TrialKey, AssessmentState]:
-    """Return the state of each trial that counts without review: `exempt` if any of its grades is, otherwise graded by rule."""
+    """Return the state of each trial that counts without review: `exempt` if any grade is exempt, else `not_required`."""
     unseen = {AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT}
     if not trials or not any(summary.assessments.get(state) for state in unseen):
         return {}

@@ -41,7 +41,7 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
     """Return the trend over a suite's runs, or over the `newest` number of runs.
 
     Runs are never pooled, and a regrade is a separate run. Each score equals the one in `assay stats --run`. Raises
-    `UnknownName` for an unknown suite, or a candidate that none of its runs has.
+    `UnknownName` for an unknown suite, or a candidate that is in none of its runs.
     """
     summaries = workspace.archive.runs.matching(Selection(suites=(suite,)), limit=newest)[::-1]
     known = {folded(name): name for each in summaries for name in each.candidates}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import AssessmentDetail
 
 RECENT: Final = 5
-"""A reviewer's last items, this many, never become control items, because the reviewer would recognise them."""
+"""This many of a reviewer's latest items never become control items, because the reviewer would recognise them."""
 
 RARE: Final = 0.1
 """If a smaller fraction of items has problems, reviewers start to overlook problems."""
@@ -131,7 +131,7 @@ class ControlItemFactory:
                 return
 
     def _vouched(self, run: RunId, reviewer: str) -> dict[AssessmentKey, str]:
-        """Return decided items that checks can copy, each with who approved it: `blind`, `other`, `own`, or empty."""
+        """Return decided items that checks can copy, with the kind of decision that confirmed each (see `CheckOrigin`)."""
         taken = self._taken(run, newest=_SOURCES)
         recent = [observation.assessment for observation, _ in reversed(taken) if observation.reviewer == reviewer]
         left_out = set([*dict.fromkeys(recent)][:RECENT])

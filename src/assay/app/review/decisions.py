@@ -97,7 +97,7 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None) -> Decisio
 
 
 def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[str, str | None], float]:
-    """Parse corrections as `parsed_correction` does; raises `InputError` for two values of the same score."""
+    """Parse corrections as `parsed_correction` does; raises `InputError` if the same score is given twice."""
     corrections: dict[tuple[str, str | None], float] = {}
     for text in texts:
         target, value = parsed_correction(text, row)

@@ -66,13 +66,13 @@ class SecondOpinions:
             raise disputed(detail.row.key)
 
     def not_decidable_by(self, keys: Collection[AssessmentKey], *, reviewer: str) -> frozenset[AssessmentKey]:
-        """Return the items that this reviewer cannot decide: they or two other reviewers already gave an opinion."""
+        """Return the items that this reviewer cannot decide, because this reviewer or two others have given an opinion."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
         return frozenset(key for key, given in standing.items() if reviewer in given or len(given) > 1)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
-        """Count the pending items that this reviewer cannot decide; runs with control items are left out, to hide them."""
+        """Count the pending items that this reviewer cannot decide; runs with control items are left out to hide these."""
         opinions = self._workspace.observations.opinions_that_wait(selection)
         protocols = {run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}}
         plain = [opinion for opinion in opinions if not protocols[opinion.run_id].control_share]

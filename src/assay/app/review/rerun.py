@@ -44,8 +44,7 @@ async def rerun(
     """Judge the stored responses of one trial again; return the key of the new attempt, or the failure.
 
     The rest of the run is unchanged. If the judge fails, the old attempt stays current. A repeated idempotency key calls no
-    model
-    and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
+    model and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
 
     Raises Refused if all attempts are used and `force` is False, or if the assessment is not the current attempt.
     """
@@ -133,8 +132,7 @@ async def rerun_trial(
     """Execute a trial's missing calls and grades again; return the new failure, or None.
 
     With `responses` (for faults of the harness), the candidates also answer again as a new round, and the whole trial is graded
-    again
-    as a new attempt. Each replaced grade has an event that records who requested the rerun, and why.
+    again as a new attempt. Each replaced grade has an event that records who requested the rerun, and why.
     """
     current = [row for row in workspace.archive.assessments.matching(Selection(), trial=trial) if row.current]
     refuse_disputed(workspace, [row.key for row in current])

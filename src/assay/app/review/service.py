@@ -203,9 +203,9 @@ class ReviewService:
         return panes[place]
 
     def verdict(self, key: AssessmentKey, scores: Sequence[tuple[int, str | None, float]], *, reviewer: str) -> Item:
-        """Store a reviewer's own scores of a blind item, and return the item with the judge's scores.
+        """Store a reviewer's own scores for a blind item, and return the item with the judge's scores.
 
-        Raises InputError if a total lacks scores or a score is outside 0 to 1, and Refused if the item is not pending.
+        Raises Refused unless the item is pending, and InputError if an overall score is missing or a score is not in 0 to 1.
         """
         detail = self.control_items.detail(key)
         where = shown_assessment(key)

@@ -137,7 +137,7 @@ def check_batchable(workspace: Workspace, plan: RunPlan) -> None:
         raise InputError(
             plan.suite,
             f"no model has a batch API ({', '.join(called) or 'the run has no models'}).",
-            remedy="Models of openai and anthropic have one. For vllm, write a file with --to-file, or use assay batch exec.",
+            remedy="Models from openai and anthropic have one. For vllm, write a file with --to-file, or use assay batch exec.",
         )
 
 

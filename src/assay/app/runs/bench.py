@@ -101,7 +101,7 @@ def scenario_suite(
 
 
 def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...]:
-    """Return the judge that the scenarios share, with the model from the setting `judge` if they name no model."""
+    """Return the judge that the scenarios share, with the model from the setting `judge` if they set no model."""
     judges: list[tuple[str, JudgeSpec]] = []
     for task in tasks:
         if task.scenario is None or task.scenario.judge is None:
@@ -110,7 +110,7 @@ def _judges(workspace: Workspace, tasks: Sequence[Task]) -> tuple[JudgeSpec, ...
         ref = options.get("model") or next(iter(workspace.settings.judge_refs), None)
         if not isinstance(ref, str):
             remedy = "Write `model: provider/name` under `llm_judge`, or set `judge` in assay.yaml."
-            raise InputError(task.id, "is graded by `llm_judge`, which names no model.", remedy=remedy)
+            raise InputError(task.id, "is graded by `llm_judge`, which has no model.", remedy=remedy)
         model = model_candidate(workspace, ref).model
         if model is None:
             continue
@@ -130,7 +130,7 @@ def _candidate(workspace: Workspace, agent: str) -> CandidateSpec:
         name, target = agent, agent
     target = target.strip()
     if problem := name_problem(name):
-        raise InputError("--agent", f"is {agent!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
+        raise InputError("--agent", f"is {agent!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'")
     if "/" in target and not is_workspace_agent(target):
         return replace(model_candidate(workspace, target), name=name)
     return CandidateSpec(name=name, model=of_program(Agent(target=target)))

@@ -129,12 +129,12 @@ def _drawn(workspace: Workspace, plan: RunPlan) -> tuple[AssessmentKey, ...]:
 
 
 def _check_columns(workspace: Workspace, plan: RunPlan, candidate: CandidateSpec) -> None:
-    """Raise `InputError` if a new candidate's template names a column that a task of the run does not have."""
+    """Raise `InputError` if a new candidate's template uses a column that a task of the run does not have."""
     wanted = all_columns(candidate)
     for planned, _ in workspace.journal.tasks_of(plan.id) if wanted else ():
         lacking = [name for name in wanted if name not in columns_of(planned.task)]
         if lacking:
-            problem = f"names {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
+            problem = f"uses the column {lacking[0]!r}, which task {planned.task.id} of run {plan.id} does not have."
             remedy = (
                 "The tasks of a run have only the columns that its first candidates use. Start a new run for this candidate."
             )

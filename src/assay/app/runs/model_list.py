@@ -47,12 +47,12 @@ def default_model(vendor: str) -> str:
     """Return the name of the model that an agent of this vendor uses by default; raises `InputError` if there is none."""
     known = VENDORS.get(vendor)
     if known is None or not known.key_required:
-        raise InputError("--agent", f"{vendor!r} has no default model.", remedy=f"Name one: --agent {vendor}/NAME")
+        raise InputError("--agent", f"{vendor!r} has no default model.", remedy=f"Give a model: --agent {vendor}/NAME")
     return known.example.partition("/")[2]
 
 
 def vendor_of(agent: str) -> str | None:
-    """Return the vendor in an agent such as `anthropic` or `mine=anthropic`; None if it names a model or no vendor."""
+    """Return the vendor in an agent such as `anthropic` or `mine=anthropic`; None if it has a model or no known vendor."""
     target = agent.rpartition("=")[2].strip()
     return target if target in VENDORS else None
 
@@ -60,14 +60,14 @@ def vendor_of(agent: str) -> str | None:
 def with_model(agent: str, model: str) -> str:
     """Return `--agent` with its model: `anthropic` becomes `anthropic/MODEL`, and Claude Code gets the option `--model`.
 
-    Raises InputError if the agent already has a model, or uses none.
+    Raises InputError if the agent already has a model, or uses no model.
     """
     if vendor_of(agent):
         return f"{agent.strip()}/{model}"
     if agent.rpartition("=")[2].strip() == "claude-code":
         return f"{agent.strip()} --model {shlex.quote(model)}"
     raise InputError(
-        "--model", f"does not apply to the agent {agent!r}.", remedy="Name a vendor: --agent anthropic --model NAME"
+        "--model", f"does not apply to the agent {agent!r}.", remedy="Give a vendor: --agent anthropic --model NAME"
     )
 
 

@@ -66,7 +66,7 @@ class LookAhead:
 
 
 def load(workspace: Workspace, path: Path, *, judge: str | None = None) -> Suite:
-    """Load a suite; if it names no judge, `judge` or the setting `judge` applies. Raises `InputError` with all problems."""
+    """Load a suite; if it has no judge, `judge` or the setting `judge` applies. Raises `InputError` with all problems."""
     from assay.app.suites import read_suite  # imported here because YAML and validation are only needed to read a file
 
     return read_suite(workspace, path, judge=judge)

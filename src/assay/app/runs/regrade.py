@@ -133,8 +133,8 @@ def planned(
         rubric: rubric that replaces the run's rubric.
         budget_usd: maximum cost of judging, in US dollars.
 
-    Raises UnknownName for an unknown run, and Refused if the run has trials that were not executed yet. Raises InputError for a
-    judge of tasks that rules score, a task whose prompt changed, or a run without responses to grade.
+    Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
+    judge if rules score every task, for a task whose prompt changed, or for a run without responses to grade.
     """
     (summary,) = workspace.archive.runs.matching(Selection(runs=(run,)))
     check_in_use(summary.id, summary.state)
@@ -257,7 +257,7 @@ def _conclusions(workspace: Workspace, origin: RunId, plan: RunPlan) -> tuple[Co
 def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], judge: str | None) -> tuple[JudgeSpec, ...]:
     if judge is None and not old.judges and any(task.task.judged for task in tasks):
         problem = f"is missing: run {old.id} has no judge."
-        raise InputError("--judge", problem, remedy="Name a model as PROVIDER/MODEL, or `human` for people.")
+        raise InputError("--judge", problem, remedy="Give a model as PROVIDER/MODEL, or `human` for people.")
     if judge is None:
         return old.judges
     if not any(task.task.judged for task in tasks):

@@ -72,7 +72,7 @@ def suite_files(workspace: Workspace) -> tuple[str, ...]:
 def check(workspace: Workspace, name: str, text: str, *, at: Path | None = None) -> tuple[Path, tuple[SuiteError, ...]]:
     """Return the path to which a suite or set would be saved, and the errors in its text.
 
-    Files that the text names and that are not in the working folder yet are read from the folder of `at`.
+    Files that the text refers to and that are not in the working folder yet are read from the folder of `at`.
     """
     if len(text.encode("utf-8", "replace")) > LARGEST_TEXT:
         raise InputError("text", f"is larger than {LARGEST_TEXT // 2**20} MB.", remedy="Put the file into the folder.")
@@ -200,7 +200,7 @@ def field_of(error: InputError, path: str) -> str:
 
 
 def _titled(text: str, title: str) -> str:
-    """Return a JSON set with its name changed to this one; any other text is returned unchanged."""
+    """Return a JSON set with its name changed to `title`; any other text is returned unchanged."""
     try:
         document = read_json(text)
     except UnreadableText:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from assay.domain.suite import CandidateSpec, Suite
 
 _VENDORS = {"claude": "anthropic", "gpt": "openai"}
-"""Vendors of models that templates name without a provider."""
+"""Vendor of each model family, for templates that give a model without its provider."""
 
 
 def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = True) -> tuple[SpecialistTemplate, Path]:
     """Return a template and its file, by its path or by `@org/name[@version]` in the project's folder `templates`.
 
-    `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or wrong.
+    `enriched`: True to use its newest enriched version. Raises `InputError` if it is missing or invalid.
     """
     is_file = wanted.endswith(".json5") or Path(wanted).is_file()
     path = Path(wanted) if is_file else find_template(wanted, workspace.folder / TEMPLATES)
@@ -38,7 +38,7 @@ def specialist_template(workspace: Workspace, wanted: str, *, enriched: bool = T
 
 
 def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model: str | None) -> tuple[str, ...]:
-    """Return the agents with the template's preferred model if they need one and `model` is None; by default, its vendor.
+    """Add the template's preferred model to agents that need a model, unless `model` is given; default agent: its vendor.
 
     Raises `InputError` without an agent if the template prefers no model whose provider is known.
     """
@@ -48,7 +48,7 @@ def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model:
         if not known:
             names = ", ".join(template.preferred_models) or "no model"
             remedy = "Add --agent, or write preferred_models: ['provider/name'] in the template."
-            raise InputError(template.name, f"prefers {names}, which names no provider.", remedy=remedy)
+            raise InputError(template.name, f"prefers {names}, without a known provider.", remedy=remedy)
         agents = (known[0][0] if model else "/".join(known[0]),)
     return tuple(agents) if model else tuple(_preferring(agent, preferred) for agent in agents)
 
@@ -59,7 +59,7 @@ def add_specialist(suite: Suite, template: SpecialistTemplate, *, baseline: bool
     special: list[CandidateSpec] = []
     for candidate in suite.candidates:
         if problem := name_problem(specialist.label(candidate.name)):
-            raise InputError("--agent", f"is {candidate.name!r}, {problem}", remedy="Name it: --agent 'NAME=cmd: …'")
+            raise InputError("--agent", f"is {candidate.name!r}, {problem}", remedy="Give it a name: --agent 'NAME=cmd: …'")
         prompts = {task.id: specialist_prompt(template, task, _model_of(candidate)) for task in suite.tasks}
         special.append(replace(candidate, name=specialist.label(candidate.name), metadata=specialist.as_metadata(prompts)))
     return replace(suite, candidates=(*(suite.candidates if baseline else ()), *special))
@@ -72,7 +72,7 @@ def _preferring(agent: str, preferred: Sequence[tuple[str | None, str]]) -> str:
 
 
 def _with_vendor(model: str) -> tuple[str | None, str]:
-    """Return a preferred model's vendor, or None if it is unknown, and its name."""
+    """Return a preferred model's vendor (None if unknown) and its name."""
     vendor, slash, name = model.partition("/")
     if slash and vendor in provider_names():
         return vendor, name

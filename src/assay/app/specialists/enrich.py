@@ -75,7 +75,7 @@ def chosen_model(workspace: Workspace, provider: str | None, model: str | None) 
     if model is None:
         provider = provider or "openrouter"
         if provider not in MODELS:
-            raise InputError("--provider", f"{provider} has no default model.", remedy="Name a model with --model.")
+            raise InputError("--provider", f"{provider} has no default model.", remedy="Give a model with --model.")
         model = MODELS[provider]
     spec = model_candidate(workspace, f"{provider}/{model}" if provider else model).model
     if spec is None:
@@ -191,7 +191,7 @@ class _Enrichment:
         return {**fields, "enriched_at": self._workspace.clock.now(), "model_used": self._model.ref}
 
     def _read(self, source: str) -> FetchedDocument:
-        """Return a file that a template names; its text goes to a model, so it must be one that a suite may name."""
+        """Return a file that a template refers to; its text goes to a model, so it must be a file that suites may read."""
         named = unquote(urlsplit(source).path) if source.startswith("file:") else source
         problems = Problems(lambda path, at_key: Location("the template", 0, ""))
         content = NamedFiles(self._home, also=self._workspace.settings.read_from, owner="template").text(named, (), problems)

@@ -1,4 +1,4 @@
-"""Read the runs of a batch for a snapshot, and say what they show."""
+"""Read the runs of a batch for a snapshot, and state what they show."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def benchmarks_of(runs: Sequence[Mapping[str, Any]], name: str, version: str) ->
 
 
 def _sentences(verdict: str) -> str:
-    """Return a verdict with articles, because its candidates are no names: `The specialist is better than the baseline`."""
+    """Return a verdict with articles, because its candidates are not names: `The specialist is better than the baseline`."""
     verdict = re.sub(r"(?<!the )\b(specialist|baseline)\b", r"the \1", verdict)
     return re.sub(r"(^|\. )t", lambda start: start[0].upper(), verdict)
 
@@ -140,7 +140,7 @@ def evidence_of(
         gaps.append("Anything about other scenarios, because both worked on one scenario only.")
     gaps += [f"Any improvement: no run of the {side} counts." for side in (BASELINE, SPECIALIST) if not sides[side]]
     if others := sides[None]:
-        gaps.append(f"Anything about {count(others, 'run')} with another specialist or another version; no average has them.")
+        gaps.append(f"Anything about {count(others, 'run')} with another specialist or version; no average includes them.")
     if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
         gaps.append("Exactly this template: some runs used one with the same version but other content.")
     states = Counter(run["review"] for run in runs)

@@ -46,7 +46,7 @@ class MintDocument:
 
 
 def mint(workspace: Workspace, request: MintRequested, *, source: str | None = None) -> MintDocument:
-    """Write a snapshot of a batch, unless grades of it are pending; thin evidence is minted too, and the file says so.
+    """Write a snapshot of a batch, unless some of its grades are pending; the file states if its evidence is thin.
 
     `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError` for a wrong
     template, key, output folder or batch, and `Refused` if no run of the batch counts.
@@ -59,7 +59,7 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     runs = runs_that_count(workspace, request.batch_id)
     if not runs:
         remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
-        raise Refused(f"batch {request.batch_id}", "has no agent's trial whose grade counts.", remedy=remedy)
+        raise Refused(f"batch {request.batch_id}", "has no trial of an agent with a grade that counts.", remedy=remedy)
     benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
     now = workspace.clock.now()
     validity = validity_of(workspace, runs, template, summaries, now=now)

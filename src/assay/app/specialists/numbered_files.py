@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def write_numbered(folder: Path, stem: str, text: str) -> Path:
     """Write `<folder>/<stem>-NNN.json5` and return its path; NNN is one more than the highest number there.
 
-    A complete file gets its name by a hard link, which fails if another process took the number; the next one is tried then.
+    A complete file gets its name by a hard link, which fails if another process took the number; then the next number is tried.
     Raises InputError if the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(str(folder), f"cannot be created: {error.strerror}.", remedy="Name another folder.") from error
+        raise InputError(str(folder), f"cannot be created: {error.strerror}.", remedy="Choose another folder.") from error
     while True:
         numbers = [
             int(match[1]) for path in folder.iterdir() if (match := re.fullmatch(rf"{stem}-([0-9]{{1,9}})\.json5", path.name))

@@ -177,13 +177,13 @@ def _snapshot(path: Path, root: Path, state: tuple[int, int]) -> SnapshotDocumen
 
 
 def is_of(snapshot: SnapshotDocument, template: TemplateDocument) -> bool:
-    """True if a snapshot is one of this template and version; a changed file counts by its folders."""
+    """True if a snapshot belongs to this template and version; a changed file is matched by the names of its folders."""
     name = short_name(template.name) if snapshot.problem else template.name
     return (snapshot.name, snapshot.version) == (name, template.version)
 
 
 def _bounded(value: Any, depth: int = 8) -> Any:
-    """Return a JSON value of somebody else's file with limits for texts, lists, numbers and nesting."""
+    """Return a JSON value from somebody else's file, with its texts, lists, numbers and nesting limited."""
     if isinstance(value, dict):
         return {printable_line(key, _TEXT): _bounded(part, depth - 1) for key, part in value.items()} if depth else None
     if isinstance(value, list | tuple):

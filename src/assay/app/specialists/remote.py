@@ -1,4 +1,4 @@
-"""Mint from the batch of the server in the settings, whose scores count only after their review there."""
+"""Mint from a batch on the server in the settings; its scores count only after their review there."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from assay.specialists.comparison import Section
 
 _MOST: Final = 1000
-"""Maximum number of runs of a batch, and of grades of a run, that a server returns at once."""
+"""Maximum number of runs per batch, and of grades per run, that a server returns at once."""
 
 _SENT: Final = (
     *("runId", "suite", "scenario", "tier", "agent", "model", "startedAt", "completedAt", "isSuccessful"),
     *("specialistEnabled", "specialistName", "specialistVersion"),
 )
-"""Fields of a run that a server has received, as it sends them."""
+"""Fields in a server's response about a run that it has received."""
 
 _GRADED_BY: Final = {
     AssessmentState.APPROVED: "person",

@@ -64,7 +64,7 @@ def _signature(public: str | None, wanted: str | None, where: str) -> tuple[str,
         detail = "The snapshot is not signed: whoever changed it may have computed its SHA-256 anew."
         return "signature", NOT_CHECKED if wanted is None else FAILED, detail
     if wanted is None:
-        detail = f"Signed with the key {public}. Until you name a key that you trust (--key FILE.pub), it shows only that"
+        detail = f"Signed with the key {public}. Until you give a key that you trust (--key FILE.pub), it shows only that"
         detail = f"{detail} the content is unchanged, not who minted it."
         return "signature", NOT_CHECKED, detail
     detail = f"Signed with the key {public}, which is {'the' if wanted == public else 'not the'} key in {where}."
@@ -92,14 +92,14 @@ def _runs(workspace: Workspace, snapshot: Section) -> tuple[str, str, str]:
     except UnknownName:
         return "runs", NOT_CHECKED, f"This store has no batch {batch}, so the listed runs were not compared with it."
     if not listed.keys() & stored.keys():
-        return "runs", NOT_CHECKED, f"The batch {batch} of this store has none of the listed runs."
+        return "runs", NOT_CHECKED, f"The batch {batch} in this store has none of the listed runs."
     wrong = [f"{name} (is missing or does not count)" for name in listed if name not in stored]
     for name in sorted(listed.keys() & stored.keys()):
         wrong += [f"{name} ({place})" for place in _differing(listed[name], stored[name], "")]
     more = len(stored.keys() - listed.keys())
-    further = f" Not in the snapshot, but counting in the batch by now: {more} more." if more else ""
+    further = f" Runs that now count in the batch but are not in the snapshot: {more}." if more else ""
     if wrong:
-        return "runs", FAILED, f"The store has other data: {_some(wrong)}.{further}"
+        return "runs", FAILED, f"The store has different data: {_some(wrong)}.{further}"
     return "runs", PASSED, f"All {len(listed)} listed runs are in the store with these scores.{further}"
 
 

@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger("assay")
 
 
 def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
-    """Mint a snapshot; if grades or runs are pending, record the request for the last decision. Raises the errors of `mint`.
+    """Mint a snapshot; if grades or runs are pending, record the request until the last decision. Raises the errors of `mint`.
 
     A batch that the store lacks is read from the server in the settings; such a mint is not recorded.
     """
@@ -45,7 +45,7 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
 
 
 def open_mints(workspace: Workspace, runs: Collection[RunId] | None = None) -> tuple[MintRequested, ...]:
-    """Return the recorded mints that were not carried out, of all runs or of these, oldest first."""
+    """Return the recorded mints that have not been carried out, for all runs or only for these, oldest first."""
     read = workspace.observations.read
     kinds = (ObservationKind.MINT,)
     notes = read(kinds=kinds) if runs is None else [note for run in runs for note in read(kinds=kinds, run=run)]
@@ -54,7 +54,7 @@ def open_mints(workspace: Workspace, runs: Collection[RunId] | None = None) -> t
 
 
 def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -> tuple[MintDocument, ...]:
-    """Carry out the recorded mints whose grades are complete, and return the state of each; a failed one stays recorded.
+    """Carry out the recorded mints whose grades are complete, and return the state of each; a failed mint stays recorded.
 
     One process at a time does this, so that each request gives one snapshot.
     """
@@ -76,7 +76,7 @@ def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -
 
 
 def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:
-    """Carry out the mints that awaited decisions on these runs. A failure is logged, because the decisions are stored already."""
+    """Carry out the mints that awaited decisions on these runs. A failure is only logged; the decisions are already stored."""
     try:
         for result in mint_recorded(workspace, runs):
             if result.problem:
@@ -88,7 +88,7 @@ def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:
 
 
 def _note(workspace: Workspace, batch_id: str, key: str, body: MintRequested | MintEnded) -> None:
-    """Record a request or its end with each run of the batch."""
+    """Record a request or its end for each run of the batch."""
     now, who = workspace.clock.now(), workspace.reviewer
     for run in workspace.archive.runs.matching(Selection(batch_ids=(batch_id,))):
         own = f"{key}:{body.token}:{run.id}"

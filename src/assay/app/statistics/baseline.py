@@ -46,7 +46,7 @@ def gate_baseline(
     new = _new_runs(workspace, selection, candidate, baseline)
     old = _baseline_runs(workspace, baseline, new, candidate)
     if shared := sorted({run.id for run in new} & {run.id for run in old}):
-        raise InputError("--baseline", f"{shared[0]!r} is compared with itself.", remedy="Name another run, or --run.")
+        raise InputError("--baseline", f"{shared[0]!r} is compared with itself.", remedy="Choose another run, or use --run.")
     old_ids, new_ids = (tuple(run.id for run in runs) for runs in (old, new))
     after, new_basis = _side(workspace, replace(selection, runs=new_ids), candidate)
     candidate = after.mark

@@ -60,8 +60,8 @@ class StatisticsOverview:
     """First part of the statistics page, computed from cached cells.
 
     Attributes:
-        contrast: the requested comparison, otherwise of the two highest-ranked candidates; None with fewer than two candidates.
-        anytime: evidence that stays valid while more trials may come, for the scope `tasks_like_these`; details have the other.
+        contrast: the requested comparison, or that of the two highest-ranked candidates; None with fewer than two candidates.
+        anytime: evidence for the scope `tasks_like_these`, valid while trials are added; the details have the other scope.
         margin: the requested margin, otherwise the margin of the runs.
         tasks: label of each task by name, in the order of the matrix.
         approved: True if a person approved every counted score.

@@ -280,7 +280,7 @@ def rank(
 
 
 def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
-    """Return a sentence that compares the top two candidates (corrected for all pairs) or describes a single one."""
+    """Return a sentence that compares the top two candidates (corrected for all pairs) or describes the only one."""
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if len(ranked_ones) < 2:
@@ -351,7 +351,7 @@ def candidate_named(name: str, known: Mapping[str, str]) -> str:
         return by_label[folded(name)]
     if labels := [label for label, shared in known.items() if folded(shared) == folded(name)]:
         problem = f"{name!r} refers to different models or system prompts in the selected runs: {', '.join(labels)}."
-        raise InputError("", problem, remedy="Name one of these, or select a single run with --run.")
+        raise InputError("", problem, remedy="Use one of these names, or select a single run with --run.")
     raise UnknownName("candidate", name, tuple(known), remedy=f"The selected runs have: {', '.join(known) or 'none'}.")
 
 

@@ -229,7 +229,7 @@ def _give(folders: Sequence[Path], user: int) -> None:
 
 
 def remove(folder: str) -> None:
-    """Delete a folder in which commands may have removed permissions or nested folders, as far as it can be."""
+    """Delete as much as possible of a folder in which commands may have removed permissions or nested many folders."""
     for words in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*words, "--", folder], check=False, capture_output=True)
 

@@ -157,7 +157,7 @@ def _kill_everyone(process: subprocess.Popen[bytes] | None = None) -> None:
 def _open_gateway(gateway: Mapping[str, Any], environment: dict[str, str]) -> None:
     """Pass on connections from a port of 127.0.0.1 to the host's socket, and add the port's address to the environment.
 
-    A thread does this, because commands may kill any process but this.
+    A thread does this, because commands may kill any other process.
     """
     import asyncio  # most shells have no gateway
 
