@@ -89,7 +89,7 @@ def test_rows_of_a_run_that_is_here_without_them_are_left_out_and_said(
     assert (said.code, said.document["imported"]) == (1, NOTHING)
     (skipped,) = said.document["skipped"]
     run = runs(assay)[0]["run_id"]
-    assert skipped["why"].startswith(f"{len(NAMES)} rows belong to run {run}, which this store holds without their assessments")
+    assert skipped["why"].startswith(f"{len(NAMES)} rows have assessments that run {run} in this store does not have")
 
 
 def test_columns_of_these_names_in_somebody_else_s_table_are_no_runs(assay: Command, project: Path) -> None:

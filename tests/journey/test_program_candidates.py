@@ -166,7 +166,7 @@ def test_an_imported_run_starts_no_program(
     assert assay("import", folder / "results", "--rebuild", "--store", store).code == 0
     refused = assay("resume", run, "--store", store)
     assert refused.code == 2
-    assert "was named by an imported file" in refused.err
+    assert "comes from an imported file" in refused.err
 
 
 def test_local_only_needs_the_word_of_the_author(assay: Command, folder: Path) -> None:

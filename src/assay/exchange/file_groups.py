@@ -131,7 +131,7 @@ def _companions(files: Sequence[tuple[InputFile, Importer]]) -> dict[InputFile, 
 
 
 def _readable(sources: Iterable[InputFile]) -> list[_Requests]:
-    """Return the inputs that can be unpacked; the import reports the other ones when it reads them."""
+    """Return the inputs that can be unpacked; the import reports the others when it reads them."""
     inputs = []
     for source in sources:
         with suppress(UnreadableFile):
@@ -245,7 +245,7 @@ def _with_error_files(groups: list[FileGroup]) -> list[FileGroup]:
 
 
 def _with_id_datasets(groups: list[FileGroup]) -> list[FileGroup]:
-    """Give outputs without requests a common dataset if their ids are equal; few ids must also be in the same folder."""
+    """Give outputs without requests a common dataset if they have equal ids and, with few ids, are in the same folder."""
     named = []
     for group in groups:
         if group.importer.NAME == batch_output.NAME and group.dataset is None and group.options.dataset is None:

@@ -2,8 +2,8 @@
 
 An importer is a module (or any object) with
 
-* `NAME`, the format's name for `--format` and in JSON; if a harness has a format without ids, its name begins with that of the
-  format with ids (`promptfoo_csv`, `promptfoo`), so that Assay recognises equal answers in both formats;
+* `NAME`, the format's name for `--format` and in JSON; if a harness has formats with and without ids, the name of the format
+  without ids begins with the other's (`promptfoo_csv`, `promptfoo`), so that Assay recognises equal answers in both;
 * `recognise(sample)`, the share of the file that the importer would explain, between 0 and 1; None if the file has another
   format. Assay chooses the importer that explains most of a file, and refuses a file that two importers explain about equally
   well. Measure the share with `parsing.explained.explained_share`; an invented share could displace a better importer.

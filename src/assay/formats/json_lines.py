@@ -128,7 +128,7 @@ def row_of(line: bytes) -> dict[str, Any] | str:
 def trouble(line: bytes, error: orjson.JSONDecodeError | None = None) -> str:
     stripped = line.strip()
     if _CONFLICT.match(stripped):
-        return "is a conflict marker of git: the file was saved during a merge. Resolve the conflict and import the file again."
+        return "is a Git conflict marker: the file was saved during a merge. Resolve the conflict and import the file again."
     if line.startswith(_LFS):
         return "is a Git LFS pointer, not the file itself. Fetch it with `git lfs pull`."
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -163,7 +163,7 @@ def deep(content: bytes, *, levels: int = 900) -> bool:
 
 
 def file_trouble(head: bytes) -> str | None:
-    """Return why a file cannot contain results, judging by its first bytes; None if it may contain some."""
+    """Return the reason why a file cannot contain results, judging by its first bytes; None if it may contain results."""
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         return "is empty."
     if head.startswith(_LFS):
@@ -171,7 +171,7 @@ def file_trouble(head: bytes) -> str | None:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "is UTF-16 text; save the file as UTF-8."
     if any(_CONFLICT.match(line) for line in head[:65536].split(b"\n")[:2000] if line[:7] == b"<<<<<<<"):
-        return "contains conflict markers of git: it was saved during a merge. Resolve the conflict and import the file again."
+        return "contains Git conflict markers: it was saved during a merge. Resolve the conflict and import the file again."
     return None
 
 

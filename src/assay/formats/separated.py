@@ -177,7 +177,7 @@ def cells_by_name(names: Sequence[str], cells: Sequence[str]) -> dict[str, str] 
         return _NOT_UTF8
     if len(cells) > len(names):
         return (
-            f"has {len(cells)} cells, but the header names {len(names)} columns. "
+            f"has {len(cells)} cells, but the header has {len(names)} columns. "
             "Put text that contains the delimiter in double quotes."
         )
     return dict(zip(names, cells, strict=False))

@@ -123,7 +123,7 @@ class Directory:
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
     def gate(self, provider: str, /, *, network: bool, limits: AgentLimits) -> ModelGate:
-        """Return the gate of one trial of an agent to a provider's models.
+        """Return the gate through which one trial of an agent reaches a provider's models.
 
         Raises:
             SettingsError: the provider is unknown, its key is missing, or its address cannot be used.
@@ -170,7 +170,7 @@ class Directory:
                 SettingsError(
                     "judge",
                     "echo only repeats the prompt and cannot grade.",
-                    remedy="Name a model that can grade, for example openai/gpt-4o-mini, or use replay/FILE for a recording.",
+                    remedy="Use a model that can grade, for example openai/gpt-4o-mini, or use replay/FILE for a recording.",
                 )
             )
         return tuple({str(problem): problem for problem in problems if problem is not None}.values())
@@ -294,7 +294,7 @@ class Directory:
         raise SettingsError(
             where,
             "is hidden, or lies outside the project's folder.",
-            remedy="Copy the recording there, or name its folder in ASSAY_READ_FROM.",
+            remedy="Copy the recording there, or add its folder to ASSAY_READ_FROM.",
         )
 
 

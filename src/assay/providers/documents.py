@@ -1,4 +1,4 @@
-"""Fetch public documents that a template names, with limits on addresses, redirects, size and time.
+"""Fetch public documents to which a template refers, with limits on addresses, redirects, size and time.
 
 A template is somebody else's file, so its addresses must not reach private machines. Each hop of a redirect is checked anew,
 and the connection uses exactly the addresses that the resolver checked, so a name that resolves differently a moment later does
@@ -37,7 +37,7 @@ class FetchedDocument(NamedTuple):
 
 
 async def fetch_document(url: str, rules: FetchRules, *, timeout_s: float = TIMEOUT_S) -> FetchedDocument:
-    """Fetch a document by http or https; raises `CallFailed` for a forbidden address, an exceeded limit or any other failure."""
+    """Fetch a document over HTTP(S); raises `CallFailed` for a forbidden address, an exceeded limit or another failure."""
     place = url
     try:
         async with asyncio.timeout(timeout_s):
@@ -54,7 +54,7 @@ async def fetch_document(url: str, rules: FetchRules, *, timeout_s: float = TIME
 
 
 async def _request(url: str, origin: Origin, rules: FetchRules) -> FetchedDocument | str:
-    """Return the document, or the address that a redirect names."""
+    """Return the document, or the target address of a redirect."""
     if rules.local_only and not origin.local:  # refused by name, because a look-up would tell its owner
         raise _failed(f"{origin.netloc} was not called: local_only allows only this machine and network.")
     # The host as it was checked: aiohttp asks no resolver for an address written as numbers, of which there are several spellings.

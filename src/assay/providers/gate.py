@@ -163,7 +163,7 @@ class Gate:
 
 
 def _links(content: object) -> bool:
-    """True if a part of the messages names an address from which the provider would fetch an image or a document."""
+    """True if a part of the messages contains an address from which the provider would fetch an image or a document."""
     waiting = [content]
     while waiting:
         part = waiting.pop()

@@ -37,7 +37,7 @@ def parse(body: bytes) -> Any:
 
 
 def whole(text: str) -> str:
-    """Replace characters that stores cannot contain (NUL and lone surrogates) by U+FFFD."""
+    """Replace characters that stores cannot contain (NUL and lone surrogates) with U+FFFD."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     if text.isascii():

@@ -22,7 +22,7 @@ def copy_rows(source: Database, target: Database) -> int:
     with source.reading() as reader, target.writing() as writer:
         for table in schema.metadata.sorted_tables:
             if table is not schema.key_source and writer.execute(select(table).limit(1)).first() is not None:
-                raise Refused(target.where, "is not empty.", remedy="Name a new file or an empty database.")
+                raise Refused(target.where, "is not empty.", remedy="Select a new file or an empty database.")
         writer.execute(delete(schema.key_source))
         copied = sum(_copy_table(reader, writer, target, table) for table in schema.metadata.sorted_tables)
         for table in schema.metadata.sorted_tables:

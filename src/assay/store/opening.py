@@ -168,10 +168,10 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
         mode = None
     except (OSError, ValueError) as error:  # a folder without search permission, a name that is too long, or a NUL
         problem = f"cannot be reached: {getattr(error, 'strerror', None) or error}."
-        raise StoreError(where, problem, remedy="Check the permissions of its folder, or name another file.") from error
+        raise StoreError(where, problem, remedy="Check the permissions of its folder, or select another file.") from error
     if mode is not None:
         if S_ISDIR(mode):
-            raise StoreError(where, "is a folder, not a file.", remedy="Name a file in it, for example assay.db.")
+            raise StoreError(where, "is a folder, not a file.", remedy="Select a file in it, for example assay.db.")
         return
     if not create:
         raise StoreError(
@@ -181,7 +181,7 @@ def _prepare_file(path: Path, *, where: str, create: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         problem = f"its folder cannot be created: {error.strerror}."
-        raise StoreError(where, problem, remedy="Name another file with --store.") from error
+        raise StoreError(where, problem, remedy="Select another file with --store.") from error
     _begin_in_wal(path)
 
 
@@ -262,7 +262,7 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
 
 
 def _bring_along(database: Database) -> str:
-    aside = "Move the file away" if database.is_sqlite else "Name an empty database with --store"
+    aside = "Move the file away" if database.is_sqlite else "Select an empty database with --store"
     return f"{aside}, then `assay import results --rebuild` restores its runs from the results folder."
 
 
@@ -277,7 +277,7 @@ def _refuse_foreign(connection: Connection, database: Database, *, create: bool)
     foreign = present if database.is_sqlite else present & set(schema.metadata.tables)
     if foreign:
         problem = f"contains tables that are not Assay's ({', '.join(sorted(foreign)[:3])})."
-        raise StoreError(database.where, problem, remedy="Name an empty database, or a file that does not exist yet.")
+        raise StoreError(database.where, problem, remedy="Select an empty database, or a file that does not exist yet.")
     if not create:
         raise StoreError(database.where, "there is no store yet.", remedy="`assay run` creates one.")
 

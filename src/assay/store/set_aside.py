@@ -136,7 +136,7 @@ def refuse_regraded(connection: Connection, run: str, leaving: Collection[int]) 
     ).scalar_one_or_none()
     if staying is not None:
         raise Refused(
-            run, (f"contains the answers that run {staying} grades."), remedy=f"Name {staying} too, or delete it first."
+            run, (f"contains the answers that run {staying} grades."), remedy=f"Include {staying} too, or delete it first."
         )
 
 

@@ -1,1 +1,1 @@
-"""Reads suites from files and writes them; every problem names the file, the line, the field and a fix."""
+"""Reads suites from files and writes them; every problem states the file, the line, the field and a fix."""

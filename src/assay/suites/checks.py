@@ -25,7 +25,7 @@ JUDGED: Final = frozenset({"judge", "code_arena"})
 
 
 def parsed_ref(ref: str) -> ModelSpec:
-    """Return the model that a reference names (`provider/name`, or `echo`); raises InputError for anything else."""
+    """Parse a model reference (`provider/name`, or `echo`); raises InputError for anything else."""
     provider, slash, name = ref.partition("/")
     if ref in ("echo", PERSON):
         return ModelSpec(provider=ref, name="")
@@ -56,7 +56,7 @@ class ExternalChecks:
     """Checks of values that only other packages can make.
 
     Attributes:
-        parse_ref: returns the model that a reference names; raises InputError with a `problem` that completes a sentence about
+        parse_ref: parses a model reference; raises InputError with a `problem` that completes a sentence about
             the field.
         methods: names of all scoring methods.
         plugins: names of the scoring methods that installed packages offer.

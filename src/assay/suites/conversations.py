@@ -21,7 +21,7 @@ GRADE_BY: Final = choice((CONVERSATION, TURN))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredUser:
-    """The simulated user of a suite, with the default persona for tasks that do not name one."""
+    """The simulated user of a suite, with the default persona for tasks without a persona."""
 
     user: SimulatedUser
     persona: str

@@ -1,4 +1,4 @@
-"""Reads text files and images that a suite names, only within the allowed folders, and records their digests."""
+"""Reads text files and images to which a suite refers, only within the allowed folders, and records their digests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PICTURES: Final = (
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 SIGNATURES: Final = (b"%PDF", b"\x89PNG", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"\xff\xd8\xff", b"GIF8", b"PAR1")
-"""First bytes of kinds of binary files that are often named by mistake."""
+"""First bytes of binary files that people often give by mistake, by their kind."""
 
 BINARY: Final = "is a binary file, expected text."
 
@@ -54,7 +54,7 @@ def whole_text(path: FilePath) -> str:
             raise UnreadableText(
                 None,
                 f"has {size / 2**20:,.0f} MB, more than the {LARGEST_FILE / 2**20:,.0f} MB that Assay reads at once.",
-                "Keep many tasks in a JSONL file and name it with `tasks: {file: ...}`, which is read line by line.",
+                "Keep many tasks in a JSONL file and refer to it with `tasks: {file: ...}`, which is read line by line.",
             )
         data = path.read_bytes()
     except OSError as error:
@@ -121,7 +121,7 @@ class NamedFiles:
     ) -> None:
         """Read only below `folder` and `also`, because contents are sent to models.
 
-        `texts`: texts of files in memory, by name. `owner`: the file that names the others, for messages.
+        `texts`: texts of files in memory, by name. `owner`: the file that refers to the others, for messages.
         """
         self._owner = owner
         self._texts = texts or {}
@@ -130,7 +130,7 @@ class NamedFiles:
         self._digests: dict[str, str] = {}
 
     def within(self, named: str, path: Path, problems: Problems) -> bool:
-        """True if a suite may name this file; reports at `path` a file that is hidden or outside the folders, even by a link."""
+        """True if a suite may use this file; reports at `path` a file that is hidden or outside the folders, even by a link."""
         try:
             place = _resolved(self.folder / named)
         except (OSError, ValueError):  # too long, or with a NUL character; the function that reads it reports this
@@ -148,7 +148,7 @@ class NamedFiles:
         problems.report(
             path,
             f"names {shown(named)}, which lies outside the {self._owner}'s folder and the project's, and would be sent to models.",
-            "Copy it there, or name its folder in ASSAY_READ_FROM.",
+            "Copy it there, or add its folder to ASSAY_READ_FROM.",
         )
         return False
 

@@ -35,7 +35,7 @@ Schema: TypeAlias = dict[str, JsonValue]
 
 
 class ReadContext(Problems):
-    """The problems found so far, the files that a suite may name, and the checks from other packages."""
+    """The problems found so far, the files that a suite may use, and the checks from other packages."""
 
     __slots__ = ("checks", "files")
 

@@ -62,7 +62,7 @@ class HarnessKeys(grammar.Keys):
         _mapping({"required": grammar.list_of(_mapping({}, name=grammar.NAME, to=grammar.TEXT)), "optional": grammar.FREE}),
         "Versions to reach.",
     )
-    constraints = grammar.key(_mapping(_CONSTRAINTS), "Options of evaluators of dependencies and names.")
+    constraints = grammar.key(_mapping(_CONSTRAINTS), "Options of the evaluators that check dependencies and names.")
     workspace = grammar.key(
         _mapping({"required": grammar.FREE, "node": _MAJOR, "manager": grammar.NAME, "managers_allowed": _NAMES}),
         "Package managers, and the version of Node.js that must be installed.",

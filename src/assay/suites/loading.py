@@ -114,10 +114,10 @@ class LoadOptions:
     Attributes:
         judge: replaces the suite's own judges. A plain reference keeps the mode, temperature and prompt of the first of these.
         judge_from: name for the source of `judge` in messages.
-        default_judge: used if the file names no judge; `default_judge_from` names its source.
+        default_judge: used if the file has no judge; `default_judge_from` is the name of its source.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
         folder: folder to which relative paths in `judge` and `default_judge` refer; by default the working folder.
-        read_from: additional folders whose files the suite may name.
+        read_from: additional folders whose files the suite may use.
         judge_may_come: True to accept set files and batch input files without a judge, as when a file is only checked.
     """
 
@@ -136,7 +136,7 @@ class GivenSuite:
     """A suite that a program passes as values instead of a file; the values have the structure of a suite file.
 
     Attributes:
-        label: names the suite in messages, which have no line numbers.
+        label: the suite's name in messages, which have no line numbers.
         files: maps the names of files that exist only in memory to their texts.
     """
 
@@ -161,11 +161,11 @@ def load_suite(
 
     Args:
         path: as the user gave it; messages and the suite's copy use it in this form.
-        judge, default_judge, candidates, folder, read_from: as in `LoadOptions`; the suite may also name files in the working
+        judge, default_judge, candidates, folder, read_from: as in `LoadOptions`; the suite may also use files in the working
             folder.
         checks: checks of references and options by providers and scorers; if None, only built-in names are known.
         text: JSON that is read instead of the file's content.
-        given: values that are read instead of a file; `path` then only names the suite's copy and its folder.
+        given: values that are read instead of a file; `path` then only sets the name of the suite's copy and its folder.
 
     Raises SuiteErrors if the file is wrong; the error holds every problem.
     """

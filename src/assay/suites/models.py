@@ -88,7 +88,7 @@ class ModelKeys(grammar.Keys):
 
 
 def read_model(ref: str, path: Path, context: grammar.ReadContext) -> ModelSpec | None:
-    """Return the model that a reference names, or report a problem and return None."""
+    """Parse a model reference, or report a problem and return None."""
     try:
         return context.checks.parse_ref(ref)
     except AssayError as error:

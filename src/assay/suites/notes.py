@@ -12,7 +12,7 @@ FEWEST_JUDGED: Final = 3
 """Minimum number of trials to show how much an LLM's grades vary between trials."""
 
 NAMED: Final = 3
-"""Maximum number of tasks that a note names; if there are more, it gives only their number."""
+"""Maximum number of tasks that a note lists; if there are more, it gives only their number."""
 
 
 def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
         if isinstance(body, dict):
             unused.update(dict.fromkeys(body))
     notes = [f"{name} has no snippet for {tasks.among(count)}." for name, tasks in lacking.items() if tasks]
-    notes += [f"{name} is a model, but its snippet is taken for {tasks.among(count)}." for name, tasks in answered.items()]
+    notes += [f"{name} is a model, but its snippet is used for {tasks.among(count)}." for name, tasks in answered.items()]
     if left_out:
         notes.append(f"Weight 0 leaves out {left_out.among(count)}.")
     if short and not all(judge.model.provider == PERSON for judge in suite.judges):
@@ -53,11 +53,11 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
             f"With fewer than {FEWEST_JUDGED} trials, nothing shows how much the judge's grades vary: {short.among(count)}."
         )
     if isinstance(suite.tasks, TaskFile) and suite.tasks.exact_by_default:
-        notes.append(f"Neither a score nor a judge is named: tasks of {suite.tasks.named} are scored by `exact`.")
+        notes.append(f"The suite sets neither a score nor a judge: tasks of {suite.tasks.named} are scored by `exact`.")
     if unused:
         notes.append(f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters.")
     if not suite.candidates:
-        notes.append("The suite names no candidates; add them with `--candidate provider/name`.")
+        notes.append("The suite has no candidates; add them with `--candidate provider/name`.")
     return tuple(notes)
 
 

@@ -66,7 +66,7 @@ _USAGE: Final = mapping_of(
 class FunctionKeys(Keys):
     """A Python function or class."""
 
-    function = key(Kind(read_name, _FUNCTION_SCHEMA), required="Name it as FILE.py:NAME or package.module:NAME.")
+    function = key(Kind(read_name, _FUNCTION_SCHEMA), required="Write it as FILE.py:NAME or package.module:NAME.")
     options = key(FREE_MAPPING, "Passed to a parameter named `options`, or to the class as keywords.")
 
 
@@ -276,7 +276,7 @@ def _read_http(value: Value, path: Path, context: ReadContext) -> WebService | N
     if keys is None or keys.url is None:
         return None
     if "{{" not in f"{keys.url}{keys.body}{keys.headers}":
-        keys.node.report_missing("body", 'Name the prompt in the request, such as body: {question: "{{prompt}}"}.')
+        keys.node.report_missing("body", 'Put the prompt into the request, such as body: {question: "{{prompt}}"}.')
     return WebService(
         url=keys.url,
         method=keys.method or ("GET" if keys.body is None else "POST"),

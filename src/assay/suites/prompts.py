@@ -1,4 +1,4 @@
-"""Reads prompts of tasks and candidates: text, messages with text and images, and templates that name a task's columns."""
+"""Reads prompts of tasks and candidates: text, messages with text and images, and templates that use a task's columns."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _read_system_template(value: Value, path: Path, context: ReadContext) -> Tem
 
 
 def _read_user_template(value: Value, path: Path, context: ReadContext) -> Template | None:
-    """Read a template, the mapping {file: ...}, or the path of a file, which is a line that names no column."""
+    """Read a template, the mapping {file: ...}, or the path of a file, which is a line without a column."""
     template = _read_system_template(value, path, context)
     if template is None or isinstance(value, dict):
         return template
@@ -189,7 +189,7 @@ _HOW: Final = "Write {{prompt}}, or the name of a column such as {{question}}, w
 
 
 def asks_the_same(templates: Sequence[str], path: Path, context: ReadContext) -> bool:
-    """True if none of the templates names a column, so that every task would get the same prompt; reports this at `path`."""
+    """True if no template contains a column, so that every task would get the same prompt; reports this at `path`."""
     if any(columns_named(template) for template in templates):
         return False
     context.report(path, "names no column, so every task would get the same prompt.", _HOW)

@@ -175,7 +175,7 @@ class StructuringKeys(ModelKeys):
 def _structuring(keys: StructuringKeys) -> Structuring | None:
     model = described_model(keys)
     if keys.prompt is not None and "answer" not in columns_named(keys.prompt.text):
-        keys.node.report("prompt", "does not name {{answer}}, so the model would not see the answer.")
+        keys.node.report("prompt", "does not contain {{answer}}, so the model would not see the answer.")
     if model is None:
         return None
     model = replace(model, parameters=keys.parameters or Parameters())

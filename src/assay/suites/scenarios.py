@@ -181,7 +181,7 @@ class LoadedScenario:
 
 
 def scenario_folder(base: FilePath, suite: str, name: str) -> FilePath:
-    """Return the folder of a scenario; raises `InputError` if there is none, with the names of those that exist."""
+    """Return the folder of a scenario; if it does not exist, raises `InputError` with the names of existing scenarios."""
     folder = base / "suites" / suite / "scenarios" / name
     if KEBAB.fullmatch(suite) and KEBAB.fullmatch(name) and (folder / SCENARIO_FILE).is_file():
         return folder
@@ -332,7 +332,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
 
 
 def _apart(name: str, given: Value, context: ReadContext) -> list[tuple[Path, EvaluatorSpec]]:
-    """Return the evaluator whose options stand under a key of its own, unless they say `enabled: false`."""
+    """Return the evaluator whose options have a separate key, unless they contain `enabled: false`."""
     if not isinstance(given, dict) or not given.get("enabled", True):
         return []
     options: Value = {option: value for option, value in given.items() if option not in ("enabled", "weight")}

@@ -14,7 +14,7 @@ from assay.suites.problems import Path
 
 @dataclass(frozen=True, slots=True)
 class SnippetEntry:
-    """Files that a suite names for a candidate, and the path of this entry in the suite."""
+    """Files that a suite gives for a candidate, and the path of this entry in the suite."""
 
     path: Path
     candidate: str
@@ -27,7 +27,7 @@ _FILE_PATH: Final = Kind(read_text, {"type": "string", "minLength": 1})
 
 
 class SnippetFileKeys(Keys):
-    """The keys that name a snippet's files; exactly one must be given."""
+    """The keys that give a snippet's files; exactly one must be given."""
 
     file = key(_FILE_PATH)
     files = key(list_of(_FILE_PATH, empty="is an empty list, expected at least one path."))

@@ -1,7 +1,7 @@
 """Reads tasks from a JSONL, JSON, CSV, TSV or Parquet file, again for each iteration, without keeping them all in memory.
 
-A mapping assigns a dotted path in the row to each task key; without a mapping, the row's keys are the task's. Problems name the
-file, the line, and the field as it is called in the row. Only JSON arrays are read as a whole, because JSON has no lines.
+A mapping assigns a dotted path in the row to each task key; without a mapping, the row's keys are the task's. Problems state
+the file, the line, and the field's name in the row. Only JSON arrays are read as a whole, because JSON has no lines.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ class TaskFileKeys(Keys):
     file = key(
         PATH_NAME,
         "JSONL, JSON, CSV, TSV or Parquet, relative to the suite.",
-        required="Name the file of tasks, or write the tasks as a list.",
+        required="Give the file of tasks, or write the tasks as a list.",
     )
     map = key(Kind(_read_row_mapping, _ROW_KEYS.schema), "The field of a row for each key of a task, as a dotted path.")
-    score = key(SCORE, "Scoring of tasks whose rows do not name their own.")
+    score = key(SCORE, "Scoring for tasks whose rows do not set `score`.")
 
 
 def first_rows(file: FilePath) -> list[dict[str, Value]]:
@@ -121,7 +121,7 @@ memory does not grow with them."""
 class TaskFile:
     """The tasks of a file, read again at every iteration unless the file is small.
 
-    `exact_by_default`: True if neither the rows nor the suite name a scoring method. Iterating raises `SuiteErrors` if the file
+    `exact_by_default`: True if neither the rows nor the suite set a scoring method. Iterating raises `SuiteErrors` if the file
     has changed since the suite was loaded.
     """
 
@@ -282,7 +282,7 @@ class TaskFile:
         return task
 
     def _named(self, row: dict[str, Value]) -> list[str]:
-        """Return the columns that prompts name, in the row's order; the order of a set would differ between processes."""
+        """Return the columns that prompts use, in the row's order; the order of a set would differ between processes."""
         named = self._rules.columns
         return [*(name for name in row if name in named), *sorted(named.difference(row))] if named else []
 

@@ -113,7 +113,7 @@ class TaskRules:
     """A suite's rules for each of its tasks, and facts about the tasks read so far.
 
     Attributes:
-        default: scoring for tasks that name none; None if the suite has no default.
+        default: scoring for tasks without `score`; None if the suite has no default.
         has_judge: True if a judge grades; this includes set files, which get their judge later.
         joint: True if a judge compares all candidates of a task in one call.
         models: names of the candidates that are models or programs, unlike those with snippets.
@@ -123,7 +123,7 @@ class TaskRules:
         by_turn: True if tasks without this setting are graded turn by turn.
         tools: the suite's tools by name. `tool_turns`: maximum number of requests for each message of the user.
         templates: candidates that have their own prompt templates.
-        columns: columns that these templates name.
+        columns: columns that these templates use.
         same_columns: True if all tasks have the same columns, as in a table, so that a missing column is reported only once.
         with_snippets: names of candidates that have snippets, in order of appearance.
         judged: scoring method of the tasks read so far that an LLM grades; empty if it grades none.
@@ -159,7 +159,7 @@ def read_task(
     """Read a task; None if it has no usable id or scoring.
 
     Args:
-        columns: columns of the task's row that candidates' prompts name, in addition to the keys of the task.
+        columns: columns of the task's row that candidates' prompts use, in addition to the keys of the task.
         of_row: names of all columns of the row, for messages.
     """
     keys = TaskKeys.read(values, path, context)
@@ -221,7 +221,7 @@ def _with_turns(task: Task, keys: TaskKeys, rules: TaskRules) -> Task:
     columns = columns_of(task)
     for name in columns_named(persona or ""):
         if name not in columns:
-            node.context.report(node.path, f"has no column {name!r}, which the persona names.")
+            node.context.report(node.path, f"has no column {name!r}, which the persona uses.")
     by_turn = rules.by_turn if keys.grade_by is None else keys.grade_by == TURN
     if not turns or (len(turns) == 1 and not persona and not task.tools):
         return task
@@ -283,7 +283,7 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
         return
     count = len(asked) + len(with_snippet)
     if count == 0:
-        remedy = "The suite names no model to answer it; add `snippets` here or `candidates` to the suite."
+        remedy = "The suite has no model to answer it; add `snippets` here or `candidates` to the suite."
         node.report_missing("snippets", remedy)
     elif count == 1 and method == "judge" and rules.joint:
         only = (*asked, *with_snippet)[0]
@@ -309,7 +309,7 @@ def _check_calls(task: Task, node: Node) -> None:
 
 
 def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: TaskRules, of_row: Iterable[str]) -> None:
-    """Report columns that a candidate's templates name and the task lacks, and a prompt without any text from the task."""
+    """Report columns that a candidate's templates use and the task lacks, and a prompt without any text from the task."""
     columns = columns_of(task)
     for name in all_columns(candidate):
         if name in columns or (name == "prompt" and "prompt" in node) or (candidate.name, name) in rules.lacking:
@@ -320,7 +320,7 @@ def _check_columns(task: Task, candidate: CandidateSpec, node: Node, rules: Task
         hint = did_you_mean(name, own)
         remedy = "" if hint else f"It has: {', '.join(own)}."
         node.context.report(
-            node.path, f"has no column {name!r}, which a prompt of candidate {candidate.name!r} names.{hint}", remedy
+            node.path, f"has no column {name!r}, which a prompt of candidate {candidate.name!r} uses.{hint}", remedy
         )
     named = [name for name in prompt_columns(candidate) if name in columns]
     if named and not any(columns[name].strip() for name in named):

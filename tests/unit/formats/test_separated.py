@@ -18,7 +18,7 @@ def test_rows_carry_the_line_they_start_on() -> None:
 @pytest.mark.parametrize(
     ("content", "strict", "line", "problem"),
     [
-        (b"id,text\na,x,y\n", False, 2, "has 3 cells, but the header names 2 columns."),
+        (b"id,text\na,x,y\n", False, 2, "has 3 cells, but the header has 2 columns."),
         (b"id,text\na,caf\xe9\nb,x\n", False, 2, "is not UTF-8 text; save the file as UTF-8."),
         (b'id,text\na,"x"y\n', True, 2, "is not valid CSV"),
         (b"id,id\na,b\n", True, 1, "has two columns named 'id'."),

@@ -65,7 +65,7 @@ def test_nested_rows_and_other_values_are_shown_as_json(tmp_path: Path) -> None:
 def test_a_missing_column_is_named_with_its_row(tmp_path: Path) -> None:
     over_table(tmp_path, "{{qestion}}", "id,question,answer\na,1+1?,2\nb,2+2?,4\n")
     text = problems(tmp_path)
-    assert "rows.csv:2: has no column 'qestion', which a prompt of candidate 'own' names. Did you mean 'question'?" in text
+    assert "rows.csv:2: has no column 'qestion', which a prompt of candidate 'own' uses. Did you mean 'question'?" in text
     assert "rows.csv:3" not in text, "all rows of a table have the same columns"
     rows = '{"id": "a", "q": "1", "answer": "1"}\n{"id": "b", "answer": "2"}\n'
     over_table(tmp_path, "{{q}}", rows, "{file: r.jsonl, map: {id: id, expected: answer}}", "r.jsonl")

@@ -67,7 +67,7 @@ def test_the_persona_takes_columns_and_may_be_a_tasks_own(load: Load) -> None:
         ("user: {model: openai/u, persona: P}\n", "prompt: Hi, grade_by: turn", "the number of turns is not known in advance"),
         ("user: {model: openai/u, turns: 0}\n", "prompt: Hi", "expected a whole number of at least 1."),
         ("user: {persona: P}\n", "prompt: Hi", "Add `model: provider/name`, the model that plays the user."),
-        ("user: {model: openai/u, persona: '{{who}}'}\n", "prompt: Hi", "has no column 'who', which the persona names."),
+        ("user: {model: openai/u, persona: '{{who}}'}\n", "prompt: Hi", "has no column 'who', which the persona uses."),
     ],
 )  # fmt: skip
 def test_wrong_conversations_are_explained(tmp_path: Path, head: str, task: str, problem: str) -> None:

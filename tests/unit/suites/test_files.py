@@ -71,7 +71,7 @@ def test_folder_gives_text_files_in_order_without_hidden_ones(tmp_path: Path) ->
         ("{files: [bob.py, absent.py]}", "names 'absent.py', which does not exist"),
         ("{file: pipe}", "is not a regular file"),
         ("{file: '/dev/zero'}", "names '/dev/zero', which lies outside the suite's folder and the project's"),
-        ("{file: ../other.py}", "name its folder in ASSAY_READ_FROM"),
+        ("{file: ../other.py}", "add its folder to ASSAY_READ_FROM"),
         ("{folder: ..}", "names '..', which lies outside"),
         ("{files: [bob.py, link.py]}", "names 'link.py', which lies outside"),
         ("{file: .env}", "names '.env', which is hidden; such files often hold keys"),

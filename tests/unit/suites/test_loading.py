@@ -267,7 +267,7 @@ def test_absent_files_folders_and_devices_are_no_suites(tmp_path: Path) -> None:
         ("tasks: [{id: a, weight: 0, score: exact, expected: x}]", "all have weight 0"),
         ("tasks: [3]", "is 3, expected a mapping"),
         ("name: x", "has no `tasks`"),
-        ("tasks: [{id: a, score: exact, expected: x}]", "The suite names no model to answer it"),
+        ("tasks: [{id: a, score: exact, expected: x}]", "The suite has no model to answer it"),
         ("tasks: [{id: a, score: exact, expected: x, weight: true, snippets: {p: x}}]", "is true, expected a number"),
         ("trials: 0\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 0, expected a whole number"),
         ("trials: 2.5\ntasks: [{id: a, score: exact, expected: x, snippets: {p: x}}]", "is 2.5, expected a whole number"),

@@ -22,7 +22,7 @@ def test_gaps_are_named(load: Load) -> None:
     notes = notes_on(load(SUITE.replace("TRIALS", "3")))
     assert notes == (
         "carol has no snippet for cache, queue.",
-        "echo is a model, but its snippet is taken for queue.",
+        "echo is a model, but its snippet is used for queue.",
         "Weight 0 leaves out later.",
     )
 

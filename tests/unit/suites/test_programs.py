@@ -103,7 +103,7 @@ def test_a_digest_follows_the_files_and_not_the_folder(folder: Path, tmp_path_fa
         ({"name": "c", "python": "app.py:answer", "model": "echo"}, "is given together with `python`"),
         ({"name": "c", "command": ["cat"], "base_url": "http://x"}, "describes a model, but the candidate is `command`"),
         ({"name": "c", "model": "echo", "timeout": 3}, "describes a program; add `python`, `agent`, `command` or `http`."),
-        ({"name": "c", "command": ["cat", "{{topic}}"]}, "has no column 'topic', which a prompt of candidate 'c' names."),
+        ({"name": "c", "command": ["cat", "{{topic}}"]}, "has no column 'topic', which a prompt of candidate 'c' uses."),
         ({"name": "c", "command": ["cat", "{{expected}}"]}, "the right answer, which a candidate must not see."),
     ],
 )

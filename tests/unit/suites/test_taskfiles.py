@@ -106,7 +106,7 @@ def test_a_csv_mistake_is_named_by_the_line_its_row_starts_on(tmp_path: Path) ->
 
 def test_a_csv_row_with_too_many_cells_is_named(tmp_path: Path) -> None:
     (problem,) = problems_in(suite_over(tmp_path, "t.csv", "id,prompt,expected\na,q,x,y\n", "{file: t.csv}"))
-    assert "t.csv:2: has 4 cells, but the header names 3" in str(problem)
+    assert "t.csv:2: has 4 cells, but the header has 3" in str(problem)
 
 
 def test_tsv_and_json_arrays_are_task_files_too(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_batch_input_file_is_a_suite(tmp_path: Path) -> None:
     assert (suite.name, suite.candidates, suite.copy.text) == ("batch", (), path.read_text())
     assert (task.id, [turn.role for turn in task.prompt]) == ("request-1", ["system", "user"])
     assert task.extra == {"body": {"model": "llama", "max_tokens": 10}}
-    assert any("names no candidates" in note for note in notes_on(suite))
+    assert any("has no candidates" in note for note in notes_on(suite))
     assert any("max_tokens, model" in note for note in notes_on(suite))
     with_candidates = load_suite(path, judge="openai/gpt-4o-mini", candidates=("echo", "openai/gpt-4o"))
     assert [candidate.name for candidate in with_candidates.candidates] == ["echo", "openai/gpt-4o"]

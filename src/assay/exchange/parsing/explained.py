@@ -1,7 +1,7 @@
 """Measure how much of a file a reader would explain: the share of characters under keys of the reader's format.
 
 A reader describes its format once as a `Shape`, and `recognise` returns `explained_share` of the file. If two readers find
-their keys in a file, the share shows which one fits: the reader of SWE-bench finds `resolved_ids` in results of Terminal-Bench
+their keys in a file, the share shows which one fits: the SWE-bench reader finds `resolved_ids` in results from Terminal-Bench
 1, but explains only 2% of the file.
 """
 

@@ -36,7 +36,7 @@ def run_without_model(
         yield named_after_file(source.name, own.name)
 
 
-def named_after_file(where: str, candidate: str, lacks: str = "the file names no model") -> Noted:
+def named_after_file(where: str, candidate: str, lacks: str = "the file contains no model name") -> Noted:
     what = f"{lacks}; the candidate {candidate!r} is named after the file; `--candidate` renames it."
     return Noted(where=where, what=what)
 
@@ -123,7 +123,7 @@ def prompt_digest(prompt: tuple[Message, ...]) -> str:
 
 
 def prompt_of(value: object) -> tuple[Message, ...]:
-    """Convert an input of any form to messages: text, messages, or an object of variables."""
+    """Convert an input of any form to messages: text, messages, or an object with variables."""
     if isinstance(value, list):
         turns = [_with_role(item) if isinstance(item, dict) else item for item in value]
         return as_messages(turns) or _as_user(value)

@@ -63,7 +63,7 @@ class Metric:
 
     @property
     def default_judge(self) -> str:
-        """Return the grader's name for rows that name no grader; it differs for models and rules."""
+        """Return the grader's name for rows without a grader; it differs for models and rules."""
         return "score" if self.by is GradedBy.RULE else str(self.by)
 
     def raw_score(self, cell: object, worst: float, best: float) -> float | None:
@@ -94,18 +94,18 @@ def problem_of(mapping: object) -> str | None:
         if key not in KEYS:
             return f"{key} is an unknown key.{did_you_mean(str(key), KEYS)}"
     if not mapping.get("task"):
-        return "names no `task`: name the column or key that holds the task's id."
+        return "has no `task`: give the column or key that contains the task's id."
     if not mapping.get("candidate") and not mapping.get("candidates"):
-        return "names no `candidate` (a column) or `candidates` (keys of one row)."
+        return "has neither `candidate` (a column) nor `candidates` (keys of one row)."
     if not any(mapping.get(key) for key in ("answer", "error", "score", "scores")):
-        return "names neither `answer` nor `score`."
+        return "has neither `answer` nor `score`."
     if mapping.get("score") and mapping.get("scores"):
-        return "names both `score` and `scores`; several metrics belong under `scores`."
+        return "has both `score` and `scores`; several metrics belong under `scores`."
     if mapping.get("scores") and mapping.get("criterion"):
-        return "names `criterion` together with `scores`, whose names are the criteria already."
+        return "has both `criterion` and `scores`, but the names in `scores` are already the criteria."
     for key in _OF_A_RESPONSE:
         if mapping.get(key) is not None and not mapping.get("answer") and not mapping.get("error"):
-            return f"names `{key}`, which describes a response, but no `answer`."
+            return f"has `{key}`, which describes a response, but no `answer`."
     for key in ("skip", "first_trial"):
         if mapping.get(key) is not None and (not isinstance(mapping[key], int) or not 0 <= mapping[key] < 1_000_000):
             return f"`{key}` is {mapping[key]!r}; it must be a whole number from 0."
@@ -136,7 +136,7 @@ def _metric_problem(name: str, given: JsonObject) -> str | None:
         if key not in _OF_A_METRIC:
             return f"{at}{key} is an unknown key.{did_you_mean(key, _OF_A_METRIC)}"
     if name and not given.get("score"):
-        return f"{at}names no `score`."
+        return f"{at}has no `score`."
     if (by := given.get("by")) is not None and by not in set(GradedBy):
         return f"{at}`by` is {by!r}; known: {', '.join(GradedBy)}."
     scale = given.get("scale")

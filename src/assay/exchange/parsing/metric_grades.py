@@ -96,8 +96,8 @@ class MetricGrades:
         if self._unscaled:
             names = ", ".join(f"{name} ({count:,})" for name, count in self._unscaled.most_common(_SHOWN))
             what = (
-                f"{self._unscaled.total():,} values lie outside their metric's scale, or the file names no scale: {names}. Assay "
-                "keeps them as raw scores, which no statistic counts."
+                f"{self._unscaled.total():,} values lie outside their metric's scale, or the file states no scale: {names}. "
+                "Assay keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=where, what=what)
         if self._lower_is_better:

@@ -35,8 +35,8 @@ class OffScale:
         """Yield a note if some scores do not count."""
         if self._kept_raw:
             what = (
-                f"{self._kept_raw:,} scores belong to metrics with values outside 0 to 1, and the file does not name their scale. "
-                "Assay keeps them as raw scores, which no statistic counts."
+                f"{self._kept_raw:,} scores belong to metrics with values outside 0 to 1, and the file does not state their "
+                "scale. Assay keeps them as raw scores, which no statistic counts."
             )
             yield Noted(where=where, what=what)
 

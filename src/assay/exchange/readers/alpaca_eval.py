@@ -1,12 +1,12 @@
 """AlpacaEval: `model_outputs.json` (a model's outputs) and `annotations.json` (a judge's preferences).
 
-Written from tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` of 2023 to 2025. An output holds
+Based on tatsu-lab/alpaca_eval's `example/`, `results/` and `src/alpaca_eval/` from 2023 to 2025. An output holds
 `instruction`, sometimes `input`, `output` and `generator`; an annotation holds both outputs with their generators, the
 `annotator` and the `preference`: 1 or 2 for the preferred output, 1.5 (formerly 0) for a tie, and values between 1 and 2 from
 the weighted evaluators, which derive a probability from the judge's token likelihoods. The files contain no ids, so a digest of
 the instruction identifies a task; this matches outputs and annotations across files.
 
-Annotations are preferences (`preferences`). A named annotator's await review; those of numbered people count.
+Annotations are preferences (`preferences`). Those of a named annotator await review; those of numbered people count.
 """
 
 from __future__ import annotations

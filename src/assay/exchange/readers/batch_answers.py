@@ -161,7 +161,7 @@ def _output(body: JsonObject, items: list[JsonObject]) -> BatchAnswer:
     if status == "cancelled":
         return BatchAnswer(None, status, failed("cancelled", 400, "the response was cancelled."))
     if status == "failed":
-        return BatchAnswer(None, status, _no_answer("the response failed and names no error."))
+        return BatchAnswer(None, status, _no_answer("the response failed without an error message."))
     return _answer(text, reason, calls, None if text else refusal)
 
 

@@ -1,8 +1,8 @@
 """Input files of batch endpoints: each request becomes a task, with the request's messages as the prompt.
 
 Known requests: `custom_id` with a `body` (OpenAI and its copies), with `params` (Anthropic) or with a `request` (Vertex AI);
-Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`; Vertex AI's `request` without an id, for which a
-digest of the prompt names the task.
+Gemini's `key` with a `request`; Bedrock's `recordId` with a `modelInput`; Vertex AI's `request` without an id, whose
+prompt's digest serves as the task's id.
 """
 
 from __future__ import annotations

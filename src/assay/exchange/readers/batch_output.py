@@ -40,7 +40,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def model_of(sample: FileSample) -> str | None:
-    """Return the model that gave most answers in the beginning of a file; None if no line names a model."""
+    """Return the model that gave most answers at the beginning of a file; None if no line has a model name."""
     return next((name for name, _ in models_of(sample).most_common(1)), None)
 
 

@@ -40,7 +40,7 @@ def recognise(sample: FileSample) -> float | None:
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
     """Yield a note: a log contains no results and only adds facts to results in other files."""
-    what = "is a server log without results. Name the file with the results, and name the log with --log."
+    what = "is a server log without results. Import the file with the results, and give the log with --log."
     yield Noted(where=source.name, what=what)
 
 

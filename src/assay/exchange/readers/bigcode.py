@@ -1,6 +1,6 @@
 """Generations of the BigCode evaluation harness: `generations_TASK.json`, `references_TASK.json`, `evaluation_results.json`.
 
-Written from `bigcode_eval/evaluator.py` and `main.py` (2024). The generations are one list per task, in the data set's order,
+Based on `bigcode_eval/evaluator.py` and `main.py` (2024). The generations are one list per task, in the data set's order,
 with the texts of the task's samples; the references are the tests. The harness stores only the overall pass@k and no verdict on
 single samples, so the imported answers have no grades; the pass@k is kept with the run.
 """

@@ -1,6 +1,6 @@
 """Experiments of Braintrust: events of the API and its exports, and results that the SDK returns.
 
-Written from the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts` (`EvalResultWithSummary`) of 2026.
+Based on the SDK's `generated_types.json` (`ExperimentEvent`) and `js/src/framework.ts` (`EvalResultWithSummary`) from 2026.
 Events are lines, a list, or `{"events": […]}`. If a file contains all spans of an experiment, only the root span of each case
 becomes a response. The SDK's results are `{"summary": …, "results": […]}`.
 
@@ -206,7 +206,7 @@ class _CaseReader:
             yield from self._grades.assessments(values, task=task, candidate=candidate, trial=trial, where=where)
 
     def notes(self, where: str) -> Iterator[Noted]:
-        """Yield a note about scores that await review although the file names no model for them."""
+        """Yield a note about scores that await review although the file contains no model name for them."""
         yield from self._grades.notes(where)
 
 

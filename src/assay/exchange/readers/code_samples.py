@@ -1,6 +1,6 @@
 """Samples and verdicts of code benchmarks: HumanEval, EvalPlus, BigCodeBench and Reflexion.
 
-Written from `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and `bigcodebench/evaluate.py`:
+Based on `human_eval/evaluation.py`, `evalplus/codegen.py` and `evaluate.py` (0.1 to 0.3), and `bigcodebench/evaluate.py`:
 samples are lines with a `task_id` and a `completion` or `solution`; HumanEval adds `passed` and `result` to each, Reflexion
 `is_solved`; EvalPlus and BigCodeBench write one document whose `eval` lists the samples of each task with `base_status` and
 `plus_status`, or `status`. A file of problems (`HumanEval.jsonl.gz`) provides the prompts.
@@ -188,7 +188,7 @@ class _SampleReader:
     def sample(self, row: JsonObject, where: str) -> Iterator[Found]:
         task = as_text(row.get("task_id"))
         if task is None:
-            yield Skipped(where=where, why="names no `task_id`.")
+            yield Skipped(where=where, why="has no `task_id`.")
             return
         if not self._trials[task]:
             yield self._task(task, row)

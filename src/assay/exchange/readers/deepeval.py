@@ -1,9 +1,9 @@
 """Test runs of DeepEval: `test_run_*.json`, `.deepeval/.latest_run_full.json` and `.latest_test_run.json`.
 
-Written from `deepeval/test_run/test_run.py` and `api.py` of 4.3 and 2.x, which write the fields of `TestRun` in camel case:
+Based on `deepeval/test_run/test_run.py` and `api.py` in 4.3 and 2.x, which write the fields of `TestRun` in camel case:
 `testCases` with `input`, `actualOutput`, `expectedOutput` and `metricsData`, and `conversationalTestCases` with `turns`.
 
-A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics that name an evaluating model
+A candidate is the `model` among the hyperparameters, or the run's identifier. Metrics with an evaluating model
 (`evaluationModel`) await review. Of all other metrics, only those that DeepEval itself computes count; a user's own metric may
 call a model, so it awaits review. In older versions the score of some metrics (`Bias`, `Toxicity`) is the share of bad content,
 so lower is better; such metrics have `success` at scores below the threshold.
@@ -66,7 +66,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         provenance=js.pick(run, _SET_UP),
     )
     if not (options.candidate or model or identifier):
-        yield named_after_file(source.name, candidate, "the test run names no model")
+        yield named_after_file(source.name, candidate, "the test run contains no model name")
     directions = _directions(case for case, _ in cases)
     names: dict[str, str] = {}
     rows = [_row(case, where, candidate, directions, names) for case, where in cases]

@@ -1,6 +1,6 @@
 """Job folders of Harbor (Terminal-Bench 2).
 
-Written from Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories (ATIF 1.2 to 1.7) of
+Based on Harbor's `models/trial/result.py`, `models/trial/paths.py`, `models/job/` and trajectories (ATIF 1.2 to 1.7) of
 2025 and 2026. A job is a folder with `config.json`, `result.json` and one folder per trial. A trial's `result.json` contains
 `task_name`, `agent_info`, `agent_result` (tokens, cost), `verifier_result.rewards` and `exception_info`; its
 `agent/trajectory.json` contains the agent's steps.
@@ -107,7 +107,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     for trial in sorted(trials, key=lambda trial: (str(trial.result.get("started_at") or ""), trial.where)):
         task = js.as_text(trial.result.get("task_name"))
         if task is None:
-            yield records.Skipped(where=trial.where, why="names no task.")
+            yield records.Skipped(where=trial.where, why="has no task name.")
             continue
         candidate = given or _candidate(trial.result)[0]
         number = counted[task, candidate] = counted.get((task, candidate), 0) + 1

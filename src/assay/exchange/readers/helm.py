@@ -1,7 +1,7 @@
 """Runs of HELM (`crfm-helm`): a folder for each run, with `scenario_state.json`, `per_instance_stats.json` and `run_spec.json`.
 
-Written from `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` of 0.5.
-The candidate is the model that the adapter names. Each instance (or each perturbation of it) is a task, and each set of
+Based on `helm/benchmark/runner.py`, `adaptation/request_state.py`, `metrics/metric.py` and `metrics/statistic.py` in 0.5.
+The candidate is the model that the adapter uses. Each instance (or each perturbation of it) is a task, and each set of
 few-shot examples (`train_trial_index`) is a trial.
 
 `per_instance_stats.json` mixes scores with token counts, times and similar numbers. HELM's comparisons with references are

@@ -1,6 +1,6 @@
 """Logs of Inspect (`inspect_ai`): `.eval` archives and JSON, of finished, cancelled and crashed runs.
 
-Written from inspect_ai's `log/_log.py`, `log/_recorders/eval.py`, `scorer/_metric.py` and `scorer/_model.py` from 0.3.41
+Based on inspect_ai's `log/_log.py`, `log/_recorders/eval.py`, `scorer/_metric.py` and `scorer/_model.py` from 0.3.41
 (October 2024) to 0.3.154 (December 2025), and its test logs since May 2024; log format versions 1 and 2. A `.eval` file is a
 zip archive of `header.json` (during the run: `_journal/start.json`), `samples/ID_epoch_N.json` and `summaries.json`; the oldest
 archives have `start.json` and `results.json` instead.
@@ -120,7 +120,7 @@ def _archive(source: InputFile, options: ReadOptions) -> Iterator[records.Found]
                 except (js.NotJson, InputError) as error:
                     yield records.Skipped(where=f"{source.name}#{name}", why=_why(error))
         if not _is_log(header):
-            yield records.Skipped(where=source.name, why="holds no header that names a task and a model.")
+            yield records.Skipped(where=source.name, why="has no header with a task and a model.")
             return
         # A log without `header.json` has no status: its run is still in progress, or was killed.
         header.setdefault("status", "started")
@@ -310,7 +310,7 @@ class _LogReader:
         if self._unscaled:
             what = (
                 f"{self._unscaled:,} scores are words or come from a scorer with values outside 0 to 1, and the log does not "
-                "name their scale. Assay keeps them as raw scores, which no statistic counts."
+                "state their scale. Assay keeps them as raw scores, which no statistic counts."
             )
             yield records.Noted(where=self._unscaled_at, what=what)
 

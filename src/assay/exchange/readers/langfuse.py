@@ -1,6 +1,6 @@
 """Scores and dataset runs of Langfuse: its batch exports (CSV, JSON, JSON Lines) and the answers of its public API.
 
-Written from `worker/src/features/database-read-stream` and `packages/shared/src/domain/scores.ts` of Langfuse 3, and the types
+Based on `worker/src/features/database-read-stream` and `packages/shared/src/domain/scores.ts` of Langfuse 3, and the types
 of its Python library 5.0. Files in one folder are read together:
 
 * items of a dataset run or experiment: each links a run, a dataset item and the trace that answered it;
@@ -40,7 +40,7 @@ _ITEM: Final = _NAMES["item"]
 _DATASET_ITEM: Final = _NAMES["dataset_item"]
 _FILE: Final = "@file"
 _TRACE: Final = frozenset({*_NAMES["trace"], _FILE})
-"""Columns of a trace; its export has an additional column for every score, without saying who gave it."""
+"""Columns of a trace; its export has an additional column for every score, without stating who gave it."""
 _RANKS: Final = ("items", "scores", "traces", "dataset items")
 """Kinds of files, in order: the first kind present in a folder yields the run, and the others belong to it."""
 
@@ -151,7 +151,7 @@ class _Reading:
             suite = as_text(first.get("datasetName")) or as_text(first.get("experimentDatasetId")) or NAME
             yield self._run(suite, candidate, run_id, self._changed(items))
             if _run_name(first) is None and self._options.candidate is None:
-                yield named_after_file(self._source.name, candidate, "the files name no dataset run")
+                yield named_after_file(self._source.name, candidate, "the files contain no dataset run")
             rows = [self._row(row, where, candidate) for row, where in items]
             yield from graded_records(partial(iter, rows), self._source.name)
         if self._scores:
@@ -164,7 +164,7 @@ class _Reading:
         candidate = self._options.candidate or self._source.stem
         yield self._run(NAME, candidate, None, None)
         if self._options.candidate is None:
-            yield named_after_file(self._source.name, candidate, "the files name no dataset run")
+            yield named_after_file(self._source.name, candidate, "the files contain no dataset run")
         rows: list[GradedRow | Skipped] = []
         for name in dict.fromkeys([*self._traces, *self._scores]):
             where = self._scores[name][0][1] if name in self._scores else self._source.name
@@ -191,7 +191,7 @@ class _Reading:
 
     def _left_out(self) -> Iterator[Skipped]:
         if self._of_runs:
-            why = f"{self._of_runs:,} scores are of a session or a whole run; Assay grades responses and left them out."
+            why = f"{self._of_runs:,} scores belong to a session or a whole run; Assay grades responses, so it left them out."
             yield Skipped(where=self._source.name, why=why)
 
     def _row(self, item: TableRow, where: str, candidate: str) -> GradedRow:

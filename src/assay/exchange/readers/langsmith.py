@@ -1,6 +1,6 @@
 """Experiments of LangSmith: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines, and the rows of its results as JSON.
 
-Written from `langsmith/evaluation/_runner.py` and `schemas.py` of 0.15: a table with the columns `inputs.KEY`, `outputs.KEY`,
+Based on `langsmith/evaluation/_runner.py` and `schemas.py` in 0.15: a table with the columns `inputs.KEY`, `outputs.KEY`,
 `reference.KEY`, `feedback.KEY`, `error`, `execution_time`, `example_id` and `id`; or, as `ExperimentResults` yields them,
 objects with `run`, `example` and `evaluation_results`, which also contain comments, tokens, cost and times.
 
@@ -73,7 +73,7 @@ def _rows(source: InputFile, candidate: str, *, whole: bool) -> Iterator[GradedR
             yield Skipped(where=where, why=row)
             continue
         graded = _result(row, where, candidate) if whole else _flat(row, where, candidate)
-        yield Skipped(where=where, why="names no example.") if graded.task is None else graded
+        yield Skipped(where=where, why="has no example.") if graded.task is None else graded
 
 
 def _flat(row: Mapping[str, object], where: str, candidate: str) -> GradedRow:

@@ -1,6 +1,6 @@
 """Details of LightEval: `details/MODEL/DATE/details_TASK_DATE.parquet`, and `results_DATE.json` for the model's name.
 
-Written from `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py`
+Based on `lighteval/logging/evaluation_tracker.py` and `info_loggers.py`, `tasks/requests.py` and `models/model_output.py`
 of 0.10 to 0.13, and the flat columns of 0.4 to 0.9 (`full_prompt`, `predictions`, `gold`, `metrics`). A file contains one task
 of LightEval; each row is a document with its metrics. All samples of a document share the metrics, so they are one trial.
 

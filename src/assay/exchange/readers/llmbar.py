@@ -1,6 +1,6 @@
 """LLMBar: pairs of outputs with one human label, and the verdicts of automatic judges in both orders.
 
-Written from princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2); a
+Based on princeton-nlp/LLMBar at 900616bf. `dataset.json` is a list of `input`, `output_1`, `output_2`, `label` (1 or 2); a
 judge's `result.json` repeats these and adds `results`, a list of objects keyed by setting (`swap = False`), each with the
 `completion` (text and stop reason) and the parsed `winner` (`"1"`, `"2"` or `"None"`). `winner` always refers to the data's
 order, even if the judge saw the outputs swapped.

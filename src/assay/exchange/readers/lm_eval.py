@@ -1,6 +1,6 @@
 """Samples of EleutherAI's lm-evaluation-harness (`--log_samples`), with `results_*.json` from the same folder.
 
-Written from `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9 (2025).
+Based on `lm_eval/evaluator.py`, `loggers/evaluation_tracker.py` and `filters/` from 0.4.0 (December 2023) to 0.4.9 (2025).
 New layout: `MODEL/results_DATE.json` and `MODEL/samples_TASK_DATE.jsonl`, one line per document and filter, `arguments` as
 `{"gen_args_0": {"arg_0": …}}`, metrics named in `metrics`. Old layout (0.4.0 to 0.4.2): one JSON list in a `.jsonl` file,
 `arguments` as lists, no `filter`, metrics among the other keys.
@@ -221,8 +221,8 @@ def _remarks(source: InputFile, metrics: Mapping[str, _Metric], *, directed: boo
     unscaled = {name: metric for name, metric in metrics.items() if metric.outside}
     for name, metric in unscaled.items():
         what = (
-            f"{name} is outside 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file names its scale. Assay keeps "
-            f"all {metric.values:,} values as raw scores, which no statistic counts."
+            f"{name} is outside 0 to 1 in {metric.outside:,} of {metric.values:,} rows, and no file states its scale. Assay "
+            f"keeps all {metric.values:,} values as raw scores, which no statistic counts."
         )
         # With another metric, every row still has a score; without one, the file gives no scores at all.
         alone = len(unscaled) == len(metrics)

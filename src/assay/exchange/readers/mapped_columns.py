@@ -71,7 +71,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             continue
         task = mapped.text(row, "task")
         if not task:
-            yield Skipped(where=where, why="names no task.")
+            yield Skipped(where=where, why="has no task.")
             continue
         records: list[Found] = []
         if hash(task) not in tasks:  # hashes, because a file may hold millions of long ids
@@ -81,7 +81,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
             if candidate:
                 records += mapped.read_cell(cell, row, task, candidate, where)
             else:
-                records.append(Skipped(where=where, why="names no candidate."))
+                records.append(Skipped(where=where, why="has no candidate."))
         if waiting is None:
             yield from records
         else:
@@ -252,7 +252,7 @@ class _MappedRows:
                 if problem is not None:
                     yield problem
         if empty:
-            why = f"holds no {'answer or score' if self._metrics else 'answer'} of {candidate!r}."
+            why = f"holds no {'answer or score' if self._metrics else 'answer'} for {candidate!r}."
             yield Skipped(where=where, why=f"{why} If that is intended, list the empty text under `missing`.")
 
     def _response(self, fields: TableRow, task: str, candidate: str, k: int, where: str) -> FoundResponse | None:
@@ -290,7 +290,7 @@ class _MappedRows:
         """Collect the grade in a cell, or add it to a running sum; return the reason if the grade cannot be read."""
         judge = (cell_text(metric.judge(fields)) if metric.judge is not None else "") or metric.default_judge
         if self._graders.setdefault(judge, metric.by) is not metric.by:
-            why = f"has a grade by {judge!r} as a {metric.by}, but other rows say {self._graders[judge]}; name another `judge`."
+            why = f"has a grade by {judge!r} as a {metric.by}, but other rows say {self._graders[judge]}; use another `judge`."
             return Skipped(where=where, why=why)
         criterion = cell_text(metric.criterion(fields)) if metric.criterion is not None else ""
         reason = cell_text(metric.reason(fields)) if metric.reason is not None else ""
@@ -301,7 +301,7 @@ class _MappedRows:
             why = (
                 f"has no scale for the score of {candidate!r}: worst and best must be two different numbers."
                 if scale is None
-                else f"has score {cell!r} of {candidate!r}, which is neither a finite number nor a known label."
+                else f"has score {cell!r} for {candidate!r}, which is neither a finite number nor a known label."
             )
             if self._sums is not None:
                 self._sums[key] = _Sum(where, 0.0, 1.0, total=None)

@@ -1,6 +1,6 @@
 """Tables of MLflow's evaluations: `result_df` of `mlflow.genai.evaluate`, and `eval_results_table.json` of `mlflow.evaluate`.
 
-Written from `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and `models/evaluation/default_evaluator.py` of 3.18. A
+Based on `mlflow/genai/utils/trace_utils.py`, `entities/trace.py` and `models/evaluation/default_evaluator.py` in 3.18. A
 `result_df` has a trace for each row (`trace_id`, `trace`, `request`, `response`, `assessments`) and columns `NAME/value` and
 `NAME/rationale`, which `mlflow.search_traces()` leaves out; `eval_results_table.json` has the columns of the data, `outputs`,
 and `METRIC/score` with `METRIC/justification`.
@@ -89,7 +89,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[Found]:
         version=changed,
     )
     if options.candidate is None and model is None:
-        what = f"the file names no model or several; candidate {candidate!r} is named after the file; `--candidate` renames it."
+        what = f"the file has no single model name; candidate {candidate!r} is named after the file; `--candidate` renames it."
         yield Noted(where=source.name, what=what)
     yield from graded_records(lambda: _rows(source, candidate, run, traces=traces), source.name)
 

@@ -1,10 +1,10 @@
 """MT-bench of FastChat: model answers with their turns, single judgments and pairwise judgments.
 
-Written from lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024). An answer holds
+Based on lm-sys/FastChat's `llm_judge/common.py` and `llm_judge/gen_model_answer.py` (2023 to 2024). An answer holds
 `question_id`, `model_id` and `choices` with `turns`; a single judgment `model`, `judge` (model and prompt), `judgment`, `turn`
-and `score` (1 to 10, or -1 if none could be read); a pairwise one `model_1`, `model_2`, `g1_winner` and `g2_winner` (`model_1`,
-`model_2`, `tie` or `error`) of both orders. `question.jsonl` and `reference_answer/` in the same folder contain questions and
-reference answers.
+and `score` (1 to 10, or -1 if none could be read); a pairwise judgment `model_1`, `model_2`, `g1_winner` and `g2_winner`
+(`model_1`, `model_2`, `tie` or `error`) for both orders. `question.jsonl` and `reference_answer/` in the same folder contain
+questions and reference answers.
 
 A turn is a task (`81-1`, `81-2`), each choice a trial. A judge is named after its model and prompt; each order of a pair counts
 as a separate judge. Every judgment awaits review; pairwise judgments are preferences (`preferences`).
@@ -230,7 +230,7 @@ def _judgment(row: js.JsonObject, where: str, bench: _Bench) -> Iterator[records
     if _kind(row) == "single":
         model = js.as_text(row["model"])
         if model is None:
-            yield records.Skipped(where=where, why="names no model.")
+            yield records.Skipped(where=where, why="has no model.")
             return
         raw = js.as_number(row["score"])
         readable = raw is not None and _LOW <= raw <= _HIGH  # -1 means a judgment without a score
@@ -254,7 +254,7 @@ def _judgment(row: js.JsonObject, where: str, bench: _Bench) -> Iterator[records
         return
     first, second = js.as_text(row.get("model_1")), js.as_text(row.get("model_2"))
     if first is None or second is None or first == second:
-        yield records.Skipped(where=where, why="does not name two models.")
+        yield records.Skipped(where=where, why="does not have two models.")
         return
     for game, order in (("g1", "model_1 first"), ("g2", "model_2 first")):
         verdict = row.get(f"{game}_winner", row.get("winner"))

@@ -1,6 +1,6 @@
 """Output items of OpenAI's hosted Evals, as its API returns them; the service ends on 30 November 2026.
 
-Written from the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run object and of the graders,
+Based on the API reference of `GET /evals/{id}/runs/{id}/output_items`, of the eval and the run object and of the graders,
 in the openai-python and openai-node libraries of 2025 and 2026; Azure's answers of the same shape. It reads JSON Lines or a
 JSON list of `eval.run.output_item` objects, pages of them (`{"object": "list", "data": […]}`), and objects with such items
 under `output_items`. Objects `eval` and `eval.run`, in the same file or in separate ones, name suite, candidate and graders.
@@ -77,7 +77,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
 
 
 class _EvalFacts:
-    """Names, models and graders from evals and runs; if no run names a model, from items."""
+    """Names, models and graders from evals and runs; if no run has a model name, from items."""
 
     def __init__(self) -> None:
         self.evals: dict[str, js.JsonObject] = {}
@@ -211,7 +211,7 @@ def _run(source: InputFile, run: str, about: _EvalFacts, options: ReadOptions) -
 
 
 def _references(graders: dict[str, js.JsonObject]) -> tuple[str, ...]:
-    """Return the item keys that a grader's `reference` names, such as `label` in `{{item.label}}`."""
+    """Return the item keys that a grader's `reference` contains, such as `label` in `{{item.label}}`."""
     matches = [_REFERENCE.fullmatch(js.to_text(grader.get("reference")).strip()) for grader in graders.values()]
     return tuple(dict.fromkeys(match[1] for match in matches if match))
 

@@ -1,6 +1,6 @@
 """Logs of the open-source `openai/evals` (`oaieval`): JSON Lines of a spec, events and a final report.
 
-Written from `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes, modelgraded/classify) from the first
+Based on `evals/record.py`, `evals/base.py` and `evals/elsuite/` (match, includes, modelgraded/classify) from the first
 release (2023) to the last commits (2025). The first line contains `spec`, the last one `final_report`. In between are events of
 `type` `sampling`, `match`, `metrics`, `error` and others, each with `sample_id` and `data`; threads write them interleaved.
 
@@ -56,7 +56,7 @@ def recognise(sample: FileSample) -> float | None:
 
 
 def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
-    """Yield one run. The answer is the last completion, or the first one if a model grades, because the grader's follow."""
+    """Yield one run. The answer is the last completion; if a model grades, the first, because the grader's calls follow it."""
     spec: js.JsonObject = {}
     known: dict[str, _SampleFacts] = {}
     scale = OffScale()

@@ -1,9 +1,9 @@
 """Predictions and results of OpenCompass: `predictions/MODEL/DATASET.json` and `results/MODEL/DATASET.json`.
 
-Written from `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`, `icl_evaluator/` and
+Based on `opencompass/tasks/openicl_eval.py`, `openicl/icl_inferencer/icl_base_inferencer.py`, `icl_evaluator/` and
 `evaluator/` of 0.5 (2025). Predictions are an object with one row per index. Results contain totals and, with
 `--dump-eval-details`, `details`: an object of rows, or a list of rows in which each value is a list with one entry per repeat.
-The model is named by the folder, the data set by the file.
+The folder is named after the model, the file after the data set.
 
 A row's `correct` is rule-based, unless the row contains a judge model's reply. Results without details are only means, which
 cannot be compared; they are kept with the run.

@@ -1,6 +1,6 @@
 """PandaLM's test set: pairs of answers with labels by three people, and files with verdicts by automatic judges.
 
-Written from WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
+Based on WeOpenML/PandaLM at 3871806e (`data/testset-v1.json` and the two verdict files). A row of the test set holds
 `idx`, `instruction`, `input`, two responses, their candidates in `cmp_key` (`A_B`), and `annotator1` and so on with 1, 2 or 0
 for a tie. A verdict file holds `idx` and `NAME_result` (1, 2, `Tie` or 0, or other words) with `NAME_reason`; it has neither texts
 nor candidates, so it is read together with the test set that has the same `idx`.
@@ -96,7 +96,7 @@ def _row(row: js.JsonObject, where: str, pairs: dict[str, tuple[str, str]]) -> I
     task = js.as_id(row.get("idx"))
     names = str(row.get("cmp_key", "")).split("_")
     if task is None or len(names) != 2 or not all(names) or names[0] == names[1]:
-        yield Skipped(where=where, why="does not name two candidates in `cmp_key` (`A_B`), or has no `idx`.")
+        yield Skipped(where=where, why="does not have two candidates in `cmp_key` (`A_B`), or has no `idx`.")
         return
     if task in pairs:
         yield Skipped(where=where, why=f"repeats `idx` {task}; the first is kept.")

@@ -1,6 +1,6 @@
 """Experiments of Arize Phoenix: the JSON and CSV downloads of an experiment's runs.
 
-Written from `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, the downloads on Phoenix's
+Based on `phoenix/server/api/routers/v1/experiments.py` (`/experiments/{id}/json` and `/csv`, the downloads on Phoenix's
 page): a row for each example and repetition with `input`, `reference_output`, `output`, `error`, times, tokens and
 `annotations`; in CSV the columns `annotation_NAME_score`, `…_label`, `…_explanation` and `…_annotator_kind`.
 

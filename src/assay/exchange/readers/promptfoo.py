@@ -1,6 +1,6 @@
 """Results of promptfoo: `promptfoo eval -o results.json` (or `.jsonl`, `.yaml`), `promptfoo export`, and OpenAI's Evals page.
 
-Written from promptfoo's `src/types/index.ts` and `src/commands/import.ts` of 2026, and earlier layouts: format 3
+Based on promptfoo's `src/types/index.ts` and `src/commands/import.ts` from 2026, and earlier layouts: format 3
 (`results.results`, `results.prompts`), format 2 (`results.results`, `results.table`), and files with only a table. OpenAI's
 page offers past results as a format 3 file for `promptfoo import`.
 
@@ -395,7 +395,7 @@ def _whole(row: js.JsonObject, grading: js.JsonObject) -> js.JsonObject:
 
 
 def _judge(component: js.JsonObject, *, beside: Sequence[js.JsonObject]) -> tuple[str, records.GradedBy]:
-    """Return (judge, kind of grader) of an assertion; the kind is a model if a model may have influenced the score."""
+    """Return an assertion's judge and kind of grader; the kind is a model if a model may have influenced the score."""
     kind = _kind(component)
     if kind == "human":
         return "human", records.GradedBy.PERSON

@@ -1,6 +1,6 @@
 """Tables that promptfoo writes: `promptfoo eval -o results.csv`, and the web page's export.
 
-Written from promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per variable, and for each prompt a column
+Based on promptfoo's `src/util/eval/evalTableUtils.ts` (2026): a column per variable, and for each prompt a column
 `[provider] label` with the answer, then `Status`, `Score`, `Named Scores`, `Metric: NAME`, `Grader Reason`, `Comment`. Before
 2025 a prompt had one column, whose cells read `[PASS] (0.50) answer` (`src/util/output.ts`).
 

@@ -1,6 +1,6 @@
 """Reports of pydantic-evals: an `EvaluationReport` as JSON, with its data set in a separate file.
 
-Written from `pydantic_evals/reporting/__init__.py` and `evaluators/` of 1.x (2026) and a genuine report. A report is one
+Based on `pydantic_evals/reporting/__init__.py` and `evaluators/` in 1.x (2026) and a genuine report. A report is one
 candidate, named after the experiment. A case is a task, and repetitions of a case (`source_case_name`) are trials. An evaluator
 is a judge, and each of its scores and assertions is a criterion; labels have no scale, so they are left out.
 

@@ -1,12 +1,12 @@
 """Results of Ragas: `evaluate(…).to_pandas()` as CSV, JSON or JSON Lines.
 
-Written from `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` of 0.1 to 0.4: columns of the sample (`user_input`,
+Based on `ragas/dataset_schema.py`, `evaluation.py` and `metrics/` in 0.1 to 0.4: columns of the sample (`user_input`,
 `retrieved_contexts`, `response`, `reference`; in 0.1 `question`, `contexts`, `answer`, `ground_truth`) and one column for each
 metric, some with a mode in their name: `rouge_score(mode=fmeasure)`.
 
-The file names no model, so the candidate is named after the file. A task is named after a digest of its question. Metrics that
-compare texts or ids without a model count; all others may call a model and await review. `noise_sensitivity` counts wrong
-claims, so lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, costs or times.
+The file contains no model name, so the candidate is named after the file. A task is named after a digest of its question.
+Metrics that compare texts or ids without a model count; all others may call a model and await review. `noise_sensitivity`
+counts wrong claims, so lower is better; rubrics grade from 1 to 5. The file has no explanations, tokens, costs or times.
 """
 
 from __future__ import annotations

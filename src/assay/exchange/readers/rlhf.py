@@ -99,7 +99,7 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
     for evaluation in as_list(signal.get("human_evals")):
         fields = as_object(evaluation)
         if not fields.get("model_id"):
-            yield records.Skipped(where=where, why="holds an evaluation that names no model.")
+            yield records.Skipped(where=where, why="holds an evaluation without a model.")
             continue
         grades = tuple(_grades(str(fields["model_id"]), _form(fields.get("evaluation_form"))))
         if grades:

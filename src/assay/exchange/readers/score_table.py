@@ -28,7 +28,7 @@ from assay.formats.separated import cells_by_name, is_utf8, separated_blocks, sn
 
 NAME: Final = "scores"
 RULE: Final = "score"
-"""Grader of rows that name no judge."""
+"""Grader for rows without a judge."""
 
 _NEEDED: Final = frozenset({"task", "candidate", "score"})
 _KNOWN: Final = _NEEDED | {"trial", "weight", "criterion", "judge", "state", "joint", "run", "attempt", "assessment"}
@@ -44,7 +44,7 @@ _EXPORTED: Final = frozenset({"run", "attempt", "assessment"})
 _NUMBER: Final = re.compile(r"a([1-9]\d{0,17})")
 
 FROM_RUNS: Final = "from_runs"
-"""Key in a run's environment for the assessments, in other stores' runs, from which its rows come, as `ranges`."""
+"""Key in a run's environment for the runs and assessments in other stores that its rows come from, as `ranges`."""
 
 
 def recognise(sample: FileSample) -> float | None:
@@ -129,7 +129,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     yield from graded.rest()
     scale.refuse_wrong(
         source.name,
-        "scores lie outside 0 to 1, the scale of a table of scores",
+        "scores lie outside 0 to 1, the scale for a table of scores",
         "Import it with --map and a `scale`, such as [0, 100].",
     )
     if scoreless:
@@ -265,9 +265,9 @@ def _cell(value: object) -> object:
 
 
 def _checked(row: TableRow, task: str, candidate: str) -> tuple[str | None, float | None, int]:
-    """Return (problem or None, score, trial) of a row."""
+    """Return a row's problem (or None), score and trial."""
     if not task or not candidate:
-        return f"names no {'candidate' if task else 'task'}.", None, 1
+        return f"has no {'candidate' if task else 'task'}.", None, 1
     cell = row.get("score")
     score = None
     if cell_text(cell):
@@ -275,7 +275,7 @@ def _checked(row: TableRow, task: str, candidate: str) -> tuple[str | None, floa
         if score is None:
             return f"has score {cell!r}, which is not a finite number.", None, 1
         if not 0 <= score <= 1:
-            return f"has score {score:g}; scores of a table lie between 0 and 1.", None, 1
+            return f"has score {score:g}; scores in a table lie between 0 and 1.", None, 1
     trial = cell_number(row.get("trial")) if cell_text(row.get("trial")) else 1.0
     if trial is None or trial < 1 or trial != int(trial):
         return f"has trial {row.get('trial')!r}; trials count from 1.", None, 1
@@ -326,7 +326,7 @@ class Origins:
         for run, rows in self._held.items():
             yield records.Held(where=self._name, run=run, rows=rows)
         for run, rows in self._unknown.items():
-            why = f"{rows:,} rows belong to run {run}, which this store holds without their assessments; they were left out."
+            why = f"{rows:,} rows have assessments that run {run} in this store does not have; they were left out."
             yield records.Skipped(where=self._name, why=why)
         if self._new:
             yield records.FoundAtEnd(provenance={FROM_RUNS: {run: ranges(numbers) for run, numbers in self._new.items()}})

@@ -1,6 +1,6 @@
 """SWE-bench: predictions (patches), and the reports of which instances they resolve.
 
-Written from SWE-bench's `harness/reporting.py`, `harness/grading.py` and `run_evaluation.py` of 2024 to 2026 (report
+Based on SWE-bench's `harness/reporting.py`, `harness/grading.py` and `run_evaluation.py` from 2024 to 2026 (report
 `schema_version` 2), and the `results.json` of its experiments repository. A prediction holds `instance_id`,
 `model_name_or_path` and `model_patch`, as JSON Lines, a list, or an object by instance. A run's report lists ids
 (`resolved_ids`, `unresolved_ids`, `empty_patch_ids`, `error_ids`, `incomplete_ids`; older: `resolved`, `generated`,

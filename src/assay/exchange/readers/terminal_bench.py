@@ -1,6 +1,6 @@
 """Jobs of Terminal-Bench 1: `results.json` of the job and each trial, and the setup in `run_metadata.json` and `tb.lock`.
 
-Written from `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a folder with
+Based on `terminal_bench/harness/models.py` and 54 jobs of its public leaderboard (2025). A job is a folder with
 `results.json` (`results`, a row per trial, and the lists `resolved_ids` and `unresolved_ids`, in which a task appears once per
 trial) and `TASK/TRIAL/results.json`, which repeat the rows. Terminal-Bench 2 is Harbor (`harbor.py`).
 
@@ -190,7 +190,7 @@ def _records(source: InputFile, trials: Sequence[_Trial], candidate: str) -> Ite
         task = js.as_text(row.get("task_id"))
         resolved = row.get("is_resolved")
         if task is None:
-            yield records.Skipped(where=where, why="names no task.")
+            yield records.Skipped(where=where, why="has no task.")
             continue
         if not isinstance(resolved, bool) and resolved is not None:
             yield records.Skipped(where=where, why="has an `is_resolved` that is neither true, false nor null.")

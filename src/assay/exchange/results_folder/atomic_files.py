@@ -34,9 +34,9 @@ class AtomicFile:
         self._lasting = lasting
         self._special = path.exists() and not path.is_file()  # a device or a pipe is written directly
         if path.is_dir():
-            raise InputError(str(path), "is a folder.", remedy="Name a file.")
+            raise InputError(str(path), "is a folder.", remedy="Choose a file.")
         if not path.parent.is_dir():
-            raise InputError(str(path), f"there is no folder {str(path.parent)!r}.", remedy="Create it, or name another.")
+            raise InputError(str(path), f"there is no folder {str(path.parent)!r}.", remedy="Create it, or choose another.")
         if not force and not self._special and os.path.lexists(path):
             raise taken(path)
         # In the same folder, because a rename is atomic only within one file system.
@@ -100,7 +100,7 @@ class AtomicFile:
 
 
 def taken(path: Path) -> Refused:
-    return Refused(str(path), "exists already.", remedy="Name another file, or use --force to replace it.")
+    return Refused(str(path), "exists already.", remedy="Choose another file, or use --force to replace it.")
 
 
 def write_atomically(path: Path, text: str, *, lasting: bool = True) -> None:

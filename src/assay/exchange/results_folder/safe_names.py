@@ -45,6 +45,6 @@ def inside(folder: Path, *parts: str) -> Path:
     path = folder.joinpath(*parts)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise InputError(
-            str(path), "is a link that leads out of the results folder.", remedy="Remove the link, or name another folder."
+            str(path), "is a link that leads out of the results folder.", remedy="Remove the link, or choose another folder."
         )
     return path

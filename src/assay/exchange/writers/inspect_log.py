@@ -1,6 +1,6 @@
 """Write a log of Inspect (`inspect_ai`) as JSON, version 2, which `read_eval_log` of Inspect can read.
 
-Written from inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285).
+Based on inspect_ai's `log/_log.py`, `log/_recorders/json.py`, `scorer/_metric.py` and `model/_model_output.py` (0.3.285).
 An Inspect log contains one task and one model; Assay writes one suite and one candidate. The header precedes the samples,
 because Inspect stops reading after the header if it needs nothing else.
 """

@@ -29,7 +29,7 @@ def open_program(program: Program, context: ProviderContext, /) -> Provider:
     if program.restored:
         raise SettingsError(
             where,
-            "was named by an imported file, but Assay starts only programs of suites that you run.",
+            "comes from an imported file, but Assay starts only programs in suites that you run.",
             remedy="Start a new run of this suite.",
         )
     if isinstance(program, WebService):

@@ -126,7 +126,7 @@ def _allowed_origin(program: WebService, context: ProviderContext) -> Origin:
         raise SettingsError(
             where,
             f"is answered by {origin.netloc}, and local_only allows only this machine and network.",
-            remedy="Name a local address, or set local_only: false.",
+            remedy="Use a local address, or set local_only: false.",
         )
     return origin
 

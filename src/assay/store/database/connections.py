@@ -318,7 +318,7 @@ def _files_exhausted() -> bool:
 
 
 _COMPLAINTS: Final = (
-    ("file is not a database", "is not an Assay store.", "Name another file with --store, or move this one away."),
+    ("file is not a database", "is not an Assay store.", "Select another file with --store, or move this one away."),
     ("malformed", "is damaged.", "Restore it from a backup; `sqlite3 FILE .recover` may save part of the data."),
     ("Could not decode to UTF-8", "is damaged.", "Restore it from a backup; `assay doctor --check-store` lists the damage."),
     (
@@ -329,7 +329,7 @@ _COMPLAINTS: Final = (
     (
         "unable to open database file",
         "cannot be opened.",
-        "Check that its folder exists and that you may write there, or name another with --store.",
+        "Check that its folder exists and that you may write there, or select another with --store.",
     ),
     ("readonly database", "may not be written.", "Check that you may write the file and its folder."),
     ("disk is full", "the disk is full.", "Free some space. Committed data is safe."),
@@ -373,7 +373,7 @@ def portions(items: Collection[T], size: int) -> Iterator[list[T]]:
 def among(column: Column[int], keys: Collection[int]) -> ColumnElement[bool]:
     """Return the condition that a column holds one of these keys, as a range if no number between them is missing.
 
-    A range has two parameters. With one for each of 1000 keys, writing the statement took more time than executing it.
+    A range has two parameters. With one parameter for each of 1,000 keys, building the statement took longer than executing it.
     """
     distinct = set(keys)
     if len(distinct) > 1 and (high := max(distinct)) - (low := min(distinct)) == len(distinct) - 1:

@@ -536,7 +536,7 @@ run_event = Table(
     Column("at", String(30), nullable=False),
     Index("ix_run_event_run_key", "run_key"),
 )
-"""Append-only. Events that deleted a run, replaced it by the import of a later version (`other_key`), or restored it."""
+"""Append-only. Events that deleted a run, replaced it with the import of a later version (`other_key`), or restored it."""
 
 control_event = Table(
     "control_event",
@@ -622,6 +622,6 @@ vote = Table(
     Index("ix_vote_run_reviewer", "run_key", "reviewer", "trial_key"),
     Index("ix_vote_trial_key", "trial_key"),
 )
-"""Arena votes, append-only, hashed like review events. `once`: the idempotency key, as it is called in results folders.
-`choice`: `undo` if the row takes back the vote `undoes`; all other votes are valid. Candidates are named by their position in
+"""Arena votes, append-only, hashed like review events. `once`: the idempotency key, under its name in results folders.
+`choice`: `undo` if the row takes back the vote `undoes`; all other votes are valid. Candidates are identified by position in
 `run_candidate`, which a rename does not change."""

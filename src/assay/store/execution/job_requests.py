@@ -53,7 +53,7 @@ def request_row(asked: JobRequest) -> tuple[Any, ...]:
 
 
 def shareable(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return the new rows, except requests that share an answer which will not come; their trials send a request later."""
+    """Return the new rows, without requests that share an answer no job will deliver; their trials send a request later."""
     table, job = schema.job_request, schema.job
     shared = {RequestKey(row[0], row[8]) for row in rows if row[8] is not None}
     coming = {RequestKey(row[0], row[1]) for row in rows}
@@ -88,7 +88,7 @@ def mark_void(connection: Connection, run_key: int, keys: Iterable[RequestKey]) 
 
 
 def book(connection: Connection, costs: Mapping[int, Sequence[tuple[float, float | None]]]) -> None:
-    """Replace reservations by costs, per run; a request of unknown cost (None) stays booked at its worst case."""
+    """Replace reservations with costs, per run; a request of unknown cost (None) stays booked at its worst case."""
     run = schema.run
     for run_key, pairs in costs.items():
         reserve(connection, run_key, -sum(usd for usd, _ in pairs))

@@ -366,7 +366,7 @@ class StoreImport:
         self.done.assessments -= dropped.assessments
 
     def replace_run(self, known: KnownRun, /, *, by: RunId) -> tuple[int, int]:
-        """Replace a stored run by the most recently closed run, with effect from the end of the import.
+        """Replace a stored run with the most recently closed run, with effect from the end of the import.
 
         Returns (decisions carried over to the new run, decisions that do not apply to it). Raises `Refused` if another run
         grades the stored run's answers.

@@ -17,7 +17,7 @@ AMOUNTS: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 
 def call_totals(connection: Connection, run: str, /) -> tuple[CallTotals, ...]:
-    """Sum a run's calls by candidate, then by other model; raises `UnknownName`."""
+    """Return totals of a run's calls by candidate, judge or other model; raises `UnknownName`."""
     run_key = run_key_of(connection, find_run(connection, run))
     table, candidate, grader = schema.call, schema.candidate, schema.grader
     # A call to a judge that grades one candidate at a time has both keys.

@@ -242,7 +242,7 @@ def find_run(connection: Connection, text: str) -> RunId:
 
 
 def _run_keys(connection: Connection, texts: Sequence[str]) -> list[int]:
-    """Return run keys by id or by the beginning of an id. Complete ids, of which pages pass many, share one query."""
+    """Return run keys by id or by the beginning of an id. Complete ids share a query, because pages pass many."""
     table, known = schema.run, dict[str, int]()
     for some in portions(texts, _AT_ONCE):
         query = select(table.c.id, table.c.key).where(table.c.id.in_(some))

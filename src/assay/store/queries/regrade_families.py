@@ -47,18 +47,18 @@ class Families:
         return tuple({**self.newer, **self.older})
 
     def hold(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on `score` that no newer grading of the response replaces it."""
+        """Return SQL conditions that are true for a score that no newer grading of the response replaces."""
         if not self.newer:
             return []
         replaced = exists().where(*self._replacing(table))
         return [or_(table.c.run_key.not_in(self.contested), not_(replaced))]
 
     def give_way(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions on `score` that a newer grading of the response replaces it. Requires a contested run."""
+        """Return SQL conditions that are true for a score that a newer grading replaces. Requires a contested run."""
         return [table.c.run_key.in_(self.contested), exists().where(*self._replacing(table))]
 
     def _replacing(self, table: Table) -> list[ColumnElement[bool]]:
-        """Return conditions that the paired trial of a newer run has a current grading of the same candidate."""
+        """Return SQL conditions: the paired trial in a newer run has a current grading of the same candidate."""
         mine, paired = schema.trial.alias("mine"), schema.trial.alias("paired")
         assessment, scored = schema.assessment.alias("its"), schema.score.alias("scored")
         return [

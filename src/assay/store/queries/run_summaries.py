@@ -1,4 +1,4 @@
-"""Summarise runs: counters, candidates, and if a process still executes them."""
+"""Summarise runs: their counters and candidates, and whether a process still executes them."""
 
 from __future__ import annotations
 

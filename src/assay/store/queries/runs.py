@@ -67,7 +67,7 @@ def waiting_runs(connection: Connection) -> frozenset[RunId]:
 
 
 def something_waits(run_key: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return an SQL condition that a run, given by its key, has a pending assessment."""
+    """Return an SQL condition that is true if the run with this key has a pending assessment."""
     tally = schema.run_tally
     return exists().where(tally.c.run_key == run_key, *_PENDING)
 
@@ -145,7 +145,7 @@ def _with_suite() -> Select[Any]:
 
 
 class RunQueries(Queries):
-    """Queries about runs. The newest run comes first unless a method names another order."""
+    """Queries about runs. The newest run comes first unless a method states another order."""
 
     find = snapshot(find_run)
     totals = snapshot(run_totals)

@@ -59,7 +59,7 @@ def trial(connection: Connection, key: TrialKey, /) -> TrialRow:
 
 
 def under_way(connection: Connection, run: RunId, /) -> tuple[TrialRow | None, TrialRow | None]:
-    """Return the run's first executing (or next) trial and its first failed trial, each None if missing."""
+    """Return the first running trial (if no trial is running, the next one) and the first failed trial; None if missing."""
     run_key = run_key_of(connection, run)
     running = _first(connection, run_key, TrialState.RUNNING)
     return running or _first(connection, run_key, TrialState.PENDING), _first(connection, run_key, TrialState.FAILED)

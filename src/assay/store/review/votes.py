@@ -1,7 +1,7 @@
 """Arena votes, which are appended and never edited, and the trials that people vote on.
 
-To withdraw a vote, a row that names it is appended. Each row's hash covers the row and the previous hash, which reveals later
-edits. Rows name candidates by their position in the run, which a rename does not change.
+To withdraw a vote, a row that refers to it is appended. Each row's hash covers the row and the previous hash, which reveals
+later edits. Rows identify candidates by their position in the run, which a rename does not change.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class StoreArena:
         return self._writer.call(take)
 
     def votes(self, run: RunId, /, *, reviewer: str | None = None) -> tuple[Vote, ...]:
-        """Return a run's valid votes, oldest first; `reviewer` limits them to one person's."""
+        """Return a run's valid votes, oldest first; `reviewer` limits them to one person."""
         table = schema.vote
         with self._database.reading() as connection:
             where = [table.c.run_key == _run_key(connection, run), *_standing()]

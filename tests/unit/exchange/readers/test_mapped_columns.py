@@ -115,7 +115,7 @@ def test_places_lead_into_json_in_a_cell(tmp_path: Path) -> None:
     path = table(tmp_path, 'id\twho\tmeta\nq1\ta\t{"result": {"ok": [false, true]}}\nq2\ta\tno json\n', "rows.tsv")
     records = read(path, score="meta.result.ok.1", quoted=False)
     assert graded(records) == [("score", "", 1, 1.0, 1.0)]
-    assert "holds no score of 'a'" in records.skipped[0].why or "holds no answer" in records.skipped[0].why
+    assert "holds no score for 'a'" in records.skipped[0].why or "holds no answer" in records.skipped[0].why
 
 
 def test_columns_of_candidates_may_hold_json(tmp_path: Path) -> None:
@@ -199,15 +199,15 @@ def test_row_without_a_value_is_named_unless_missing_lists_it(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("mapping", "problem"),
     [
-        ({"score": "s", "scores": {"a": "b"}}, "names both `score` and `scores`"),
-        ({"scores": {"a": "b"}, "criterion": "c"}, "names `criterion` together with `scores`"),
+        ({"score": "s", "scores": {"a": "b"}}, "has both `score` and `scores`"),
+        ({"scores": {"a": "b"}, "criterion": "c"}, "has both `criterion` and `scores`"),
         ({"scores": {"a": {"scroe": "b"}}}, "`scores` of a: scroe is an unknown key. Did you mean 'score'?"),
-        ({"scores": {"a": {"scale": [0, 1]}}}, "`scores` of a: names no `score`."),
+        ({"scores": {"a": {"scale": [0, 1]}}}, "`scores` of a: has no `score`."),
         ({"scores": {"a": {"score": "b", "scale": [1, 1]}}}, "`scores` of a: `scale` is [1, 1]"),
         ({"scores": {"a": {"score": "b", "by": "cat"}}}, "known: model, rule, person"),
         ({"scores": ["a"]}, "`scores` must be a mapping."),
         ({"score": {"mean": ["a"]}}, "it must be a column, a list of columns, or {sum: [COLUMNS]}."),
-        ({"score": "s", "cost_usd": "c"}, "names `cost_usd`, which describes a response, but no `answer`."),
+        ({"score": "s", "cost_usd": "c"}, "has `cost_usd`, which describes a response, but no `answer`."),
         ({"score": "s", "where": ["a"]}, "`where` must be a mapping."),
     ],
 )

@@ -429,7 +429,7 @@ def test_langfuse_scores_alone_are_of_traces(tmp_path: Path) -> None:
     assert read.counts == (1, 1, 0, 2)
     assert (scores(read, "good"), scores(read, "mood")) == ([1.0], [None])
     assert read.assessments[1].grades[0].reason == "calm: mood comments."
-    assert ["1 scores are of a session or a whole run" in skipped.why for skipped in read.skipped] == [True]
+    assert ["1 scores belong to a session or a whole run" in skipped.why for skipped in read.skipped] == [True]
 
 
 def test_langfuse_experiment_items_hold_answers_and_new_scores_subjects(tmp_path: Path) -> None:
