@@ -115,7 +115,7 @@ def test_a_name_too_long_with_the_specialist_is_refused(project: Path, scenario:
     with Workspace.open(project, environment={}) as opened:
         own, _ = specialist_template(opened, str(template(project)))
         suite = scenario_suite(opened, "basics", ["fix-slug"], agents=["cmd: " + "x" * 180])
-        with pytest.raises(InputError, match="Name it"):
+        with pytest.raises(InputError, match="Give it a name"):
             add_specialist(suite, own)
 
 

@@ -48,7 +48,7 @@ def preferred_agents(template: SpecialistTemplate, agents: Sequence[str], model:
         if not known:
             names = ", ".join(template.preferred_models) or "no model"
             remedy = "Add --agent, or write preferred_models: ['provider/name'] in the template."
-            raise InputError(template.name, f"prefers {names}, without a known provider.", remedy=remedy)
+            raise InputError(template.name, f"prefers {names}, whose provider is unknown.", remedy=remedy)
         agents = (known[0][0] if model else "/".join(known[0]),)
     return tuple(agents) if model else tuple(_preferring(agent, preferred) for agent in agents)
 
