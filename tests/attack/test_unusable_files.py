@@ -61,7 +61,7 @@ def try_without_power(folder: Path, *commands: str) -> str:
 SEARCHING = ("runs", "stats", "doctor")
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o400, 0o600])
+@pytest.mark.parametrize("mode", [0o600, *(pytest.param(mode, marks=pytest.mark.slow) for mode in (0o000, 0o400))])
 def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path, mode: int) -> None:
     (tmp_path / ".assay").mkdir()
     (tmp_path / ".assay").chmod(mode)

@@ -12,6 +12,7 @@ from tests.journey.conftest import Command, start
 from tests.journey.test_task_tests import _no_sandbox_works
 
 
+@pytest.mark.slow
 def test_iterations_are_trials_of_one_batch(assay: Command) -> None:
     if _no_sandbox_works():
         pytest.skip("no sandbox works here")

@@ -160,6 +160,7 @@ def test_a_resume_does_not_change_the_prompt(assay: Command, server: ModelServer
     assert sorted(call.prompt for call in judged(server)) == before
 
 
+@pytest.mark.slow
 def test_a_rerun_and_a_regrade_draw_the_order_again(assay: Command, server: ModelServer, project: Path) -> None:
     server.answer = answer
     run = assay("run", suite(project, models=False, tasks=4, trials=3), "--json").document["run_id"]

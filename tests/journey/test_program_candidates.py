@@ -121,6 +121,7 @@ def test_a_resume_refuses_a_changed_program(assay: Command, folder: Path) -> Non
     assert assay("resume", run).code == 1
 
 
+@pytest.mark.slow
 def test_a_module_is_known_by_its_version_and_its_file(
     assay: Command, folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_missing_program_is_refused_before_the_run(assay: Command, folder: Pat
     assert assay("runs", "--json").document["runs"] == []
 
 
+@pytest.mark.slow
 def test_hundreds_of_prompts_run_fifty_at_once(assay: Command, folder: Path) -> None:
     rows = [{"id": f"t{n}", "prompt": f"say {n}", "expected": f"SAY {n}"} for n in range(300)]
     (folder / "tasks.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")

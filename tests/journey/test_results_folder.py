@@ -166,6 +166,7 @@ def test_a_second_rebuild_changes_nothing(assay: Command, lived: Path, project: 
     assert files(lived) == folder
 
 
+@pytest.mark.slow
 def test_runs_join_a_store_that_has_others(assay: Command, lived: Path, project: Path) -> None:
     before = everything(assay)
     shutil.move(lived, project / "old")

@@ -318,6 +318,7 @@ def test_final_results_fill_a_folder_that_can_be_imported(assay: Command, files:
     assert again.document["agreement"][0]["n"] == 4
 
 
+@pytest.mark.slow
 def test_questions_about_a_prompt_become_keys_of_metadata(assay: Command, files: Path) -> None:
     document = raw()
     questions = [{"question": "Subject", "human_input_value": "Algebra"}, {"question": "Task URL", "human_input_value": "x"}]

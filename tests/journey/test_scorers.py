@@ -10,6 +10,7 @@ import pytest
 from tests.journey.conftest import Command
 
 
+@pytest.mark.slow
 def test_a_hostile_answer_is_a_failed_trial_and_the_run_goes_on(assay: Command, project: Path) -> None:
     pytest.importorskip("math_verify", reason="the extra `math` is not installed")
     (project / "sums.yaml").write_text(

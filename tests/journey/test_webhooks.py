@@ -133,6 +133,7 @@ def finished_within(hook: HookServer, n: int, within_s: float = 40.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_says_so(folder: Path, hook: HookServer) -> None:
     (folder / "judge.jsonl").write_text(
         json.dumps({"match": {"role": "judge"}, "error": {"kind": "refused", "detail": "no", "transient": False}}), "utf-8"

@@ -238,7 +238,7 @@ class Watch:
             self._notices.begun_to_wait(self._plan, self._told)
 
     def ended(self, summary: RunSummary) -> None:
-        """Send a notice if the run has ended, and one if items are pending that no notice has reported."""
+        """Send a notice if the run has ended, and another if there are pending items not yet reported in a notice."""
         if summary.assessments.get(AssessmentState.PENDING, 0) and not self._told.is_set():
             self._told.set()
             self._notices.tell(WAITS, summary)

@@ -46,7 +46,7 @@ class Endpoint:
 def endpoint_of(model: ModelSpec, environment: Mapping[str, str], rules: AddressRules | None = None) -> Endpoint:
     """Return a model's endpoint from its `base_url`, the provider's address variable, or the provider's usual address.
 
-    `address_rules` chooses the key. Raises SettingsError if the address or the key cannot be used.
+    The module `address_rules` chooses the API key. Raises SettingsError if the address or the key cannot be used.
     """
     rules = rules or AddressRules()
     vendor = VENDORS[model.provider]

@@ -47,8 +47,8 @@ def across(values: Floats, weights: Floats, family: Ints | None) -> AcrossTasks:
         values, weights: as in `across_tasks`.
         family: as in `by_family`, or None.
 
-    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181; with families of equal size and weight
-    scipy.stats.ttest_1samp on family means. Simulation: bench/families_simulation.py.
+    Source: Bell & McCaffrey (2002), Survey Methodology 28:169-181; equals scipy.stats.ttest_1samp on family means
+    if all families have the same size and weight. Simulation: bench/families_simulation.py.
     """
     if family is None or family.size == 0:
         return across_tasks(values, weights)

@@ -95,7 +95,7 @@ class SuiteKeys(grammar.Keys):
     score = grammar.key(SCORE, "Default scoring, for tasks without `score`.")
     user = grammar.key(USER, "A model that plays the user in conversations.")
     grade_by = grammar.key(GRADE_BY, "Default for tasks with turns: grade the conversation as a whole or turn by turn.")
-    tools = grammar.key(TOOLS, "Tools that candidates may call, with results.")
+    tools = grammar.key(TOOLS, "Tools that candidates may call, and the results they return.")
     tool_turns = grammar.key(TOOL_TURNS, "The maximum number of requests for each message of the user, 10 by default.")
     tasks = grammar.key(
         grammar.unread({"anyOf": [{"type": "array", "minItems": 1, "items": TASK.schema}, TaskFileKeys.schema()]}),
@@ -112,13 +112,13 @@ class LoadOptions:
     """The caller's additions to a suite file.
 
     Attributes:
-        judge: replaces the suite's own judges. A plain reference keeps the mode, temperature and prompt of the first of these.
+        judge: replaces the suite's judges. A bare model name keeps the first one's mode, temperature and prompt.
         judge_from: name for the source of `judge` in messages.
         default_judge: used if the file has no judge; `default_judge_from` is the name of its source.
         candidates: references or mappings as in `candidates:`, added to the suite's own.
         folder: folder to which relative paths in `judge` and `default_judge` refer; by default the working folder.
         read_from: additional folders whose files the suite may use.
-        judge_may_come: True to accept set files and batch input files without a judge, as when a file is only checked.
+        judge_may_come: True to accept a set file or batch input file without a judge, as when a file is only checked.
     """
 
     judge: JudgeRef | None = None

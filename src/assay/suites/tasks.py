@@ -86,7 +86,9 @@ class TaskKeys(Keys):
     columns = key(Kind(_read_columns, FREE_MAPPING.schema), "Further values for the prompts of candidates: {{question}}.")
     turns = key(TURNS, "What the user says turn by turn: after `prompt`, or from the first turn if there is no `prompt`.")
     grade_by = key(GRADE_BY, "Grade a task with turns as a whole or turn by turn.")
-    tools = key(TOOLS, "Tools that candidates may call, with results; names take the suite's tools. Replaces the suite's.")
+    tools = key(
+        TOOLS, "Tools that candidates may call, and their results; a name refers to a tool of the suite. Replaces the suite's."
+    )
     tool_turns = key(TOOL_TURNS, "The maximum number of requests for each message of the user.")
     persona = key(TEXT, "The simulated user's role in this task, replacing the suite's; empty for no simulated user.")
 

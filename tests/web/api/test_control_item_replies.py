@@ -151,6 +151,7 @@ def test_an_unknown_candidate_or_criterion_is_refused_by_its_kind(desk: Desk) ->
             assert said.startswith(("there is no candidate", "there is no criterion"))
 
 
+@pytest.mark.slow
 def test_deciding_again_and_undoing_are_answered_alike(desk: Desk) -> None:
     found = [
         [
@@ -203,6 +204,7 @@ def test_of_many_decisions_at_once_one_is_taken(desk: Desk) -> None:
     assert len(desk.workspace.observations.read(kinds=(ObservationKind.CHECK,))) == 1, "it counts once"
 
 
+@pytest.mark.slow
 def test_two_opinions_come_to_the_same_on_a_check_as_on_a_real_item(stored: Path, tmp_path: Path) -> None:
     with opened(stored, tmp_path, second=1.0) as desk:
         found = [

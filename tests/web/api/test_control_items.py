@@ -147,7 +147,8 @@ def test_a_plant_can_be_undone_and_answers_count_once(served: Served) -> None:
     assert told["right"] == (told["how"] == "known_good")
 
 
-@pytest.mark.parametrize("blind", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("blind", [0.0, 1.0])
+@pytest.mark.slow
 def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, blind: float) -> None:
     switch(served.folder, rereview=0.5, gap_items=5, gap_hours=0, blind=blind)
     real = {f"a{n}" for n in range(1, 41)}
@@ -340,6 +341,7 @@ def test_a_check_that_is_judged_again_refuses_others_as_a_real_item_does(
         assert [one.kind for one in workspace.control_items.read()].count(ControlKind.ATTEMPT) == 1
 
 
+@pytest.mark.slow
 def test_idempotency_key_of_one_item_is_refused_for_another(many: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(many, folder)

@@ -314,6 +314,7 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
     assert server.calls == ()
 
 
+@pytest.mark.slow
 def test_more_than_the_server_carries_out_at_once_wait_their_turn(client: TestClient, server: ModelServer) -> None:
     found = [submitted(client, {**THING, "thingName": f"Thing {n}", "trialsNeeded": 1}) for n in range(12)]
     assert all(ended(client, one)["state"] == "needs_review" for one in found)

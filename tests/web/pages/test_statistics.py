@@ -232,6 +232,7 @@ def test_a_warning_names_the_page_s_way(tmp_path: Path) -> None:
     assert "--run" not in said
 
 
+@pytest.mark.slow
 def test_a_candidates_trials_are_its_own_and_each_link_leads_somewhere(tmp_path: Path) -> None:
     header = "task,candidate,trial,score\n"
     (tmp_path / "one.csv").write_text(header + "t1,ann,1,0.5\nt1,bob,1,0.4\nt2,bob,1,0.1\nt2,cas,1,0.9\n", "utf-8")

@@ -31,6 +31,7 @@ def test_one_key_approves_and_the_next_item_is_there(review: Page, served: Serve
     assert event[1] == "approve"
 
 
+@pytest.mark.slow
 def test_buttons_act_like_their_keys(review: Page, served: Served) -> None:
     first = complete_item(review)
     review.get_by_role("button", name="Approve").click()
@@ -125,6 +126,7 @@ def test_item_without_a_score_cannot_be_approved_and_says_why(page: Page, served
     eventually(lambda: state_of(served, lacking) == "corrected")
 
 
+@pytest.mark.slow
 def test_a_draft_survives_leaving_the_page(review: Page, served: Served) -> None:
     first = complete_item(review)
     first_cell(review)
@@ -234,6 +236,7 @@ def test_a_rerun_that_fails_brings_its_item_back(page: Page, served: Served) -> 
     assert state_of(served, second) == "pending"
 
 
+@pytest.mark.slow
 def test_decisions_carry_the_name_chosen_on_the_page(review: Page, served: Served) -> None:
     complete_item(review)
     review.get_by_role("button", name="Reviewer").click()

@@ -405,4 +405,4 @@ def _check_own(detail: AssessmentDetail, submitted: SubmittedDecision) -> None:
 def _check_run(detail: AssessmentDetail, run: str | None) -> None:
     if run not in {None, detail.row.run_id}:
         problem = f"the item belongs to run {detail.row.run_id}, but was decided as an item of run {run}."
-        raise Refused("run", problem, remedy="The request is about another store, so this store was not changed.")
+        raise Refused("run", problem, remedy="The request seems to be meant for another store; nothing was changed here.")

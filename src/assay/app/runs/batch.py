@@ -151,7 +151,7 @@ def collect(
     listener: Listener = nobody,
     outbox: Outbox | None = None,
 ) -> BatchResult:
-    """Store the answers of finished jobs (or from the files `results`), then submit the trials' next requests."""
+    """Store the answers of finished jobs (or those in the files `results`), then submit the trials' next requests."""
     plan = workspace.journal.plan_of(run_named(workspace, run_id))
     jobs = workspace.jobs.of_runs([plan.id])
     workspace.directory.batch_files = by_files or to_file is not None or any(job.place == FILE for job in jobs)

@@ -324,7 +324,7 @@ def _matched(workspace: Workspace, old: RunPlan, suite: Suite, notes: list[str])
             continue
         yield replace(stored, task=_scored_anew(stored.task, now, old, asked=asked))
     if left_out:
-        notes.append(f"left out because the suite does not contain these tasks with a weight above 0: {', '.join(left_out)}.")
+        notes.append(f"left out because the suite lacks these tasks or gives them weight 0: {', '.join(left_out)}.")
 
 
 def _scored_anew(task: Task, now: Task, old: RunPlan, *, asked: bool) -> Task:

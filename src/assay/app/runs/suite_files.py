@@ -153,7 +153,9 @@ def text_of_set(workspace: Workspace, path: str) -> str:
     where = suite_place(workspace, path)
     text = whole_text(where)
     if not is_editable(suite_of(workspace, where, text)):
-        raise InputError(path, "is not a set that contains all of its texts.", remedy="Edit it with a text editor.")
+        raise InputError(
+            path, "cannot be edited here, because it is no JSON set with all its texts.", remedy="Use a text editor."
+        )
     return text
 
 

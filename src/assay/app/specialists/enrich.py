@@ -211,7 +211,7 @@ class _Enrichment:
                 return str(answer.value)
             if "trafilatura" in answer.detail:
                 extra("trafilatura")  # says how to install it
-            raise InputError("", f"has a main text that could not be extracted: {answer.detail}")
+            raise InputError("", f"is a page from which no main text could be extracted: {answer.detail}")
         if (not kind.startswith("text/") and kind not in _TEXTS) or b"\0" in content:
             raise InputError("", f"is {kind or 'not text'}; only pages and texts can be enriched.")
         return content.decode("utf-8-sig", "replace")

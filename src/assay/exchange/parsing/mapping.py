@@ -190,7 +190,7 @@ def _scale_of(value: JsonValue) -> tuple[float | Place, float | Place] | None:
 
 
 def _words(key: object) -> tuple[str, ...]:
-    """Return the cell texts that match a label; several for `Yes` and `No`, which YAML reads as booleans."""
+    """Return the cell texts that match a label; two each for `Yes` and `No`, because YAML reads these as booleans."""
     if isinstance(key, bool):
         return ("yes", "true") if key else ("no", "false")
     return (cell_text(key).casefold(),)

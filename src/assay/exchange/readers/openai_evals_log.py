@@ -168,8 +168,8 @@ def _events(
                 pass  # embeddings, extras: not answers and not grades
     if unscored:
         what = (
-            f"{unscored:,} choices have no score, because the values of choices are in the eval's YAML and not in the log. "
-            "Correct them in the review, or describe the file with `--map`."
+            f"{unscored:,} choices have no score, because what each is worth is in the eval's YAML and not in the log. "
+            "Enter scores in the review, or describe the file with `--map`."
         )
         yield records.Noted(where=unscored_at, what=what)
 

@@ -197,7 +197,7 @@ def _check(result: int, step: str) -> int:
 
 
 def _enter_namespaces(description: Mapping[str, Any]) -> None:
-    """Make this process number 1 in new namespaces, with a root folder that contains only the listed files."""
+    """Make this process PID 1 in new namespaces, with a root directory that contains only the listed files."""
     shown = description["namespaces"]
     user, group = os.getuid(), os.getgid()
     flags = _CLONE_NEWNS | _CLONE_NEWUTS | _CLONE_NEWIPC | _CLONE_NEWPID

@@ -121,7 +121,7 @@ def declared_tasks(portion: Portion, tasks: Sequence[FoundTask]) -> dict[str, Fo
 
 
 def place_tasks(portion: Portion, declared: dict[str, FoundTask], names: list[str]) -> dict[str, Place]:
-    """Return the position of each task in `names`; new tasks are stored, with their text if declared."""
+    """Return the place in the run of each task in `names`; store new tasks, with their text if declared."""
     run = portion.run
     places: dict[str, Place] = {}
     if run.tasks:

@@ -79,6 +79,7 @@ def test_calls_and_results_of_tools_are_shown_as_written() -> None:
     assert text.split("\n")[int(error[2][1]["data-at"].split("-")[0]) - 1] == "no"
 
 
+@pytest.mark.slow
 def test_text_that_would_grow_too_much_stays_source() -> None:
     table = "|a" * 500 + "\n" + "|-" * 500 + "\n" + "x\n" * 5_000
     assert shown(table, "prose")["tree"] == []
