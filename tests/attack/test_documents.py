@@ -135,6 +135,13 @@ def test_public_addresses_are_public(address: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "address", ["192.88.99.1", "192.0.0.9", "3fff::1", "3fff:fff:ffff::1", "2001:1::1", "5f00::1", "::ffff:192.88.99.1"]
+)
+def test_special_addresses_of_the_iana_registries_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize(
     "url", ["http://user:key@docs.example.com/", "javascript:alert(1)", "http://", "http://a b/", "http://[x]/"]
 )
 def test_an_odd_address_is_refused_in_one_sentence(network: CapturedNetwork, url: str) -> None:

@@ -73,7 +73,16 @@ def test_a_file_that_others_can_write_is_refused_by_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("chromium", "./evil.sh"), ("keys", "{https://evil.example: OPENAI_API_KEY}"), ("allow_http_keys", "true")],
+    [
+        ("chromium", "./evil.sh"),
+        ("keys", "{https://evil.example: OPENAI_API_KEY}"),
+        ("allow_http_keys", "true"),
+        ("webhook", "https://evil.example/collect"),
+        ("webhook_secret", "known"),
+        ("server", "https://evil.example"),
+        ("server_token", "known"),
+        ("sandbox", "none"),
+    ],
 )
 def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: str, value: str) -> None:
     (tmp_path / "assay.yaml").write_text(f"{key}: {value}\n", "utf-8")
@@ -84,6 +93,74 @@ def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: st
     with pytest.raises(SettingsError, match=f".env, {key}"):
         read_settings(tmp_path, environment={})
     assert read_settings(tmp_path, environment={f"ASSAY_{key.upper()}": value}).values[key]
+
+
+@pytest.mark.parametrize("name", ["ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG"])
+def test_dotenv_cannot_set_variables_that_open_the_server_or_trust_folders(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".env").write_text(f"{name}=known-to-the-author\n", "utf-8")
+    with pytest.raises(SettingsError, match=f".env, {name}"):
+        read_settings(tmp_path, environment={})
+    assert read_settings(tmp_path, environment={name: "mine"}).environment[name] == "mine"
+
+
+def test_every_setting_is_the_users_own_unless_it_is_listed_for_projects() -> None:
+    allowed = {setting.key for setting in SETTINGS if setting.project}
+    sends_or_spends = {"webhook", "webhook_secret", "server", "server_token", "keys", "allow_http_keys", "fetch.allow"}
+    assert not allowed & (sends_or_spends | {"chromium", "sandbox"})
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "postgresql://u:p@evil.example/x",
+        "postgresql://u:p@/x?host=evil.example",
+        "postgresql://u:p@db/x?hostaddr=8.8.8.8",
+        "postgresql://u:p@db,evil.example/x",
+        "postgresql://u:@[db",
+        "/somewhere/else.db",
+        "sqlite:///../else.db",
+        ".git/x.db",
+    ],
+)
+def test_a_project_file_names_no_store_elsewhere(tmp_path: Path, store: str) -> None:
+    for file, text in (("assay.yaml", f'store: "{store}"\n'), (".env", f"ASSAY_STORE='{store}'\n")):
+        project = tmp_path / file.strip(".")
+        project.mkdir()
+        (project / file).write_text(text, "utf-8")
+        with pytest.raises(SettingsError, match="beyond this machine|outside the project"):
+            read_settings(project, environment={})
+        assert read_settings(project, environment={"ASSAY_STORE": store}).values["store"] == store
+
+
+def test_a_project_file_puts_results_into_the_project_only(tmp_path: Path) -> None:
+    (tmp_path / "assay.yaml").write_text("results: records/2026\n", "utf-8")
+    assert read_settings(tmp_path, environment={}).values["results"] == "records/2026"
+    (tmp_path / "assay.yaml").write_text("results: ../elsewhere\n", "utf-8")
+    with pytest.raises(SettingsError, match="outside the project"):
+        read_settings(tmp_path, environment={})
+
+
+def test_a_project_file_lets_the_browser_name_only_local_origins(tmp_path: Path) -> None:
+    (tmp_path / "assay.yaml").write_text('web_allow_origins: ["http://127.0.0.1:8000"]\n', "utf-8")
+    assert read_settings(tmp_path, environment={}).values["web_allow_origins"]
+    (tmp_path / "assay.yaml").write_text('web_allow_origins: ["https://evil.example"]\n', "utf-8")
+    with pytest.raises(SettingsError, match="beyond this machine"):
+        read_settings(tmp_path, environment={})
+
+
+def test_a_project_file_lowers_the_users_budget_and_never_raises_it(tmp_path: Path) -> None:
+    own = tmp_path / "home" / ".config" / "assay" / "assay.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("budget: 5\n", "utf-8")
+    project = tmp_path / "home" / "project"
+    project.mkdir()
+    for written, held in ((1000, 5), (2, 2)):
+        (project / "assay.yaml").write_text(f"budget: {written}\n", "utf-8")
+        assert read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"] == held
+    (project / "assay.yaml").unlink()
+    (project / ".env").write_text("ASSAY_BUDGET=1000\n", "utf-8")
+    assert read_settings(project, environment={"HOME": str(tmp_path / "home")}).values["budget"] == 5
+    assert read_settings(project, environment={"HOME": str(tmp_path / "home"), "ASSAY_BUDGET": "9"}).values["budget"] == 9
 
 
 @pytest.mark.parametrize("named", ["/", "..", "../..", "link", ".git", "a\\0b"])
@@ -104,7 +181,7 @@ def test_a_project_file_opens_no_folder_outside_the_project(tmp_path: Path, name
         assert read_settings(project, environment={"ASSAY_READ_FROM": "[/data]"}).values["read_from"] == ["/data"]
 
 
-@pytest.mark.parametrize("address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db", "postgresql://u:@[db"])
+@pytest.mark.parametrize("address", ["postgresql://u@db/x", "postgres://db", "postgresql:///x?host=db"])
 def test_a_project_file_collects_no_password_of_postgresql(tmp_path: Path, address: str) -> None:
     home, project = tmp_path / "home", tmp_path / "home" / "project"
     project.mkdir(parents=True)

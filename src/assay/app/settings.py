@@ -1,7 +1,8 @@
 """Read the settings and their origins. `assay.yaml` overrides defaults, ASSAY_* variables override both, options override all.
 
-A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They cannot name a
-program to run or decide where keys are sent. Only the user's own file, the environment or the command line can set these.
+A project's files (`assay.yaml` and `.env`) may come from somebody else, for example with a repository. They may set only what
+`settings.toml` marks with `project = true`. Everything else (programs to run, keys, tokens, addresses that receive notices or
+results) comes from the user's own file, the environment or the command line.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from assay.app.project_files import find_upwards, home, read_project_file, user_file
 from assay.domain.errors import SettingsError, did_you_mean
+from assay.providers.origin import is_local
 
 if TYPE_CHECKING:
     from assay.domain.digest import JsonValue
@@ -29,12 +31,17 @@ FILE: Final = "assay.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its key, purpose, default and JSON type."""
+    """One setting: its key, purpose, default and JSON type. `project`: True if a project's files may set it."""
 
     key: str
     about: str
     default: JsonValue
     kind: str
+    project: bool = False
+
+    @property
+    def variable(self) -> str:
+        return f"ASSAY_{self.key.upper().replace('.', '_')}"
 
 
 SETTINGS: Final = tuple(
@@ -42,8 +49,8 @@ SETTINGS: Final = tuple(
     for key, row in tomllib.loads((files(__package__) / "settings.toml").read_text("utf-8")).items()
 )
 
-USERS_OWN: Final = frozenset({"chromium", "keys", "allow_http_keys", "fetch.allow", "sandbox", "server", "server_token"})
-"""Keys that a project's files cannot set."""
+_OTHER_VARIABLES: Final = ("ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG")
+"""Variables that are no setting; a project's `.env` cannot set them. A known `ASSAY_TOKEN` would open the user's server."""
 
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 
@@ -107,9 +114,10 @@ def read_settings(
     variables = {**dotenv, **process}
     own = _from_file(own_file, process) if own_file is not None and os.path.isfile(own_file) else {}
     project = _from_file(file, process) if file else {}
-    _refuse_own(project, str(file), own_file)
-    named = [setting.key for setting in SETTINGS if dotenv.get(_variable(setting))]
-    _refuse_own(named, str(find_upwards(folder, ".env", process)), own_file)
+    _refuse_own({key: _BY_KEY[key].variable for key in project if not _BY_KEY[key].project}, str(file), own_file)
+    forbidden = {setting.key: setting.variable for setting in SETTINGS if not setting.project and dotenv.get(setting.variable)}
+    forbidden |= {variable: variable for variable in _OTHER_VARIABLES if dotenv.get(variable)}
+    _refuse_own(forbidden, str(find_upwards(folder, ".env", process)), own_file)
     if own.get("local_only"):
         project.pop("local_only", None)  # a project may restrict the network further, but never loosen a restriction
         if "ASSAY_LOCAL_ONLY" in dotenv:
@@ -127,12 +135,20 @@ def read_settings(
             if value is None:  # `keys:` without a value; code that expects a list or a mapping would fail on None
                 continue
             values[key] = value
-            origins[key] = origin or _variable(_BY_KEY[key])
+            origins[key] = origin or _BY_KEY[key].variable
     settings_folder = file.parent if file else folder
-    if origins["read_from"] in (str(file), *dotenv):
-        _refuse_outside(values["read_from"], origins["read_from"], settings_folder, process)
-    if origins["store"] in (str(file), *dotenv):
-        _refuse_borrowed_password(str(values["store"]), origins["store"], process)
+    of_project = {key: origin for key, origin in origins.items() if origin in (str(file), *dotenv)}
+    if "read_from" in of_project:
+        _refuse_outside(values["read_from"], of_project["read_from"], settings_folder, process)
+    if "store" in of_project:
+        _refuse_store(str(values["store"]), of_project["store"], folder, settings_folder, process)
+    if "results" in of_project and isinstance(values["results"], str):
+        _refuse_results(values["results"], of_project["results"], settings_folder, process)
+    if "web_allow_origins" in of_project:
+        _refuse_remote_origins(values["web_allow_origins"], of_project["web_allow_origins"])
+    if "budget" in of_project and own.get("budget") is not None and values["budget"] > own["budget"]:
+        values["budget"] = own["budget"]  # a project may lower the user's own maximum, but never raise it
+        origins["budget"] = str(own_file)
     return Settings(
         values=values, origins=origins, folder=settings_folder, environment=variables, project_variables=frozenset(dotenv)
     )
@@ -156,37 +172,103 @@ def settings_schema() -> dict[str, Any]:
     }
 
 
-def _variable(setting: Setting) -> str:
-    return f"ASSAY_{setting.key.upper().replace('.', '_')}"
+def _refuse_own(forbidden: Mapping[str, str], where: str, own_file: Path | None) -> None:
+    """Raise `SettingsError` if a project file has a setting that only the user may set.
 
-
-def _refuse_own(settings: Iterable[str], where: str, own_file: Path | None) -> None:
-    """Raise `SettingsError` if a project file has a setting that only the user may set."""
-    for key in settings:
-        if key in USERS_OWN:
-            place = f"Write it into {own_file}, or set" if own_file is not None else "Set"
-            raise SettingsError(
-                f"{where}, {key}",
-                "cannot be set by a project's file, which may come from somebody else: it names a program to run, where "
-                "keys go or which private addresses may be read.",
-                remedy=f"{place} {_variable(_BY_KEY[key])} in the environment.",
-            )
+    `forbidden`: the variable that sets it, by the name to show.
+    """
+    for key, variable in forbidden.items():
+        place = f"Write it into {own_file}, or set" if own_file is not None and key != variable else "Set"
+        raise SettingsError(
+            f"{where}, {key}",
+            "cannot be set by a project's file, which may come from somebody else. A project's file may set only: "
+            f"{', '.join(setting.key for setting in SETTINGS if setting.project)}.",
+            remedy=f"{place} {variable} in the environment.",
+        )
 
 
 def _refuse_outside(named: Iterable[object], origin: str, folder: Path, environment: Mapping[str, str]) -> None:
     """Raise `SettingsError` if a project file lets suites read folders outside the project."""
-    user_home, start = home(environment), folder.resolve()
-    above = takewhile(lambda place: place != user_home, (start, *start.parents))
-    root = next((place for place in above if (place / ".git").exists()), start)
     for name in named:
-        place = None if "\0" in str(name) else Path(os.path.realpath(folder / str(name)))
-        if place is None or not place.is_relative_to(root) or ".git" in place.relative_to(root).parts:
+        if not _inside(str(name), folder, folder, environment):
             raise SettingsError(
                 f"read_from ({origin})",
                 f"names {str(name)!r}, which lies outside the project. A project's file may come from somebody else, and its "
                 "suites could send your other files to models.",
                 remedy="Set ASSAY_READ_FROM in the environment.",
             )
+
+
+def _refuse_results(results: str, origin: str, folder: Path, environment: Mapping[str, str]) -> None:
+    """Raise `SettingsError` if a project file would let Assay write its results folder outside the project."""
+    if results and not _inside(results, folder, folder, environment):
+        raise SettingsError(
+            f"results ({origin})",
+            f"names {results!r}, which lies outside the project. A project's file may come from somebody else, and Assay would "
+            "write into your other folders.",
+            remedy="Set ASSAY_RESULTS in the environment.",
+        )
+
+
+def _refuse_store(store: str, origin: str, working_folder: Path, folder: Path, environment: Mapping[str, str]) -> None:
+    """Raise `SettingsError` if a project file names a store on another machine, or a file outside the project."""
+    if store.startswith("postgres"):
+        if not all(name.startswith("/") or is_local(name) for name in _postgres_hosts(store)):
+            raise SettingsError(
+                f"store ({origin})",
+                "names a PostgreSQL server beyond this machine and network. A project's file may come from somebody else, and that "
+                "server would get every prompt and answer.",
+                remedy="Set ASSAY_STORE in the environment, use --store, or write it into your own settings.",
+            )
+        _refuse_borrowed_password(store, origin, environment)
+        return
+    path = store.removeprefix("sqlite:///")
+    if not _inside(path, working_folder, folder, environment):
+        raise SettingsError(
+            f"store ({origin})",
+            f"names {path!r}, which lies outside the project. A project's file may come from somebody else, and Assay would "
+            "write into your other files.",
+            remedy="Set ASSAY_STORE in the environment, or use --store.",
+        )
+
+
+def _postgres_hosts(store: str) -> list[str]:
+    """Return every host that a PostgreSQL address names, also as a parameter; an address that cannot be read names itself."""
+    try:
+        parts = urlsplit(store)
+        host = parts.hostname
+    except ValueError:
+        return [store]
+    parameters = parse_qs(parts.query)
+    listed = [*parameters.get("host", []), *parameters.get("hostaddr", []), *([host] if host else [])]
+    return [name for text in listed for name in text.split(",")]
+
+
+def _refuse_remote_origins(named: Iterable[object], origin: str) -> None:
+    """Raise `SettingsError` if a project file lets the web app send prompts to another machine."""
+    for name in named:
+        try:
+            host = urlsplit(str(name)).hostname or ""
+        except ValueError:
+            continue  # `address_rules` refuses it with its own message
+        if host and not is_local(host):
+            raise SettingsError(
+                f"web_allow_origins ({origin})",
+                f"names {str(name)!r}, which is beyond this machine and network. A project's file may come from somebody else, and runs that "
+                "start in the browser could send your data there.",
+                remedy="Set ASSAY_WEB_ALLOW_ORIGINS in the environment, or write it into your own settings.",
+            )
+
+
+def _inside(name: str, start: Path, folder: Path, environment: Mapping[str, str]) -> bool:
+    """True if a path, seen from `start`, lies in the project of `folder` (its repository, if it is in one) and not in `.git`."""
+    user_home, bottom = home(environment), folder.resolve()
+    above = takewhile(lambda place: place != user_home, (bottom, *bottom.parents))
+    root = next((place for place in above if (place / ".git").exists()), bottom)
+    if "\0" in name:
+        return False
+    place = Path(os.path.realpath(start / name))
+    return place.is_relative_to(root) and ".git" not in place.relative_to(root).parts
 
 
 def _refuse_borrowed_password(store: str, origin: str, environment: Mapping[str, str]) -> None:
@@ -236,7 +318,7 @@ def _from_file(file: Path, environment: Mapping[str, str]) -> dict[str, Any]:
 def _from_variables(variables: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for setting in SETTINGS:
-        name = _variable(setting)
+        name = setting.variable
         text = variables.get(name)
         if text:
             # Text is taken literally: as YAML, a reviewer named `on` or `007` would become another value.

@@ -30,8 +30,15 @@ LOCAL_NETWORKS: Final = tuple(
 """Addresses on this machine or network. `ipaddress.is_private` also includes ranges that lead elsewhere, such as 6to4."""
 
 _PUBLIC_6: Final = ipaddress.ip_network("2000::/3")
-# Teredo and 6to4 addresses contain an IPv4 address, to which a gateway forwards packets.
-_TUNNELS: Final = (ipaddress.ip_network("2001::/32"), ipaddress.ip_network("2002::/16"))
+_NOT_PUBLIC: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24", "2001::/23",  # protocol assignments, Teredo among them
+        "192.88.99.0/24", "2002::/16",  # 6to4: a gateway forwards packets to the IPv4 address inside
+        "3fff::/20", "5f00::/16",  # documentation, and segment identifiers of routers
+    )
+)  # fmt: skip
+"""Networks of the IANA registries of special addresses that `is_global` of older Pythons calls global."""
 
 _LOCAL_SUFFIXES: Final = (".local", ".localhost")
 _AWKWARD: Final = re.compile(r"[\s\\\x00-\x1f\x7f]")
@@ -171,5 +178,5 @@ def is_public(address: str) -> bool:
     """True if an IP address belongs to the public internet and contains no other address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
-    inside = ip.version == 4 or (ip in _PUBLIC_6 and not any(ip in network for network in _TUNNELS))
-    return inside and ip.is_global and not ip.is_multicast
+    inside = ip.version == 4 or ip in _PUBLIC_6
+    return inside and ip.is_global and not ip.is_multicast and not any(ip in network for network in _NOT_PUBLIC)
