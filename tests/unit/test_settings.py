@@ -127,7 +127,7 @@ def test_a_project_file_names_no_store_elsewhere(tmp_path: Path, store: str) -> 
         project = tmp_path / file.strip(".")
         project.mkdir()
         (project / file).write_text(text, "utf-8")
-        with pytest.raises(SettingsError, match="beyond this machine|outside the project"):
+        with pytest.raises(SettingsError, match=r"beyond this machine|outside the project"):
             read_settings(project, environment={})
         assert read_settings(project, environment={"ASSAY_STORE": store}).values["store"] == store
 

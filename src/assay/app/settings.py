@@ -254,8 +254,8 @@ def _refuse_remote_origins(named: Iterable[object], origin: str) -> None:
         if host and not is_local(host):
             raise SettingsError(
                 f"web_allow_origins ({origin})",
-                f"names {str(name)!r}, which is beyond this machine and network. A project's file may come from somebody else, and runs that "
-                "start in the browser could send your data there.",
+                f"names {str(name)!r}, which is beyond this machine and network. A project's file may come from somebody else, "
+                "and runs that start in the browser could send your data there.",
                 remedy="Set ASSAY_WEB_ALLOW_ORIGINS in the environment, or write it into your own settings.",
             )
 
