@@ -96,7 +96,7 @@ def test_a_project_file_cannot_set_what_is_the_users_own(tmp_path: Path, key: st
 
 
 @pytest.mark.parametrize("name", ["ASSAY_TOKEN", "ASSAY_HOSTS", "ASSAY_TRUSTED_FOLDERS", "ASSAY_DEBUG"])
-def test_dotenv_cannot_set_variables_that_open_the_server_or_trust_folders(tmp_path: Path, name: str) -> None:
+def test_dotenv_cannot_set_variables_that_open_the_server(tmp_path: Path, name: str) -> None:
     (tmp_path / ".env").write_text(f"{name}=known-to-the-author\n", "utf-8")
     with pytest.raises(SettingsError, match=f".env, {name}"):
         read_settings(tmp_path, environment={})
