@@ -13,7 +13,8 @@ Its typed functions correspond to the commands of the command line::
     run = assay.run(suite)
     print(run.compare("openai/gpt-5-mini", "anthropic/claude-haiku-4-5").verdict)
 
-Functions are loaded when first used, so that `import assay` takes almost no time.
+The functions are the methods of `assay.Project`, for the project in the current folder. The module `assay.types` has every class
+that they take or return. Functions are loaded when first used, so that `import assay` takes almost no time.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         stats,
         submit_batch,
     )
+    from assay.app.python_api.project import Project
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
     from assay.domain.errors import AssayError, InputError, Interrupted
     from assay.domain.run import RunOptions
@@ -62,6 +64,7 @@ _PLACES = {
     "Candidate": f"{_DRAFTS}:CandidateDraft",
     "CompletedRun": "assay.app.python_api.completed_run",
     "ImportOptions": "assay.app.imports.options",
+    "Project": "assay.app.python_api.project",
     "RunOptions": "assay.domain.run",
     "Selection": "assay.domain.selection",
     "Suite": f"{_DRAFTS}:SuiteDraft",
@@ -72,7 +75,7 @@ _PLACES = {
 
 __all__ = [
     "AssayError", "Candidate", "CandidateScores", "ComparisonResult", "CompletedRun", "GateResult",
-    "ImportOptions", "InputError", "Interrupted", "RankingResult", "RunOptions", "Selection",
+    "ImportOptions", "InputError", "Interrupted", "Project", "RankingResult", "RunOptions", "Selection",
     "Suite", "Task", "arun", "calibrate", "collect_batch", "compare", "export", "extend", "gate",
     "import_results", "load_suite", "plan", "rank", "regrade", "resume", "review", "run", "scorer",
     "stats", "submit_batch",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from assay.app.python_api.completed_run import CompletedRun
     from assay.app.python_api.drafts import SuiteLike
+    from assay.domain.margins import Margin
 
 _RUN: Final = "assay_run"
 _VERDICT: Final = "assay_verdict"
@@ -37,7 +38,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
         candidate: str | None = None,
         against: str | None = None,
         baseline: str | None = None,
-        margin: float | None = None,
+        margin: Margin | None = None,
         most_failed: int = 0,
         trials: int | None = None,
     ) -> CompletedRun:

@@ -18,6 +18,7 @@ from assay.app.python_api import drafts, event_loop, notebook
 from assay.app.statistics import notebooks
 from assay.app.workspace import Workspace
 from assay.domain.events import RunEnded, RunStarted
+from assay.domain.lifecycle import AssessmentState
 from assay.suites.loading import SuiteKeys
 from assay.suites.models import CandidateKeys
 from assay.suites.tasks import TaskKeys
@@ -80,7 +81,7 @@ def test_rows_become_tasks_by_a_map_with_stable_ids(project: Path, server: Model
     )
     shuffled = {**{key: getattr(suite, key) for key in ("name", "map", "candidates", "score")}, "tasks": ROWS[::-1]}
     first, second = assay.run(suite), assay.run(shuffled)
-    ids = [sorted(first.to_frame().task), sorted(second.to_frame().task)]
+    ids = [sorted(first.to_frame("pandas").task), sorted(second.to_frame("pandas").task)]
     assert ids[0] == ids[1]
     assert len(set(ids[0])) == 4
     assert all(re.fullmatch(r"what-is-\d-\d-[0-9a-f]{6}", task) for task in ids[0])
@@ -109,7 +110,7 @@ def test_rows_and_a_file_of_them_are_the_same_tasks(project: Path, server: Model
 
 
 def test_data_frames_are_tasks_and_results(project: Path) -> None:
-    import pandas  # type: ignore[import-untyped] # it has no stubs here
+    import pandas
     import polars
 
     for library in (pandas, polars):
@@ -124,7 +125,7 @@ def test_data_frames_are_tasks_and_results(project: Path) -> None:
     assert list(ran.compare("careful", "hasty").to_frame("pandas").difference) == [1.0, 0.0]
     assert list(ran.rank().to_frame("pandas").candidate) == ["careful", "hasty"]
     with pytest.raises(assay.InputError, match="expected pandas or polars"):
-        ran.to_frame("numpy")
+        ran.to_frame("numpy")  # type: ignore[call-overload] # the point of the test
 
 
 def test_problems_of_a_python_suite_name_field_and_remedy(project: Path) -> None:
@@ -150,11 +151,11 @@ def test_functions_are_scorers_in_a_child_process(project: Path) -> None:
         lambda response: factor), [0.25, 0.25])):  # fmt: skip
         ran = assay.run({"name": "scored", "tasks": tasks, "score": score})
         assert ran.failures == ()
-        assert sorted(ran.to_frame().score) == expected, score
+        assert sorted(ran.to_frame("pandas").score) == expected, score
     assert scored("Lima", "Lima", {"most": 9}) == {"score": 1.0, "note": "by length"}
     assert repr(lambda_named) == "<scorer half>"
     again = assay.extend(ran.id, trials=1)
-    assert sorted(again.to_frame().score) == [0.25] * 4
+    assert sorted(again.to_frame("pandas").score) == [0.25] * 4
 
 
 def test_functions_are_candidates(project: Path) -> None:
@@ -172,7 +173,7 @@ def test_functions_are_candidates(project: Path) -> None:
     tasks = [{"prompt": f"The capital of {land}?", "expected": f"^{city}$"} for land, city in capitals.items()]
     candidates: list[Any] = [careful, assay.Candidate(name="quick", python=hasty, timeout=30), {"python": broken}]
     ran = assay.run(assay.Suite(name="capitals", tasks=tasks, candidates=candidates, score="regex"))
-    scores = {(row.candidate, row.task[:21]): row.score for row in ran.to_frame().itertuples()}
+    scores = {(row.candidate, row.task[:21]): row.score for row in ran.to_frame("pandas").itertuples()}
     means = {estimate.candidate: estimate.mean for estimate in ran.stats().estimates}
     assert (means["careful"], means["quick"], means["broken"]) == (1.0, 0.5, None), scores
     assert len(ran.failures) == 2
@@ -279,7 +280,7 @@ def test_pending_grades_are_reviewed_by_their_ids(project: Path) -> None:
     assert "2 grades await review" in ran._repr_html_()
     assay.review.approve([row.id for row in ran.pending()], reviewer="mia")
     assert ran.pending() == ()
-    assert set(ran.to_frame().assessment) == {row.id for row in assay.review.list(run=ran.id)}
+    assert set(ran.to_frame("pandas").assessment) == {row.id for row in assay.review.list(run=ran.id)}
     assert [estimate.n_trials for estimate in ran.stats().estimates] == [2, 2]
 
 
@@ -348,8 +349,95 @@ def test_extend_takes_a_candidate_with_a_prompt_of_its_own(project: Path) -> Non
     ran = assay.run(assay.Suite(name="joining", tasks=tasks, candidates=["echo"]))
     joining = assay.Candidate(name="so", model="echo", prompt="So: {{prompt}}")
     more = assay.extend(ran.id, candidates=[joining])
-    frame = more.to_frame()
+    frame = more.to_frame("pandas")
     assert dict(zip(frame.candidate, frame.score, strict=True)) == {"echo": 0.0, "so": 1.0}
     lacking = {"name": "far", "model": "echo", "prompt": "{{river}}"}
     with pytest.raises(assay.InputError, match="candidate far: uses the column 'river', which task t of run"):
         assay.extend(ran.id, candidates=[lacking])
+
+
+@pytest.fixture
+def three_waiting(project: Path) -> list[int]:
+    """Numbers of three assessments that await review; the first two are 1 and 2."""
+    grade = {"score": 9, "reason": "fits"}
+    reply = {"candidates": {"{{label:ann}}": {"good": grade}, "{{label:bob}}": {"good": grade}}, "report": "Both."}
+    (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
+    tasks = [assay.Task(id="t", context="c", snippets={"ann": "a", "bob": "b"})]
+    ran = assay.run(assay.Suite(name="judged", tasks=tasks, judge="replay/judge.jsonl", rubric=["good"], trials=3))
+    return [int(row.key) for row in ran.pending()]
+
+
+def test_one_id_is_never_taken_apart(three_waiting: list[int]) -> None:
+    assert three_waiting == [1, 2, 3]
+    with pytest.raises(assay.InputError, match="no assessment 'a12'"):
+        assay.review.approve("12", reviewer="mia")
+    assert len(assay.review.list(state="pending")) == 3
+    assert [int(event.decision.assessment) for event in assay.review.approve("a1", reviewer="mia")] == [1]
+    assert [int(event.decision.assessment) for event in assay.review.reject(2, reason="r", reviewer="mia")] == [2]
+    assert [event.after for event in assay.review.approve(iter([3]), reviewer="mia")] == [AssessmentState.APPROVED]
+    assert assay.review.show(3).row.id == "a3"
+
+
+def test_values_that_name_no_assessment_are_refused(three_waiting: list[int]) -> None:
+    wrong: tuple[Any, ...] = (True, 1.0, None, b"12", {"a1": 1}, [["a1"]], [1, None], object())
+    for value in wrong:
+        with pytest.raises(assay.InputError, match="expected a name or an id"):
+            assay.review.approve(value, reviewer="mia")
+        if value is not None:
+            with pytest.raises(assay.InputError, match=r"runs.* expected a name or an id"):
+                assay.Selection(runs=value)
+    with pytest.raises(assay.InputError, match="Did you mean 'pending'"):
+        assay.review.list(state="pendng")
+    assert len(assay.review.list(state="pending")) == 3
+
+
+def test_one_name_is_a_filter_and_a_candidate(project: Path) -> None:
+    tasks = [{**task, "tags": "easy"} for task in answers("Lima", "Cusco")]
+    ran = assay.run({"name": "capitals", "score": "regex", "tasks": tasks, "trials": 2})
+    assay.run({"name": "other", "score": "regex", "tasks": answers("Cusco")})
+    for chosen in ({"runs": ran.id}, {"suites": "capitals"}, {"tags": "easy"}, {"tags": ["easy", "easy"]}, {"tags": {"easy"}}):
+        assert [row.n_trials for row in assay.stats(assay.Selection(**chosen)).estimates] == [4, 4], chosen
+    assert assay.Selection(tasks=7).tasks == ("7",)
+    assert {row.run_id for row in assay.review.list(run=ran.id)} == {ran.id}
+    alone = [{"id": "t", "prompt": "Lima", "expected": "Lima"}]
+    echoing = assay.run(assay.Suite(name="alone", tasks=alone, candidates="echo", score="exact"))
+    assert echoing.summary.candidates == ("echo",)
+    more = assay.extend(echoing.id, candidates=assay.Candidate(name="so", model="echo"))
+    assert set(more.summary.candidates) == {"echo", "so"}
+
+
+def test_margins_are_numbers_or_points(compared: assay.CompletedRun) -> None:
+    as_text, as_number = compared.compare("careful", "hasty", margin="3pts"), compared.compare("careful", "hasty", margin=0.03)
+    assert as_text.comparison == as_number.comparison
+    assert assay.gate("careful", "hasty", margin="3 pts").margin == 0.03
+    assert assay.rank(margin="3pts").ranking == compared.rank(margin=0.03).ranking
+    assert repr(assay.plan("5pts")) == repr(assay.plan(0.05))
+    stored = assay.run({"name": "own", "score": "regex", "tasks": answers("Lima")}, options=assay.RunOptions(margin="3pts"))
+    assert stored.stats().basis.margin == 0.03
+    for margin in (3, 0, -0.1, float("nan"), True, "three", "300pts"):
+        with pytest.raises(assay.InputError, match=r"margin: .* is not a difference between 0 and 1"):
+            assay.compare("careful", "hasty", margin=margin)
+    with pytest.raises(assay.InputError, match="For 3 points write '3pts'"):
+        compared.rank(margin=3)
+
+
+def test_a_project_carries_folder_and_store(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    own = assay.Project(str(elsewhere), f"sqlite:///{elsewhere / 'own.db'}")
+    ran = own.run({"name": "capitals", "score": "regex", "tasks": answers("Lima", "Cusco"), "trials": 2})
+    assert (elsewhere / "own.db").exists()
+    assert not (project / ".assay").exists()
+    assert own.stats().estimates == assay.stats(folder=elsewhere, store=own.store).estimates == ran.stats().estimates
+    assert len(own.review.list()) == len(assay.review.list(folder=elsewhere, store=own.store)) > 0
+    assert assay.Project().stats().estimates == assay.stats().estimates == ()
+    with pytest.raises(assay.InputError, match=r"folder: .*absent.* is no folder"):
+        assay.Project(elsewhere / "absent").stats()
+
+
+def test_paths_of_an_import_are_one_or_many(project: Path) -> None:
+    for name in ("one", "two"):
+        (project / f"{name}.csv").write_text(f"task,candidate,trial,score\n{name},careful,1,1\n", "utf-8")
+    assert assay.import_results("one.csv", options=assay.ImportOptions(run_name="first")).runs == 1
+    assert assay.import_results(iter(["one.csv", "two.csv"])).tasks == 1
+    with pytest.raises(assay.InputError, match=r"absent\.csv: there is no such file"):
+        assay.import_results("two.csv", options=assay.ImportOptions(logs="absent.csv"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from assay.app.settings import Settings, read_settings
-from assay.domain.errors import AssayError
+from assay.domain.errors import AssayError, InputError
 from assay.domain.lifecycle import AssessmentPurpose
 from assay.domain.observations import ObservationKind
 
@@ -295,3 +295,10 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def existing_folder(folder: str | Path | None) -> Path | None:
+    """Return the folder that a program names, or None for the working folder; raises `InputError` if it does not exist."""
+    if folder is None or Path(folder).is_dir():
+        return None if folder is None else Path(folder)
+    raise InputError("folder", f"{str(folder)!r} is no folder.", remedy="Name the folder of assay.yaml, or create it first.")

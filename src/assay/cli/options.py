@@ -48,7 +48,7 @@ def margin_option(name: str, *, about: str, required: bool = False) -> Callable[
 
 
 def _parsed_margin(_: click.Context, option: click.Parameter, value: str | None) -> float | None:
-    from assay.app.statistics.basis import parsed_margin
+    from assay.domain.margins import parsed_margin
 
     return None if value is None else parsed_margin(value, option=option.opts[0])
 

@@ -15,6 +15,7 @@ from assay.domain.failure import Failure
 from assay.domain.identifiers import RunId, TaskKey, TrialKey
 from assay.domain.jobs import JobAnswer, JobRequest
 from assay.domain.lifecycle import AssessmentState, Policy
+from assay.domain.margins import Margin
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewRule
@@ -252,6 +253,6 @@ class RunOptions:
     batch_id: str | None = None
     budget_usd: float | None = None
     limit: int | None = None
-    margin: float | None = None
+    margin: Margin | None = None
     review: ReviewRule | None = None
     environment: Mapping[str, JsonValue] = field(default_factory=dict)

@@ -12,13 +12,16 @@ from assay.domain.digest import JsonValue
 from assay.domain.failure import Failure
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, RunState, TrialState
+from assay.domain.one_or_many import OneOrMany, identifiers
 from assay.domain.review import ReviewEvent
 from assay.domain.suite import Task
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, init=False)
 class Selection:
     """Filters for results; a row must match at least one value of each filter that is not empty.
+
+    Each filter takes one name or an iterable of names: `Selection(runs="r1", tags=["easy", "short"])`.
 
     `family_by` is not a filter: it derives the families of tasks from tags or metadata (`domain.family_rule`). `compared` is
     for internal use: it keeps only runs of these candidates, in suites that all of them have run.
@@ -34,6 +37,33 @@ class Selection:
     judges: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     family_by: str = ""
+
+    def __init__(
+        self,
+        *,
+        runs: OneOrMany = (),
+        suites: OneOrMany = (),
+        batch_ids: OneOrMany = (),
+        tasks: OneOrMany = (),
+        tags: OneOrMany = (),
+        languages: OneOrMany = (),
+        criteria: OneOrMany = (),
+        judges: OneOrMany = (),
+        compared: OneOrMany = (),
+        family_by: str = "",
+    ) -> None:
+        # A frozen record assigns its fields this way. A tuple of characters was once the filter of `Selection(runs="r1")`.
+        assign = object.__setattr__
+        assign(self, "runs", identifiers(runs, argument="runs"))
+        assign(self, "suites", identifiers(suites, argument="suites"))
+        assign(self, "batch_ids", identifiers(batch_ids, argument="batch_ids"))
+        assign(self, "tasks", identifiers(tasks, argument="tasks"))
+        assign(self, "tags", identifiers(tags, argument="tags"))
+        assign(self, "languages", identifiers(languages, argument="languages"))
+        assign(self, "criteria", identifiers(criteria, argument="criteria"))
+        assign(self, "judges", identifiers(judges, argument="judges"))
+        assign(self, "compared", identifiers(compared, argument="compared"))
+        assign(self, "family_by", family_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
+from assay.domain.margins import required_margin
 from assay.domain.model import DEFAULTS, Parameters
 from assay.domain.review_sample import ReviewRule
 from assay.domain.run import PlannedTask, RunOptions, RunPlan, check_number_of_trials, within_bounds
@@ -65,7 +66,7 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
         concurrency=options.concurrency,
         batch_id=options.batch_id,
         benchmark=options.benchmark,
-        margin=suite.margin if options.margin is None else options.margin,
+        margin=suite.margin if options.margin is None else required_margin(options.margin, argument="margin"),
         budget_usd=options.budget_usd,
         environment=options.environment,
         protocol=_protocol(suite, options.review or suite.review),
@@ -152,5 +153,3 @@ def _check(options: RunOptions) -> None:
     # `not … > 0` instead of `<= 0`, because it also refuses NaN.
     if options.budget_usd is not None and not options.budget_usd > 0:
         raise InputError("--budget", f"is {options.budget_usd}, but must be more than 0 US dollars.")
-    if options.margin is not None and not 0 < options.margin < 1:
-        raise InputError("--margin", f"is {options.margin}, but must be between 0 and 1 (0.03 is 3 points).")

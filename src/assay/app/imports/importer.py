@@ -20,7 +20,7 @@ import orjson
 from assay.app.imports.assay_files import StoredAssessments, without_own_files
 from assay.app.imports.checked_records import checked
 from assay.app.imports.discovery import find_sources, recognise_all, sum_up_artifacts
-from assay.app.imports.options import PORTION, ImportOptions, ImportResult, Progress, ignore_progress
+from assay.app.imports.options import PORTION, ImportOptions, ImportResult, Progress, ignore_progress, paths_of
 from assay.app.imports.original_files import OriginalCopies
 from assay.app.imports.run_writer import PartlyKnown, RunIdTaken, RunWriter
 from assay.domain.digest import JsonValue, text_digest
@@ -117,7 +117,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _read_options(options: ImportOptions) -> ReadOptions:
     beside: dict[str, tuple[InputFile, ...]] = {}
-    for role, paths in (("input", options.inputs), ("log", options.logs)):
+    for role, paths in (("input", paths_of(options.inputs)), ("log", paths_of(options.logs))):
         for path in paths:
             if not path.is_file():
                 raise InputError(str(path), "there is no such file.")
@@ -140,7 +140,7 @@ def _read_options(options: ImportOptions) -> ReadOptions:
     )
 
 
-def _reading(path: Path) -> ExtractionSpec:
+def _reading(path: str | Path) -> ExtractionSpec:
     """Return the fields to extract from answers and inputs; raises `InputError` with the first problem."""
     try:
         return reading_of(_mapping_of(path))
@@ -149,15 +149,15 @@ def _reading(path: Path) -> ExtractionSpec:
         raise InputError(str(path), str(error).split("\n")[0], remedy=remedy) from error
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: str | Path) -> str:
     """Return the text of an option's file; raises `InputError` if the file is missing, too large, binary or not a regular file."""
     try:
-        return whole_text(path)
+        return whole_text(Path(path))
     except UnreadableText as error:
         raise InputError(str(path), error.problem, remedy=error.remedy) from error
 
 
-def _mapping_of(path: Path) -> dict[str, JsonValue]:
+def _mapping_of(path: str | Path) -> dict[str, JsonValue]:
     text = _text_of(path)
     try:
         document = read_yaml(text)

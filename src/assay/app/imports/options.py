@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -21,15 +21,15 @@ Progress = Callable[[str, int], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions:
     format: str = "auto"
-    mapping: Path | None = None
+    mapping: str | Path | None = None
     run_name: str | None = None
     candidate: str | None = None
     dataset: str | None = None
-    inputs: tuple[Path, ...] = ()
-    logs: tuple[Path, ...] = ()
-    criteria: Path | None = None
-    model_info: Path | None = None
-    fields: Path | None = None
+    inputs: str | Path | Iterable[str | Path] = ()
+    logs: str | Path | Iterable[str | Path] = ()
+    criteria: str | Path | None = None
+    model_info: str | Path | None = None
+    fields: str | Path | None = None
     copy: bool = True
     move: bool = False
 
@@ -79,6 +79,11 @@ class ImportResult:
     held: list[Held] = field(default_factory=list)
     copies: list[OriginalFile] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
+
+
+def paths_of(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
+    """Return one path, or each of an iterable, in a tuple."""
+    return (Path(given),) if isinstance(given, str | Path) else tuple(Path(path) for path in given)
 
 
 def import_document(result: ImportResult) -> dict[str, Any]:

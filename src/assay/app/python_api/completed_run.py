@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
@@ -12,10 +12,16 @@ from assay.app.statistics import baseline as earlier, notebooks, results
 from assay.app.wire import attributes
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.margins import Margin, margin_of
 from assay.domain.selection import AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import pandas
+    import polars
+
+    from assay.app.statistics.notebooks import Frame, FrameLibrary
 
 
 _SHOWN: Final = 5
@@ -49,18 +55,20 @@ class CompletedRun(RunResult):
         with self._open() as workspace:
             return results.stats(workspace, self._selection)
 
-    def compare(self, a: str, b: str, *, scope: str | None = None, margin: float | None = None) -> results.ComparisonResult:
+    def compare(self, a: str, b: str, *, scope: str | None = None, margin: Margin | None = None) -> results.ComparisonResult:
         """Compare A with B in this run."""
+        smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.compare(workspace, self._selection, a, b, scope=scope, margin=margin)
+            return results.compare(workspace, self._selection, a, b, scope=scope, margin=smallest)
 
-    def rank(self, *, scope: str | None = None, margin: float | None = None) -> results.RankingResult:
+    def rank(self, *, scope: str | None = None, margin: Margin | None = None) -> results.RankingResult:
         """Rank the candidates of this run."""
+        smallest = margin_of(margin, argument="margin")
         with self._open() as workspace:
-            return results.rank(workspace, self._selection, scope=scope, margin=margin)
+            return results.rank(workspace, self._selection, scope=scope, margin=smallest)
 
     def gate(
-        self, candidate: str, *, against: str | None = None, baseline: str | None = None, margin: float | None = None
+        self, candidate: str, *, against: str | None = None, baseline: str | None = None, margin: Margin | None = None
     ) -> results.GateResult:
         """Test that a candidate is not worse than another candidate in this run, or than in earlier runs."""
         with self._open() as workspace:
@@ -72,7 +80,13 @@ class CompletedRun(RunResult):
             waiting = frozenset({AssessmentState.PENDING})
             return tuple(workspace.archive.assessments.matching(self._selection, states=waiting))
 
-    def to_frame(self, library: str | None = None) -> Any:
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame: ...
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each grade, counted or not."""
         with self._open() as workspace:
             rows = list(_grade_rows(workspace, self._selection))
@@ -118,14 +132,15 @@ def gate_of(
     against: str | None,
     *,
     baseline: str | None,
-    margin: float | None,
+    margin: Margin | None,
 ) -> results.GateResult:
     """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is given."""
     if (against is None) == (baseline is None):
         raise TypeError("give either the other candidate or a baseline")
+    largest = margin_of(margin, argument="margin")
     if baseline is not None:
-        return earlier.gate_baseline(workspace, selection, candidate, baseline=baseline, margin=margin)
-    return results.gate(workspace, selection, candidate, str(against), margin=margin)
+        return earlier.gate_baseline(workspace, selection, candidate, baseline=baseline, margin=largest)
+    return results.gate(workspace, selection, candidate, str(against), margin=largest)
 
 
 def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:

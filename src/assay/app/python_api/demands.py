@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.app.python_api.completed_run import CompletedRun
     from assay.app.python_api.drafts import SuiteLike
     from assay.app.statistics.results import CandidateScores
+    from assay.domain.margins import Margin
     from assay.statistics.estimates import Estimate
 
 
@@ -36,7 +37,7 @@ class Demands:
     candidate: str | None = None
     against: str | None = None
     baseline: str | None = None
-    margin: float | None = None
+    margin: Margin | None = None
     most_failed: int = 0
 
 

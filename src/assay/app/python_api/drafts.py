@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from assay.domain.programs import Function
     from assay.domain.suite import CandidateSpec, Suite
 
+CandidateLike: TypeAlias = "CandidateDraft | Mapping[str, object] | str | Callable[..., object]"
+"""A candidate: an object, a dictionary with the keys of a suite file, a model such as `openai/gpt-5-mini`, or a function."""
+
 Score: TypeAlias = "str | Mapping[str, object] | ScorerDraft | Callable[..., object]"
 """A scoring method as a name, as a mapping with options, or as a function of (response, reference, options)."""
 
@@ -136,10 +139,10 @@ class SuiteDraft:
 
     name: str
     tasks: Iterable[TaskDraft | Mapping[str, object]] | Any
-    candidates: Sequence[CandidateDraft | Mapping[str, object] | str | Callable[..., object]] = ()
+    candidates: CandidateLike | Iterable[CandidateLike] = ()
     score: Score | None = None
     judge: str | Mapping[str, object] | Sequence[object] | None = None
-    rubric: Sequence[str | Mapping[str, object]] | None = None
+    rubric: str | Sequence[str | Mapping[str, object]] | None = None
     trials: int | None = None
     review: object = None
     tools: Sequence[object] | None = None
@@ -158,7 +161,7 @@ class SuiteDraft:
 
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} tasks" if isinstance(self.tasks, Sized) else "tasks"
-        return f"Suite({self.name!r}, {tasks}, {len(self.candidates)} candidates)"
+        return f"Suite({self.name!r}, {tasks}, {len(candidates_of(self.candidates))} candidates)"
 
 
 SuiteLike: TypeAlias = "Suite | SuiteDraft | Mapping[str, object] | str | Path"
@@ -170,7 +173,7 @@ def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object]
     draft: dict[str, Any] = dict(suite) if isinstance(suite, Mapping) else _present(suite)
     name, columns = draft.get("name"), draft.pop("map", None) or {}
     reading = _Reading(columns)
-    candidates = [reading.candidate(candidate) for candidate in draft.get("candidates") or ()]
+    candidates = [reading.candidate(candidate) for candidate in candidates_of(draft.get("candidates"))]
     persona = str(_mapping(draft.get("user")).get("persona") or "")
     reading.templates = (*_named_columns(candidates, workspace.folder), *columns_named(persona))
     document = {
@@ -186,7 +189,16 @@ def checked_suite(workspace: Workspace, suite: SuiteDraft | Mapping[str, object]
     return reading.with_callables(read_suite(workspace, path, judge=judge, given=given))
 
 
-def checked_candidate(workspace: Workspace, candidate: CandidateDraft | Mapping[str, object] | str) -> CandidateSpec:
+def candidates_of(given: object) -> tuple[Any, ...]:
+    """Return one candidate, or each of an iterable, in a tuple; a model's name is one candidate and not a list of letters."""
+    if given is None:
+        return ()
+    if isinstance(given, str | Mapping | CandidateDraft) or callable(given) or not isinstance(given, Iterable):
+        return (given,)
+    return tuple(given)
+
+
+def checked_candidate(workspace: Workspace, candidate: CandidateLike) -> CandidateSpec:
     """Check a candidate that is added to a run; raises `InputError` with all problems."""
     if isinstance(candidate, str):
         return model_candidate(workspace, candidate)

@@ -1,36 +1,33 @@
-"""The commands of Assay as Python functions. Each uses the current folder unless `folder` is given."""
+"""The commands of Assay as Python functions: the methods of `Project`, of the current folder unless `folder` is given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.app.python_api import notebook
-from assay.app.python_api.completed_run import CompletedRun, gate_of
-from assay.app.python_api.drafts import CandidateDraft, SuiteDraft, SuiteLike, checked_candidate, checked_suite
-from assay.app.python_api.event_loop import in_thread, outside_loop
-from assay.app.runs import execution, extension, preflight
-from assay.app.statistics import results
-from assay.app.workspace import Workspace
-from assay.domain.run import RunOptions
-from assay.domain.selection import Selection
+from assay.app.python_api.project import Folder, Project
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from assay.app.calibration.setup import Calibrated
     from assay.app.exports.exporters import Exported
     from assay.app.imports.options import ImportOptions, ImportResult
+    from assay.app.python_api.completed_run import CompletedRun
+    from assay.app.python_api.drafts import CandidateLike, SuiteLike
     from assay.app.runs.regrade import Regraded
-    from assay.app.runs.stopper import Stopper
-    from assay.app.statistics import power as planning
+    from assay.app.statistics import results
+    from assay.app.statistics.power import PowerPlan
     from assay.domain.events import Listener
+    from assay.domain.margins import Margin
+    from assay.domain.run import RunOptions
+    from assay.domain.selection import Selection
     from assay.domain.suite import Suite
 
 
-def load_suite(path: str | Path, *, judge: str | None = None, folder: Path | None = None) -> Suite:
+def load_suite(path: str | Path, *, judge: str | None = None, folder: Folder = None) -> Suite:
     """Load and check a suite or set file; raises `InputError` with all problems."""
-    with Workspace.open(folder) as workspace:
-        return preflight.load(workspace, Path(path), judge=judge)
+    return Project(folder).load_suite(path, judge=judge)
 
 
 def run(
@@ -38,16 +35,16 @@ def run(
     *,
     options: RunOptions | None = None,
     judge: str | None = None,
-    store: str | None = None,
-    folder: Path | None = None,
     listener: Listener | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> CompletedRun:
     """Run a suite. Failures are part of the result and not raised. Works inside a running event loop.
 
-    `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and budget
-    come from the settings. Without a `listener`, a notebook shows the progress.
+    `judge` replaces the judge of the suite, unless the suite was already checked. Without `options`, concurrency and
+    budget come from the settings. Without a `listener`, a notebook shows the progress.
     """
-    return outside_loop(lambda stopper: _run(suite, options, judge, store, folder, listener, stopper))
+    return Project(folder, store).run(suite, options=options, judge=judge, listener=listener)
 
 
 async def arun(
@@ -55,39 +52,12 @@ async def arun(
     *,
     options: RunOptions | None = None,
     judge: str | None = None,
-    store: str | None = None,
-    folder: Path | None = None,
     listener: Listener | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> CompletedRun:
     """Run a suite without blocking the event loop. If the task is cancelled, finished trials are kept."""
-    return await in_thread(lambda stopper: _run(suite, options, judge, store, folder, listener, stopper))
-
-
-def _run(
-    suite: SuiteLike,
-    options: RunOptions | None,
-    judge: str | None,
-    store: str | None,
-    folder: Path | None,
-    listener: Listener | None,
-    stopper: Stopper | None,
-) -> CompletedRun:
-    with _open(folder, store) as workspace, notebook.progress(listener) as hears:
-        checked, options = _checked(workspace, suite, options, judge)
-        result = execution.run(workspace, checked, options, listener=hears, stopper=stopper)
-    return CompletedRun.of(result, folder=folder, store=store)
-
-
-def _checked(workspace: Workspace, suite: SuiteLike, options: RunOptions | None, judge: str | None) -> tuple[Suite, RunOptions]:
-    values = workspace.settings.values
-    options = options or RunOptions(concurrency=values["concurrency"], budget_usd=values["budget"])
-    match suite:
-        case str() | Path():
-            return preflight.load(workspace, Path(suite), judge=judge), options
-        case SuiteDraft() | Mapping():
-            return checked_suite(workspace, suite, judge=judge), options
-        case _:
-            return suite, options
+    return await Project(folder, store).arun(suite, options=options, judge=judge, listener=listener)
 
 
 def submit_batch(
@@ -97,53 +67,30 @@ def submit_batch(
     judge: str | None = None,
     only_structure: bool = False,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> CompletedRun:
     """Store a run and send its first requests as a batch; arguments as in `run`. `only_structure` stops before judging."""
-    from assay.app.runs import batch
-    from assay.engine.planning import planned_tasks
-
-    def work(_: Stopper | None) -> CompletedRun:
-        with _open(folder, store) as workspace:
-            checked, chosen = _checked(workspace, suite, options, judge)
-            plan = preflight.look_ahead(workspace, checked, chosen).plan
-            done = batch.submit(workspace, plan, planned_tasks(checked, chosen), only_structure=only_structure)
-        return CompletedRun.of(done.result, folder=folder, store=store)
-
-    return outside_loop(work)
+    return Project(folder, store).submit_batch(suite, options=options, judge=judge, only_structure=only_structure)
 
 
-def collect_batch(run_id: str, *, watch: bool = False, store: str | None = None, folder: Path | None = None) -> CompletedRun:
+def collect_batch(run_id: str, *, watch: bool = False, store: str | None = None, folder: Folder = None) -> CompletedRun:
     """Store the answers of a run's finished batches and send the next requests; with `watch`, repeat until the run is done.
 
     `.summary.state` is `submitted` while the run has open batches.
     """
-    from assay.app.runs import batch
-
-    def work(_: Stopper | None) -> CompletedRun:
-        with _open(folder, store) as workspace:
-            (done,) = batch.collect_all(workspace, [run_id], watch=watch)
-        return CompletedRun.of(done.result, folder=folder, store=store)
-
-    return outside_loop(work)
+    return Project(folder, store).collect_batch(run_id, watch=watch)
 
 
 def resume(
     run_id: str,
     *,
     budget_usd: float | None = None,
-    store: str | None = None,
-    folder: Path | None = None,
     listener: Listener | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> CompletedRun:
     """Finish an incomplete run. `budget_usd` replaces the run's budget and includes its cost so far."""
-
-    def work(stopper: Stopper | None) -> CompletedRun:
-        with _open(folder, store) as workspace, notebook.progress(listener) as hears:
-            result = execution.resume(workspace, run_id, budget_usd=budget_usd, listener=hears, stopper=stopper)
-        return CompletedRun.of(result, folder=folder, store=store)
-
-    return outside_loop(work)
+    return Project(folder, store).resume(run_id, budget_usd=budget_usd, listener=listener)
 
 
 def extend(
@@ -151,36 +98,29 @@ def extend(
     *,
     trials: int = 0,
     until_approved: int | None = None,
-    candidates: Sequence[CandidateDraft | Mapping[str, object] | str] = (),
+    candidates: CandidateLike | Iterable[CandidateLike] = (),
     budget_usd: float | None = None,
     review: str | None = None,
     discard_reviews: bool = False,
-    store: str | None = None,
-    folder: Path | None = None,
     listener: Listener | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> CompletedRun:
     """Add trials to every task of a run, or candidates: models such as `openai/gpt-5-mini`, or `Candidate` objects.
 
-    `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a joint
-    judge must grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
+    `budget_usd` is as in `resume`, and `review` is a larger review sample such as `sample:0.4`. Raises `Refused` if a
+    joint judge must grade reviewed trials again because of a new candidate, unless `discard_reviews` is True.
     """
-
-    def work(stopper: Stopper | None) -> CompletedRun:
-        with _open(folder, store) as workspace, notebook.progress(listener) as hears:
-            result = extension.extend(
-                workspace,
-                run_id,
-                more_trials=trials,
-                until_approved=until_approved,
-                candidates=tuple(checked_candidate(workspace, candidate) for candidate in candidates),
-                budget_usd=budget_usd,
-                review=review,
-                discard_reviews=discard_reviews,
-                listener=hears,
-            )
-        return CompletedRun.of(result, folder=folder, store=store)
-
-    return outside_loop(work)
+    return Project(folder, store).extend(
+        run_id,
+        trials=trials,
+        until_approved=until_approved,
+        candidates=candidates,
+        budget_usd=budget_usd,
+        review=review,
+        discard_reviews=discard_reviews,
+        listener=listener,
+    )
 
 
 def regrade(
@@ -189,35 +129,23 @@ def regrade(
     judge: str | None = None,
     suite: str | Path | None = None,
     budget_usd: float | None = None,
-    store: str | None = None,
-    folder: Path | None = None,
     listener: Listener | None = None,
+    store: str | None = None,
+    folder: Folder = None,
 ) -> Regraded:
     """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings."""
-    from assay.app.runs import regrade as regrading
-
-    def work(_: Stopper | None) -> Regraded:
-        with _open(folder, store) as workspace, notebook.progress(listener) as hears:
-            path = None if suite is None else Path(suite)
-            cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
-            return regrading.regrade(workspace, run_id, judge=judge, suite=path, budget_usd=cap, listener=hears)
-
-    return outside_loop(work)
+    return Project(folder, store).regrade(run_id, judge=judge, suite=suite, budget_usd=budget_usd, listener=listener)
 
 
 def import_results(
-    paths: str | Path | Sequence[str | Path],
+    paths: str | Path | Iterable[str | Path],
     *,
     options: ImportOptions | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> ImportResult:
     """Import results of other programs. The result lists skipped entries, which raise no error."""
-    from assay.app.imports.importer import import_paths
-
-    given = [paths] if isinstance(paths, str | Path) else paths
-    with _open(folder, store) as workspace:
-        return import_paths(workspace, [Path(path) for path in given], options)
+    return Project(folder, store).import_results(paths, options=options)
 
 
 def calibrate(
@@ -229,33 +157,17 @@ def calibrate(
     repeat: int = 1,
     budget_usd: float | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> Calibrated:
     """Measure a judge against references and human corrections; `.trust` has the figures, `.record` the stored record."""
-    from assay.app.calibration import measure
-
-    def work(stopper: Stopper | None) -> Calibrated:
-        with _open(folder, store) as workspace:
-            return measure.calibrate(
-                workspace,
-                model,
-                samples=None if samples is None else Path(samples),
-                with_built_in=with_built_in,
-                suite=None if suite is None else Path(suite),
-                repeat=repeat,
-                budget_usd=workspace.settings.values["budget"] if budget_usd is None else budget_usd,
-                stopper=stopper,
-            )
-
-    return outside_loop(work)
+    return Project(folder, store).calibrate(
+        model, samples=samples, with_built_in=with_built_in, suite=suite, repeat=repeat, budget_usd=budget_usd
+    )
 
 
-def stats(
-    selection: Selection | None = None, *, store: str | None = None, folder: Path | None = None
-) -> results.CandidateScores:
+def stats(selection: Selection | None = None, *, store: str | None = None, folder: Folder = None) -> results.CandidateScores:
     """Compute each candidate's score over the counted trials."""
-    with _open(folder, store) as workspace:
-        return results.stats(workspace, selection or Selection())
+    return Project(folder, store).stats(selection)
 
 
 def compare(
@@ -264,60 +176,54 @@ def compare(
     selection: Selection | None = None,
     *,
     scope: str | None = None,
-    margin: float | None = None,
+    margin: Margin | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> results.ComparisonResult:
-    """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers."""
-    with _open(folder, store) as workspace:
-        return results.compare(workspace, selection or Selection(), a, b, scope=scope, margin=margin)
+    """Compare A with B; `.verdict` is a sentence, and `.comparison` contains the numbers. `margin` is 0.03 or `3pts`."""
+    return Project(folder, store).compare(a, b, selection, scope=scope, margin=margin)
 
 
 def rank(
     selection: Selection | None = None,
     *,
     scope: str | None = None,
-    margin: float | None = None,
+    margin: Margin | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> results.RankingResult:
     """Rank all candidates and compare all pairs; `.ranking` contains both."""
-    with _open(folder, store) as workspace:
-        return results.rank(workspace, selection or Selection(), scope=scope, margin=margin)
+    return Project(folder, store).rank(selection, scope=scope, margin=margin)
 
 
 def plan(
-    detect: float,
+    detect: Margin,
     selection: Selection | None = None,
     *,
     power: float = 0.8,
     scope: str | None = None,
     store: str | None = None,
-    folder: Path | None = None,
-) -> planning.PowerPlan:
+    folder: Folder = None,
+) -> PowerPlan:
     """Plan how many tasks or trials show a difference of `detect`; `.words` is a summary, `.pairs` has the numbers."""
-    from assay.app.statistics import power as planning
-
-    with _open(folder, store) as workspace:
-        return planning.plan(workspace, selection or Selection(), detect=detect, power=power, scope=scope)
+    return Project(folder, store).plan(detect, selection, power=power, scope=scope)
 
 
 def gate(
     a: str,
     b: str | None = None,
     *,
-    margin: float | None = None,
+    margin: Margin | None = None,
     baseline: str | None = None,
     selection: Selection | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> results.GateResult:
     """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
 
     `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
     """
-    with _open(folder, store) as workspace:
-        return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, margin=margin)
+    return Project(folder, store).gate(a, b, margin=margin, baseline=baseline, selection=selection)
 
 
 def export(
@@ -328,34 +234,24 @@ def export(
     everything: bool = False,
     anonymise: bool = False,
     force: bool = False,
-    threshold: float | None = None,
+    threshold: Margin | None = None,
     against: str | None = None,
-    margin: float | None = None,
+    margin: Margin | None = None,
     store: str | None = None,
-    folder: Path | None = None,
+    folder: Folder = None,
 ) -> Exported:
     """Write counted results to a file; with `everything`, write results that do not count to a second file.
 
     `threshold`, `against` and `margin` set the rule of the junit format.
     """
-    from assay.app.exports import export as exporting
-    from assay.app.exports.exporters import ExportRequest
-
-    with _open(folder, store) as workspace:
-        request = ExportRequest(
-            workspace=workspace,
-            format=format,
-            selection=selection or Selection(),
-            output=Path(output),
-            everything=everything,
-            anonymise=anonymise,
-            force=force,
-            threshold=threshold,
-            against=against,
-            margin=margin,
-        )
-        return exporting.export(request)
-
-
-def _open(folder: Path | None, store: str | None) -> Workspace:
-    return Workspace.open(folder, options={"store": store})
+    return Project(folder, store).export(
+        format,
+        selection,
+        output=output,
+        everything=everything,
+        anonymise=anonymise,
+        force=force,
+        threshold=threshold,
+        against=against,
+        margin=margin,
+    )

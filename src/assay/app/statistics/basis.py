@@ -12,7 +12,6 @@ from assay.analysis.tables import cautions, score_table
 from assay.app.calibration_status import uncalibrated
 from assay.app.review import protocol
 from assay.domain.candidate_identity import identity_of
-from assay.domain.errors import InputError
 from assay.domain.identifiers import RunId, folded
 from assay.domain.protocol import protocol_of
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
@@ -75,19 +74,6 @@ class StillOpen:
     @property
     def any(self) -> bool:
         return self.running or self.waiting > 0
-
-
-def parsed_margin(text: str, *, option: str = "--margin") -> float:
-    """Parse a margin such as `0.03` or `3pts`; raises `InputError` outside (0, 1)."""
-    stripped = text.strip().lower()
-    points = stripped.removesuffix("pts").strip() if stripped.endswith("pts") else None
-    try:
-        value = float(points) / 100 if points is not None else float(stripped)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 1:
-        raise InputError(option, f"{text!r} is not a difference between 0 and 1.", remedy="Write 0.03, or 3pts.")
-    return value
 
 
 def basis_of(workspace: Workspace, selection: Selection) -> Basis:

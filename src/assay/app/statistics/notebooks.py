@@ -9,18 +9,25 @@ from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.report import wording
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate
     from assay.statistics.ranking import Ranking
 
-FRAMES: Final = ("pandas", "polars")
+FrameLibrary: TypeAlias = Literal["pandas", "polars"]
+Frame: TypeAlias = "pandas.DataFrame | polars.DataFrame"
+"""A data frame of the library that is asked for, imported or installed."""
+
+FRAMES: Final[tuple[FrameLibrary, ...]] = ("pandas", "polars")
 _MOST_ROWS: Final = 20
 _HEIGHT: Final = 22
 _LABELS: Final = 190
@@ -145,7 +152,7 @@ def ranking_rows(ranking: Ranking) -> list[dict[str, Any]]:
     ]
 
 
-def frame_of(rows: Sequence[Row], library: str | None = None) -> Any:
+def frame_of(rows: Sequence[Row], library: FrameLibrary | None = None) -> Frame:
     """Return rows as a data frame of pandas or polars; raises `InputError` if the wanted library is not installed.
 
     Without `library`, it uses a library that the program has already imported, otherwise an installed one (pandas first).
@@ -160,7 +167,8 @@ def frame_of(rows: Sequence[Row], library: str | None = None) -> Any:
         )
     chosen = next((name for name in installed if name in sys.modules), installed[0])
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return import_module(chosen).DataFrame(columns)
+    frame: Frame = import_module(chosen).DataFrame(columns)
+    return frame
 
 
 def _ends(ci95: tuple[float, float] | None) -> dict[str, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal, overload
 
 import numpy as np
 
@@ -26,7 +26,11 @@ from assay.statistics.rankings_as_preferences import strengths
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pandas
+    import polars
+
     from assay.analysis.columns import ReviewColumns
+    from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
     from assay.domain.selection import Selection
     from assay.statistics.preferences import BradleyTerry
@@ -67,7 +71,13 @@ class CandidateScores:
             notes=[caution.text for caution in self.basis.cautions],
         )
 
-    def to_frame(self, library: str | None = None) -> Any:
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame: ...
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each candidate."""
         return notebooks.frame_of(notebooks.estimate_rows(self.estimates), library)
 
@@ -94,7 +104,13 @@ class ComparisonResult:
         notes = [_counted(self.basis), *(caution.text for caution in self.basis.cautions)]
         return notebooks.html_of([self.verdict], picture=notebooks.difference_drawing(self.comparison), notes=notes)
 
-    def to_frame(self, library: str | None = None) -> Any:
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame: ...
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each task of both candidates."""
         return notebooks.frame_of(notebooks.comparison_rows(self.comparison), library)
 
@@ -122,7 +138,13 @@ class RankingResult:
             notes=[_counted(self.basis), *(caution.text for caution in self.basis.cautions)],
         )
 
-    def to_frame(self, library: str | None = None) -> Any:
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame: ...
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each candidate."""
         return notebooks.frame_of(notebooks.ranking_rows(self.ranking), library)
 
@@ -150,7 +172,13 @@ class GateResult:
         notes = [_counted(self.contrast.basis), *(caution.text for caution in self.contrast.basis.cautions)]
         return notebooks.html_of([self.verdict, self.contrast.verdict], picture=picture, notes=notes)
 
-    def to_frame(self, library: str | None = None) -> Any:
+    @overload
+    def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
+    @overload
+    def to_frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame: ...
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """Return a data frame (pandas or polars) with a row for each task of both candidates."""
         return self.contrast.to_frame(library)
 

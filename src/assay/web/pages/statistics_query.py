@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypedDict
 from urllib.parse import urlencode
 
-from assay.app.statistics import basis, results
+from assay.app.statistics import results
+from assay.domain.margins import parsed_margin
 from assay.domain.selection import Selection
 from assay.web.query_params import one_of
 
@@ -39,7 +40,7 @@ class StatisticsQuery:
             "a": self.a,
             "b": self.b,
             "scope": results.SCOPES[self.scope],
-            "margin": basis.parsed_margin(self.margin, option="margin") if self.margin else None,
+            "margin": parsed_margin(self.margin, option="margin") if self.margin else None,
         }
 
     @property
