@@ -122,7 +122,7 @@ class Workers(Protocol):
 
 
 class Shell(Protocol):
-    """Runs commands in one sandbox, one at a time. Files and background processes outlive a command; variables do not."""
+    """Runs commands in one sandbox, one at a time. Files outlive a command, variables do not; see `ShellRequest.background`."""
 
     async def run(
         self, command: str, *, seconds: float | None = None, folder: str = "", output_bytes: int | None = None

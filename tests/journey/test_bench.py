@@ -78,7 +78,7 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
     assert (untouched["score"], untouched["success"]) == (pytest.approx(0.3), False), "the fixture is not solved"
     cheated = outcomes["cheats", "L1", 2]
     assert cheated["evaluators"]["test"] == 0, "the original tests run, not what the agent left in their place"
-    assert cheated["evaluators"]["integrity_guard"] == pytest.approx(0.6)
+    assert cheated["evaluators"]["integrity_guard"] == pytest.approx(0.4), "two files deleted, and a link added in their place"
     assert cheated["ended"] == "exit code 3"
     assert (scenario / "repo-fixture" / "tests" / "test_slug.py").read_text("utf-8") == TESTS
     shown = assay("show", "t1").out
@@ -92,7 +92,7 @@ def test_agents_are_graded_by_what_they_leave_and_compared(assay: Command, scena
         compared = answer_text(workspace, document["run_id"], "t1", 1)
     assert compared.startswith("## Results\n\n* test: exit code 0"), "the compare pages show no JSON"
     lint = json.loads(assay("stats", "--criterion", "integrity_guard", "--json").out)
-    assert {each["candidate"]: each["mean"] for each in lint["candidates"]}["cheats"] == pytest.approx(0.6)
+    assert {each["candidate"]: each["mean"] for each in lint["candidates"]}["cheats"] == pytest.approx(0.4)
     ranked = json.loads(assay("rank", "--json").out)
     assert [each["candidate"] for each in ranked["candidates"]] == ["solves", "echo", "cheats"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -74,3 +75,31 @@ def test_solution_that_is_missing_fails_the_trial_as_environment(assay: Command,
     (failure,) = document["failures"]
     assert (failure["kind"], failure["fault"]) == ("environment", "harness")
     assert "no recorded solution" in failure["detail"]
+
+
+def test_solution_with_files_that_are_not_text_is_applied_byte_by_byte(assay: Command, project: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    assay("init", "--scenario", "agents/mine")
+    folder = project / "suites/agents/scenarios/mine"
+    contents = {"logo.png": b"\x89PNG\r\n\x1a\n\0\xff" * 20_000, "latin.txt": b"caf\xe9\n", "run.sh": b"#!/bin/sh\n"}
+    for name, content in contents.items():
+        (folder / "solution" / name).write_bytes(content)
+    (folder / "solution" / "run.sh").chmod(0o755)
+    digests = " ".join(f"{hashlib.sha256(content).hexdigest()}" for content in contents.values())
+    command = f"test \"$(sha256sum {' '.join(contents)} | cut -d' ' -f1 | xargs)\" = '{digests}' && ./run.sh"
+    text = (folder / "scenario.yaml").read_text("utf-8")
+    (folder / "scenario.yaml").write_text(text.replace("python -m unittest -q", command), "utf-8")
+    document = json.loads(assay("bench", "agents", "mine", "--tier", "L0", "--agent", "solution", "--json").out)
+    assert document["agent_trials"][0]["evaluators"]["test"] == 1
+
+
+def test_solution_that_cannot_be_applied_fails_the_trial(assay: Command, project: Path) -> None:
+    if _no_sandbox_works():
+        pytest.skip("no sandbox works here")
+    assay("init", "--scenario", "agents/mine")
+    (project / "suites/agents/scenarios/mine/solution/huge.bin").write_bytes(b"\0" * (4 << 20))
+    document = json.loads(assay("bench", "agents", "mine", "--tier", "L0", "--agent", "solution", "--json").out)
+    (failure,) = document["failures"]
+    assert (failure["kind"], failure["fault"]) == ("environment", "harness")
+    assert "huge.bin could not be applied" in failure["detail"]

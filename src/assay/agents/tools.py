@@ -62,7 +62,7 @@ async def use_tool(call: ToolCall, shell: Shell, scenario: Scenario) -> ToolResu
         case "read_file":
             return await _ran(call, shell, f"cat -- {path}")
         case "write_file":
-            return await _written(call, shell, path, texts["content"])
+            return await write_file(call, shell, path, texts["content"].encode("utf-8", "replace"))
         case "edit_file":
             return await _edited(call, shell, path, texts["old"], texts["new"])
         case "list_directory":
@@ -97,8 +97,9 @@ async def _ran(call: ToolCall, shell: Shell, command: str) -> ToolResult:
     return _failed(call, f"{result.output}\n[{ended}]".strip())
 
 
-async def _written(call: ToolCall, shell: Shell, path: str, content: str) -> ToolResult:
-    coded = base64.b64encode(content.encode("utf-8", "replace")).decode()
+async def write_file(call: ToolCall, shell: Shell, path: str, content: bytes) -> ToolResult:
+    """Write a file and the folders above it; `path` is quoted for the shell."""
+    coded = base64.b64encode(content).decode()
     if len(coded) > _LARGEST:
         return _failed(call, f"The content is too long; a file may have {_LARGEST // 4 * 3:,} bytes.")
     mode = ">"
@@ -119,7 +120,7 @@ async def _edited(call: ToolCall, shell: Shell, path: str, old: str, new: str) -
     content = base64.b64decode(read.output).decode("utf-8", "replace")
     if content.count(old) != 1 or not old:
         return _failed(call, f"`old` occurs {content.count(old) if old else 0} times; it must occur exactly once.")
-    return await _written(call, shell, path, content.replace(old, new))
+    return await write_file(call, shell, path, content.replace(old, new).encode("utf-8", "replace"))
 
 
 def _failed(call: ToolCall, problem: str) -> ToolResult:

@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -16,15 +16,27 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from assay.agents.files import IGNORED, LARGEST_DIFF, MOST_PATHS, Snapshot, copy_fixture, difference, open_up, remove, restore
+from assay.agents.files import (
+    COMPILED,
+    IGNORED,
+    LARGEST_DIFF,
+    MOST_PATHS,
+    Snapshot,
+    changed_paths,
+    copy_fixture,
+    open_up,
+    parts_of_difference,
+    remove,
+    within,
+)
+from assay.agents.fresh_copies import AgentChanges, agent_changes, fresh_copy, restore_checks
 from assay.agents.tools import TOOLS, use_tool
 from assay.domain.calls import ModelRequest, Reply, Usage
-from assay.domain.digest import bytes_digest
 from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
-from assay.domain.scenarios import CheckOutcome, Scenario, Step, WorkspaceReport
+from assay.domain.scenarios import CheckCommand, CheckOutcome, Scenario, Step, WorkspaceReport
 from assay.domain.tools import ToolCall, ToolResult
 from assay.ports import ModelGate, Sandbox, Shell
 from assay.scoring.regex import search_for
@@ -186,14 +198,13 @@ class Workspaces:
                     workspace.count()
                     await asyncio.to_thread(open_up, folder)
                     now = await asyncio.to_thread(Snapshot, folder)
-                    # The agent may have weakened the tests, so the validation commands run the original ones.
-                    if control == fixture:
-                        await asyncio.to_thread(_check_unchanged, scenario, fixture, scenario.protected_files)
-                    await asyncio.to_thread(restore, scenario.protected_files, control, folder)
-                    outcomes = await _validated(sandbox, scenario, folder)
+                    changed = await asyncio.to_thread(changed_paths, before, now)
+                    changes = agent_changes(scenario, before, now, folder, changed)
+                    course = _Course(sandbox=sandbox, scenario=scenario, source=control, place=place / "validated")
+                    outcomes = await course.outcomes(changes)
                     if any(outcome.exit_code == NOT_FOUND for outcome in outcomes):
-                        await _check_tools(sandbox, scenario, outcomes, control, place / "untouched")
-                return await asyncio.to_thread(_report, scenario, work, before, now, outcomes, seconds)
+                        _check_tools(outcomes, await course.outcomes(None))
+                return await asyncio.to_thread(_report, scenario, work, before, now, changes, outcomes, seconds)
 
             yield (workspace := OpenWorkspace(shell, scenario, finish, gate))
 
@@ -301,19 +312,16 @@ def _copy_unchanged(scenario: Scenario, fixture: Path, target: Path) -> Snapshot
     """Copy the fixture; raises `CallFailed` if one of its files has changed since the run was planned."""
     target.mkdir(parents=True)
     digests, snapshot = copy_fixture(fixture, target)
-    _check_unchanged(scenario, fixture, scenario.files, digests)
+    _check_unchanged(scenario, fixture, digests)
     return snapshot
 
 
-def _check_unchanged(
-    scenario: Scenario, fixture: Path, names: Collection[str], digests: Mapping[str, str] | None = None
-) -> None:
-    """Raise `CallFailed` if a fixture file has changed since planning, by `digests` or, without these, by its content."""
-    for name in names:
-        if not IGNORED.isdisjoint(name.split("/")):
+def _check_unchanged(scenario: Scenario, fixture: Path, digests: Mapping[str, str]) -> None:
+    """Raise `CallFailed` if the digests of a fixture's files differ from those when the run was planned."""
+    for name, planned in scenario.files.items():
+        if not IGNORED.isdisjoint(name.split("/")) or name.endswith(COMPILED):
             continue
-        digest = bytes_digest((fixture / name).read_bytes()) if digests is None else digests.get(name)
-        if digest != scenario.files[name]:
+        if digests.get(name) != planned:
             detail = f"{fixture / name} has changed since this run was planned. Restore it, or start a new run."
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
@@ -325,16 +333,12 @@ def _base(kept: Path, base: Path | Snapshot) -> Snapshot:
     return Snapshot(base) if isinstance(base, Path) else base
 
 
-async def _check_tools(
-    sandbox: Sandbox, scenario: Scenario, outcomes: Sequence[CheckOutcome], control: Path, untouched: Path
-) -> None:
+def _check_tools(outcomes: Sequence[CheckOutcome], untouched: Sequence[CheckOutcome]) -> None:
     """Raise `CallFailed` if a command's program is missing, even without the agent's changes.
 
     Exit code 127 alone shows nothing, because an agent could cause it to turn a low score into no score.
     """
-    ignored = None if scenario.baseline else shutil.ignore_patterns(*IGNORED)
-    await asyncio.to_thread(shutil.copytree, control, untouched, symlinks=True, ignore=ignored)
-    for outcome, before in zip(outcomes, await _validated(sandbox, scenario, untouched), strict=True):
+    for outcome, before in zip(outcomes, untouched, strict=True):
         # A path is no tool: the agent may have had to write that program.
         missing = re.search(r"(?:^|\s)([^\s:/]+): (?:command )?not found", before.output)
         if outcome.exit_code == before.exit_code == NOT_FOUND and missing is not None:
@@ -342,46 +346,86 @@ async def _check_tools(
             raise CallFailed(ENVIRONMENT, detail, transient=False, fault=Fault.HARNESS)
 
 
-async def _validated(sandbox: Sandbox, scenario: Scenario, folder: Path) -> tuple[CheckOutcome, ...]:
-    """Run the validation commands in order, in a separate shell."""
-    if not scenario.commands:
-        return ()
-    outcomes = []
-    async with sandbox.open(ShellRequest(workspace=str(folder), network=scenario.setup_network)) as shell:
-        for check in scenario.commands:
-            result = await shell.run(check.command, seconds=check.seconds, output_bytes=SHOWN_OUTPUT)
-            if result.end is CommandEnd.SHELL_LOST:
-                raise CallFailed(ENVIRONMENT, f"The sandbox was lost during {check.command!r}.", transient=False)
-            outcomes.append(
-                CheckOutcome(
-                    kind=check.kind,
-                    command=check.command,
-                    exit_code=result.exit_code,
-                    end=str(result.end),
-                    seconds=round(result.seconds, 3),
-                    output=_clean(result.output),
-                )
-            )
-    return tuple(outcomes)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Course:
+    """The validation of one trial: each run of the commands works on a fresh copy of the fixture.
+
+    Attributes:
+        source: the fixture, or its copy in which the baseline commands ran.
+        place: the folder of the copy, which exists only while the commands run.
+    """
+
+    sandbox: Sandbox
+    scenario: Scenario
+    source: Path
+    place: Path
+
+    async def outcomes(self, changes: AgentChanges | None) -> tuple[CheckOutcome, ...]:
+        """Run the validation commands in order, in a separate shell, on a copy with these changes or on an unchanged one."""
+        scenario = self.scenario
+        if not scenario.commands:
+            return ()
+        try:
+            await asyncio.to_thread(self._copy, changes)
+            outcomes: list[CheckOutcome] = []
+            request = ShellRequest(workspace=str(self.place), network=scenario.setup_network, background=False)
+            async with self.sandbox.open(request) as shell:
+                for check in scenario.commands:
+                    if outcomes:
+                        applied = changes.applied if changes is not None else ()
+                        await asyncio.to_thread(restore_checks, scenario, self.source, self.place, applied)
+                    outcomes.append(await _outcome(shell, check))
+            return tuple(outcomes)
+        finally:
+            await asyncio.to_thread(remove, self.place)
+
+    def _copy(self, changes: AgentChanges | None) -> None:
+        prepared = bool(self.scenario.baseline)
+        digests = fresh_copy(self.source, self.place, changes, prepared=prepared)
+        if not prepared:
+            _check_unchanged(self.scenario, self.source, digests)
+
+
+async def _outcome(shell: Shell, check: CheckCommand) -> CheckOutcome:
+    """Run a validation command; raises `CallFailed` if the sandbox was lost."""
+    result = await shell.run(check.command, seconds=check.seconds, output_bytes=SHOWN_OUTPUT)
+    if result.end is CommandEnd.SHELL_LOST:
+        raise CallFailed(ENVIRONMENT, f"The sandbox was lost during {check.command!r}.", transient=False)
+    return CheckOutcome(
+        kind=check.kind,
+        command=check.command,
+        exit_code=result.exit_code,
+        end=str(result.end),
+        seconds=round(result.seconds, 3),
+        output=_clean(result.output),
+    )
 
 
 def _report(
-    scenario: Scenario, work: Work, base: Snapshot, now: Snapshot, outcomes: tuple[CheckOutcome, ...], seconds: float
+    scenario: Scenario,
+    work: Work,
+    base: Snapshot,
+    now: Snapshot,
+    changes: AgentChanges,
+    outcomes: tuple[CheckOutcome, ...],
+    seconds: float,
 ) -> WorkspaceReport:
-    diff = difference(base, now, scenario.protected_files)  # those first, because a cut must not hide that they were changed
-    cut = {"diff": len(diff) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
+    # Protected files first, because a cut must not hide that they were changed.
+    parts = parts_of_difference(base, now, changes.changed, scenario.protected_files)
+    cut = {"diff": sum(map(len, parts)) > LARGEST_DIFF, "paths": len(now.sizes) > MOST_PATHS}
     steps, cut["steps"] = _within(work.steps)
     return WorkspaceReport(
         answer=_clean(work.answer),
         end=_clean(work.end),
         turns=work.turns,
-        diff=_clean(diff[:LARGEST_DIFF]),
+        diff=_clean(within(parts)),
         paths=tuple(map(_clean, sorted(now.sizes)[:MOST_PATHS])),
         files=now.kept(scenario.keep),
         base=base.kept(scenario.keep),
         matches={text: _holders(text, base, now) for text in scenario.search}
         | {name: list(_matching(now, *where)) for name, where in heuristic_patterns(scenario).items()},
         outcomes=outcomes,
+        violations=tuple(map(_clean, changes.sentences)),
         steps=steps,
         cut=tuple(name for name, is_cut in cut.items() if is_cut),
         seconds=round(seconds, 3),

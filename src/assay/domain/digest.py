@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from io import BufferedReader
 from typing import TypeAlias
 
 JsonValue: TypeAlias = "str | int | float | bool | None | list[JsonValue] | dict[str, JsonValue]"
@@ -29,6 +30,11 @@ def text_digest(text: str) -> str:
 def bytes_digest(content: bytes) -> str:
     """Return the first 32 hexadecimal digits of SHA-256 over bytes."""
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def file_digest(file: BufferedReader) -> str:
+    """Return the digest of an open file's bytes, as `bytes_digest` does, without holding them in memory."""
+    return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def derived_seed(run_seed: int, task: str, trial: int, attempt: int, purpose: str = "call") -> int:

@@ -63,6 +63,7 @@ class ShellRequest:
         readable: further files and folders that commands may read, under the same paths.
         environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and LANG. Nothing is inherited.
         gateway: the only server that commands reach without a network.
+        background: True if processes may outlive the command that started them; False ends them with it.
     """
 
     workspace: str
@@ -70,6 +71,7 @@ class ShellRequest:
     readable: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     gateway: Gateway | None = None
+    background: bool = True
     limits: ShellLimits = field(default_factory=ShellLimits)
 
 

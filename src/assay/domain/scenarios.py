@@ -66,7 +66,8 @@ class Scenario:
         answers: answers to the agent's questions, by question or key word.
         keep: paths whose content the report includes, because evaluators read them.
         search: texts for which the report lists the files that contain them.
-        protected: patterns of the fixture's files that the agent must not change; they are restored before the validation.
+        protected: patterns of files that the agent must neither change nor add; the validation runs with those of the fixture.
+        allowed: patterns of files that the agent may change or add although a rule of `domain.integrity` protects them.
         network: True if the agent's commands may use the network.
         setup_network: True if the baseline and validation commands may use it.
         minutes: the agent's time limit; `limits` contains the agent's other limits.
@@ -83,6 +84,7 @@ class Scenario:
     keep: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
     network: bool = False
     setup_network: bool = False
     minutes: float = 60.0
@@ -97,12 +99,16 @@ class Scenario:
     @property
     def protected_files(self) -> list[str]:
         """Fixture files that the agent must not change."""
-        return [path for path in self.files if any(fnmatchcase(path, pattern) for pattern in self.protected)]
+        return [path for path in self.files if _fits(path, self.protected) and not _fits(path, self.allowed)]
 
     @property
     def digest(self) -> str:
-        """Digest of everything that affects a trial. The folder's path is left out, because a project may be moved."""
-        return digest({name: value for name, value in asdict(self).items() if name != "folder"})
+        """Digest of everything that affects a trial. The folder's path is left out, because a project may be moved.
+
+        `allowed` is left out if it is empty, so that scenarios from before it existed keep their digest.
+        """
+        left_out = {"folder"} if self.allowed else {"folder", "allowed"}
+        return digest({name: value for name, value in asdict(self).items() if name not in left_out})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -111,9 +117,13 @@ class Scenario:
         values["limits"] = AgentLimits(**values.get("limits", {}))
         values["commands"] = tuple(CheckCommand(**each) for each in values.get("commands", ()))
         values["evaluators"] = tuple(EvaluatorSpec(**each) for each in values.get("evaluators", ()))
-        for name in ("baseline", "keep", "search", "protected"):
+        for name in ("baseline", "keep", "search", "protected", "allowed"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)
+
+
+def _fits(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +168,7 @@ class WorkspaceReport:
         base: contents of these files before the agent started.
         matches: for each text that the scenario searches and each heuristic pattern, the paths of the files that contain it.
         outcomes: results of the validation commands, in order.
+        violations: the agent's changes that the validation ran without, each with its reason as a sentence.
         steps: the agent's trajectory.
         cut: names of the attributes above that were truncated to their limits.
         seconds: the agent's wall time.
@@ -173,6 +184,7 @@ class WorkspaceReport:
     base: Mapping[str, str | None] = field(default_factory=dict)
     matches: Mapping[str, list[str]] = field(default_factory=dict)
     outcomes: tuple[CheckOutcome, ...] = ()
+    violations: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     cut: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -186,6 +198,7 @@ class WorkspaceReport:
         turns = "" if self.turns is None else f", {self.turns} turn{'s' * (self.turns != 1)}"
         steps = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
         lines += [] if only_work else [f"* agent: {self.end} after {self.seconds:.1f} s{turns} and {steps}"]
+        lines += [f"* not validated: {each}" for each in self.violations]
         lines += [f"* too long and cut: {', '.join(self.cut)}"] if self.cut else []
         parts = ["## Results", "\n".join(lines)] if lines else []
         parts += ["## Changes", _fenced(self.diff, "diff") if self.diff else "The agent changed no file."]
@@ -213,6 +226,7 @@ class WorkspaceReport:
             data["outcomes"] = tuple(CheckOutcome(**each) for each in data["outcomes"])
             data["steps"] = tuple(Step(**each) for each in data["steps"])
             data["paths"], data["cut"] = tuple(data["paths"]), tuple(data["cut"])
+            data["violations"] = tuple(data.get("violations", ()))  # reports from before they existed have none
             return cls(**data)
         except (ValueError, TypeError, KeyError, RecursionError):
             return None

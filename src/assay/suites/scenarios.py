@@ -162,7 +162,8 @@ class ScenarioKeys(HarnessKeys):
     evaluators = key(list_of(EVALUATOR), "The criteria of the grade, with their weights.")
     llm_judge = key(FREE_MAPPING, "Options of the evaluator `llm_judge`, which is added with its `weight`.")
     heuristic_checks = key(FREE_MAPPING, "Options of the evaluator `heuristic_checks`, which is added with its `weight`.")
-    protected = key(TEXTS, "Patterns of files that the agent must not change; by default, those that hold tests.")
+    protected = key(TEXTS, "Patterns of files that the agent must neither change nor add; by default, those that hold tests.")
+    allowed = key(TEXTS, "Patterns of files that the agent may change or add although they are protected or steer a tool.")
     threshold = key(number(0, 1), f"Weighted score from which a trial is a success; {THRESHOLD:g} by default.")
     tags = key(TEXTS)
     family = key(NAME)
@@ -323,6 +324,7 @@ def _scenario(keys: ScenarioKeys, folder: FilePath, base: FilePath, context: Rea
         keep=tuple(dict.fromkeys(keep)),
         search=tuple(dict.fromkeys(map(str, search))),
         protected=_PROTECTED if keys.protected is None else tuple(text for _, text in keys.protected),
+        allowed=tuple(text for _, text in keys.allowed or ()),
         network=bool(keys.network),
         setup_network=bool(keys.validation and keys.validation.network),
         minutes=keys.timeout_minutes or 60.0,

@@ -99,6 +99,7 @@ class SupervisedShell:
             "network": request.network,
             "file_bytes": limits.file_bytes,
             "processes": limits.processes,
+            "background": request.background,
             **description,
         }
         try:

@@ -81,7 +81,7 @@ def _run(command: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str
     assert process.stdout is not None
     output = _Output(command["output_bytes"])
     end = "exited" if _collect(process, process.stdout.fileno(), output, begun + command["seconds"]) else "timed_out"
-    if end == "timed_out":
+    if end == "timed_out" or not description["background"]:
         _kill_everyone(process)
     code = process.wait()
     process.stdout.close()
