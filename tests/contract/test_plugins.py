@@ -195,7 +195,11 @@ RIGHT_AND_WRONG = {
     "exact": (("Paris", "Paris"), ("London", "Paris")),
     "similarity": (("Paris", "Paris"), ("London", "Paris")),
     "regex": (("about 42", r"\b42\b"), ("about 24", r"\b42\b")),
+    "contains": (("It is Paris.", "Paris"), ("Parisian", "Paris")),
+    "choice": (("The answer is (B).", "B"), ("A, not B", "B")),
     "numeric": (("42", "42"), ("43", "42")),
+    "json": (('{"b": 1, "a": 2}', '{"a": 2, "b": 1}'), ('{"a": 3}', '{"a": 2}')),
+    "closeness": (("42", "42"), ("60", "42")),
     "boolean": (("yes", "yes"), ("no", "yes")),
     "tool_calls": (("## Turn 1 · user\n\nGo.\n\n## Turn 1 · tool call\n\nlook {}", "look"), ("look", "look")),
 }

@@ -114,17 +114,17 @@ def test_similarity_says_how_telling_its_score_is(response: str, reference: str,
         ("NaN or Infinity or 1e99999", "42", 0.0),
     ],
 )
-def test_numeric_gives_credit_by_relative_error(response: str, reference: str, expected: float) -> None:
-    assert value("numeric", response, reference) == pytest.approx(expected, abs=5e-4)
+def test_closeness_gives_credit_by_relative_error(response: str, reference: str, expected: float) -> None:
+    assert value("closeness", response, reference) == pytest.approx(expected, abs=5e-4)
 
 
-def test_numeric_options() -> None:
-    assert value("numeric", "first 5, last 7", "7", pick="first") == 0.0
-    assert value("numeric", "first 5, last 7", "7", pick="last") == 1.0
-    assert value("numeric", "0.014", "0.005", abs_tolerance=0.01) == 1.0
-    assert value("numeric", "105", "100", tolerance=0.05) == 1.0
-    assert value("numeric", "101.01", "100", curve="continuous") == pytest.approx(0.980, abs=5e-3)
-    assert value("numeric", "0.01", "0", abs_tolerance=0.001) < 1.0
+def test_closeness_options() -> None:
+    assert value("closeness", "first 5, last 7", "7", pick="first") == 0.0
+    assert value("closeness", "first 5, last 7", "7", pick="last") == 1.0
+    assert value("closeness", "0.014", "0.005", abs_tolerance=0.01) == 1.0
+    assert value("closeness", "105", "100", tolerance=0.05) == 1.0
+    assert value("closeness", "101.01", "100", curve="continuous") == pytest.approx(0.980, abs=5e-3)
+    assert value("closeness", "0.01", "0", abs_tolerance=0.001) < 1.0
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,11 @@ def test_jsonl_and_parquet_become_suites_too(assay: Command, project: Path, form
         "files": ["rows.yaml"],
         "map": {"id": "task_id", "prompt": "input", "expected": "target"},
         "answers": {},
+        "scoring": document["scoring"],
+        "notes": [],
         "problems": [],
     }
+    assert (document["scoring"]["method"], document["scoring"]["references"]) == ("contains", "short texts")
     ran = assay("run", "rows.yaml", "--json").document
     assert ran["trials"]["done"] == 1
 
@@ -72,7 +75,8 @@ def test_a_table_that_cannot_be_read_leaves_no_suite(assay: Command, project: Pa
     (project / "other.csv").write_text("colour,size\nred,3\n", "utf-8")
     made = assay("init", "--from", "other.csv")
     assert made.code == 2
-    assert "no column that looks like prompts; it has: colour, size" in made.err
+    assert "has no column that looks like prompts. Its columns: colour, size." in made.err
+    assert made.err.rstrip().endswith("assay init --from other.csv --map prompt=colour --map expected=size")
     assert not list(project.glob("*.yaml"))
 
 
@@ -137,7 +141,7 @@ def test_questions_alone_are_graded_by_people(assay: Command, project: Path) -> 
     [
         (("--from", "rows.csv", "--prompt", "terse.txt"), "--prompt: needs a model to ask. Add --model"),
         (("--from", "rows.csv", "--prompt", "gone.txt", "--model", "echo"), "gone.txt: does not exist."),
-        (("--model", "echo"), "--prompt, --model and --judge: need --from."),
+        (("--model", "echo"), "--prompt, --model, --judge and --map: need --from."),
     ],
 )
 def test_prompts_that_lead_nowhere_are_refused(assay: Command, project: Path, options: tuple[str, ...], message: str) -> None:
@@ -146,3 +150,110 @@ def test_prompts_that_lead_nowhere_are_refused(assay: Command, project: Path, op
     refused = assay("init", *options)
     assert (refused.code, message in refused.err) == (2, True), refused.err
     assert not (project / "rows.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("references", "method", "right", "wrong"),
+    [
+        (["Lima", "Paris"], "contains", "The capital is {}.", "It is not {}, it is Rome."),
+        (["51", "9"], "numeric", "The answer is {}, because 2 × 2 is 4.", "{} plus 1 is 70."),
+        (["B", "D"], "choice", "The correct answer is ({}).", "Not {}. The answer is A."),
+        (["yes", "no"], "choice", "I say {}", "Maybe"),
+        (['{"a": 1}', '{"a": 2}'], "json", "```json\n{}\n```", "[{}]"),
+    ],
+)
+def test_chatty_answers_get_a_scorer_that_fits(
+    assay: Command, project: Path, references: list[str], method: str, right: str, wrong: str
+) -> None:
+    rows = [
+        {
+            "q": f"Question {n}?",
+            "gold": gold,
+            "answer_right": right.replace("{}", gold),
+            "answer_wrong": wrong.replace("{}", gold),
+        }
+        for n, gold in enumerate(references)
+    ]
+    (project / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    made = assay("init", "--from", "rows.jsonl")
+    assert made.code == 0, made.err
+    assert f"scoring: {method}. All 2 references are" in made.out
+    written = (project / "rows.yaml").read_text("utf-8")
+    assert "  # All 2 references are" in written
+    assert f"  score: {method}\n" in written
+    assert assay("run", "rows.yaml").code == 0
+    means = {row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]}
+    assert means == {"right": 1.0, "wrong": 0.0}
+
+
+def test_long_references_are_left_to_people(assay: Command, project: Path) -> None:
+    gold = "Because the order was delivered only twelve days ago, the customer gets a refund."
+    (project / "rows.csv").write_text(f'question,answer,answer_a\nWhy?,"{gold}","{gold}"\n', "utf-8")
+    made = assay("init", "--from", "rows.csv")
+    assert "longer than 5 words" in made.out
+    assert "next: assay run rows.yaml && assay review" in made.out
+    assert "1 assessment awaits review" in assay("run", "rows.yaml").out
+
+
+def test_objects_are_references_too(assay: Command, project: Path) -> None:
+    row = {"prompt": "Extract.", "expected": {"a": 1}, "answer_ann": 'Here: {"a": 1.0}'}
+    (project / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    assert assay("init", "--from", "rows.jsonl", "--json").document["scoring"]["method"] == "json"
+    assay("run", "rows.yaml")
+    assert [row["mean"] for row in assay("stats", "--json").document["candidates"]] == [1.0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"q;gold;answer_ann\nSay, please: 5?;5;It is 5.\n",
+        b"q\tgold\tanswer_ann\nSay, please: 5?\t5\tIt is 5.\n",
+        b"sep=|\nq|gold|answer_ann\nSay, please: 5?|5|It is 5.\n",
+        "q;gold;answer_ann\r\nSay, please: 5?;5;It is 5.\r\n".encode("utf-16"),
+        'q,gold,answer_ann\r\n"Say, please: 5?",5,It is 5.\r\n'.encode("utf-16-le"),
+        "\ufeffq;gold;answer_ann\nSay, please: 5?;5;It is 5.\n".encode(),
+    ],
+    ids=["semicolon", "tab", "sep line", "utf-16", "utf-16 without a mark", "utf-8 with a mark"],
+)
+def test_separators_and_encodings_of_spreadsheets_are_recognised(assay: Command, project: Path, content: bytes) -> None:
+    (project / "rows.csv").write_bytes(content)
+    made = assay("init", "--from", "rows.csv", "--json")
+    assert made.code == 0, made.err
+    assert made.document["map"] == {"prompt": "q", "expected": "gold"}
+    assert assay("run", "rows.yaml").code == 0
+    (row,) = assay("stats", "--json").document["candidates"]
+    assert (row["candidate"], row["mean"]) == ("ann", 1.0)
+
+
+def test_columns_can_be_named(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text("frage,lösung,gpt 4\nHauptstadt von Peru?,Lima,Es ist Lima.\n", "utf-8")
+    refused = assay("init", "--from", "rows.csv")
+    assert refused.code == 2
+    assert "assay init --from rows.csv --map prompt=frage --map" in refused.err
+    options = ("--map", "prompt=frage", "--map", "expected=lösung", "--map", "snippets.gpt=gpt 4")
+    made = assay("init", "--from", "rows.csv", *options, "--json").document
+    assert made["map"] == {"prompt": "frage", "expected": "lösung"}
+    assert made["answers"] == {"gpt": "gpt 4"}
+    assert assay("run", "rows.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("prompt", "--map: is 'prompt', expected KEY=COLUMN."),
+        ("prompt=frge", "--map: names the column 'frge', which the table does not have. Did you mean 'frage'?"),
+        ("promt=frage", "--map: names the key 'promt', which tasks do not have. Did you mean 'prompt'?"),
+    ],
+)
+def test_wrong_names_of_columns_are_refused(assay: Command, project: Path, given: str, message: str) -> None:
+    (project / "rows.csv").write_text("frage,antwort\nHauptstadt von Peru?,Lima\n", "utf-8")
+    refused = assay("init", "--from", "rows.csv", "--map", given)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
+    assert not (project / "rows.yaml").exists()
+
+
+def test_a_table_without_a_known_reference_says_how_to_name_it(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text("question,lösung\nHauptstadt von Peru?,Lima\n", "utf-8")
+    made = assay("init", "--from", "rows.csv")
+    assert "note: no column looks like references" in made.err
+    assert "--map expected=lösung" in made.err or "--map 'expected=lösung'" in made.err

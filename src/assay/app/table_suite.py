@@ -1,21 +1,27 @@
-"""Propose a suite for a table, based on the column names."""
+"""Propose a suite for a table: its keys from the names of the columns, its scorer from the references."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from dataclasses import dataclass
+import shlex
+import textwrap
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assay.app.suites import problems
-from assay.domain.errors import InputError, Refused, SuiteError
+from assay.domain.errors import InputError, Refused, SuiteError, did_you_mean
 from assay.domain.prompts import columns_named
+from assay.scoring.numeric import numbers_in
+from assay.scoring.reference_kinds import ScorerAdvice, advised_scorer
+from assay.scoring.scorers import MATH
 from assay.suites.files import whole_text
-from assay.suites.located_yaml import UnreadableText
-from assay.suites.taskfiles import TABLES, first_rows
-from assay.suites.tasks import slug
+from assay.suites.located_yaml import UnreadableText, Value
+from assay.suites.taskfiles import TABLES, first_rows, references_in
+from assay.suites.tasks import TaskKeys, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,14 +31,25 @@ if TYPE_CHECKING:
 
 _NAMES: Final = {
     "id": ("id", "task_id", "question_id", "example_id", "sample_id", "custom_id", "row_id", "uid", "key"),
-    "prompt": ("prompt", "question", "input", "inputs", "query", "user_input", "instruction", "problem", "message", "text"),
+    "prompt": ("prompt", "question", "input", "inputs", "query", "user_input", "instruction", "problem", "message", "text",
+               "prompts", "questions", "user_prompt", "user_message", "q"),
     "expected": ("expected", "expected_output", "expected_answer", "expected_response", "reference", "reference_answer",
-                 "ground_truth", "target", "targets", "gold", "label", "solution", "correct_answer", "ideal", "answer"),
+                 "ground_truth", "target", "targets", "gold", "golden", "gold_answer", "golden_answer", "truth",
+                 "label", "solution", "correct_answer", "right_answer", "expected_result", "ideal", "answer", "answers"),
     "ideal": ("ideal_response", "ideal_answer", "model_solution"),
     "final_answer": ("final_answer",),
     "tags": ("tags", "tag", "topic", "topics"),
 }  # fmt: skip
 """Likely column names for each key of a task, the most reliable first."""
+
+_SHOWN: Final = 20
+"""Columns that a message lists."""
+
+_PAIRED: Final = {"q": "a"}
+"""Names of a reference that are clear only beside this name of a prompt."""
+
+MOST_REFERENCES: Final = 10_000
+"""References that are looked at; a larger table takes longer to read than its author wants to wait."""
 
 _USUAL: Final = frozenset({"answer_id", "response_id"}.union(*_NAMES.values()))
 
@@ -53,6 +70,8 @@ class TableSuite:
         answers: column with the answers of each candidate, by candidate.
         candidates: suite-file keys of each candidate that calls a model.
         judge: model that grades; None if a rule or people grade.
+        advice: the scorer that fits the references; None without references.
+        notes: what the author should know, each with what to do.
     """
 
     path: Path
@@ -62,11 +81,28 @@ class TableSuite:
     answers: dict[str, str]
     candidates: tuple[dict[str, JsonValue], ...] = ()
     judge: str | None = None
+    advice: ScorerAdvice | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def by_rule(self) -> bool:
         """True if a rule scores the suite's answers, so that they need no review."""
-        return self.judge is None and not self.mapping.keys().isdisjoint(("expected", "final_answer"))
+        return self.judge is None and self.advice is not None and self.advice.method != "judge"
+
+    @property
+    def scoring(self) -> tuple[str, str]:
+        """The way in which answers are scored, as a suite's value, and the reason for it."""
+        if self.judge is not None:
+            return "judge", f"{self.judge} grades, and a person reviews every grade."
+        if self.advice is None:
+            return (
+                "judge",
+                "The table has no references, so a person grades every answer (judge: human), or a judge that you name.",
+            )
+        if self.advice.method == "judge":
+            return "judge", f"{self.advice.reason} Until you name a judge, a person grades (judge: human)."
+        method, options = self.advice.method, dict(self.advice.options)
+        return json.dumps({method: options}, ensure_ascii=False) if options else method, self.advice.reason
 
     def text(self) -> str:
         keys = {name: json.dumps(column, ensure_ascii=False) for name, column in self.mapping.items()}
@@ -80,10 +116,11 @@ class TableSuite:
         ]
         if self.answers:
             lines.append(f"    snippets: {json.dumps(self.answers, ensure_ascii=False)}")
+        score, reason = self.scoring
         if self.by_rule:
-            lines.append("  score: exact")
+            lines += [*_comment(reason, indent="  "), f"  score: {score}"]
         else:
-            lines += ["", f"judge: {self._judge(self.judge or 'human')}"]
+            lines += ["", *_comment(reason), f"judge: {self._judge(self.judge or 'human')}"]
         if not self.judge:
             replaced = "score" if self.by_rule else "judge"
             lines += ["", f"# To let a model grade and a person vet every grade, replace `{replaced}` with:"]
@@ -106,24 +143,111 @@ class TableSuite:
         return f"{{model: {json.dumps(model)}, mode: each}}" if alone else json.dumps(model)
 
 
-def propose(table: Path, *, prompts: Sequence[str] = (), models: Sequence[str] = (), judge: str | None = None) -> TableSuite:
-    """Propose a suite with a candidate for each prompt and model; raises `InputError` for an unusable table or prompt."""
+def propose(
+    table: Path,
+    *,
+    prompts: Sequence[str] = (),
+    models: Sequence[str] = (),
+    judge: str | None = None,
+    mapped: Sequence[str] = (),
+) -> TableSuite:
+    """Propose a suite with a candidate for each prompt and model; raises `InputError` for an unusable table or prompt.
+
+    `mapped`: columns that the caller names, as `KEY=COLUMN`; they go before the columns that are recognised by their names.
+    """
     if table.suffix.lower() not in TABLES:
         raise InputError(str(table), "is not a table.", remedy=f"Use a file whose name ends with {', '.join(TABLES)}.")
-    columns = tuple(dict.fromkeys(column for row in first_rows(table) for column in row))
-    mapping = {key: column for key, names in _NAMES.items() if (column := _named(columns, names)) is not None}
-    answers: dict[str, str] = {}
-    for column in columns:
+    rows = first_rows(table)
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    named, answers = _named_columns(mapped, columns)
+    taken = {*named.values(), *answers.values()}
+    free = tuple(column for column in columns if column not in taken)
+    mapping = {key: column for key, names in _NAMES.items() if (column := named.get(key) or _named(free, names)) is not None}
+    mapping |= named
+    if "expected" not in mapping and (pair := _PAIRED.get(_plain(mapping.get("prompt", "")))):
+        mapping.update(("expected", column) for column in free if _plain(column) == pair)
+    for column in free:
         match = _ANSWER.fullmatch(column.strip())
-        if match and _plain(column) not in _USUAL:
+        if match and _plain(column) not in _USUAL and column not in mapping.values():
             answers.setdefault(match["after"] or match["before"], column)
     if "prompt" not in mapping and not answers:
-        problem = f"has no column that looks like prompts; it has: {', '.join(columns[:12]) or 'none'}."
-        remedy = "Name the column `prompt`, or write a suite: `tasks: {file: …, map: {prompt: COLUMN}}`."
-        raise InputError(str(table), problem, remedy=remedy)
-    path = table.with_name(f"{slug(table.stem) or 'suite'}.yaml")
+        problem = f"has no column that looks like prompts. Its columns: {_listed(columns)}."
+        raise InputError(str(table), problem, remedy=f"Name them: {_map_line(table, rows, columns, mapping)}")
     made = tuple(_candidates(table.parent, prompts, models))
-    return TableSuite(path=path, table=table, columns=columns, mapping=mapping, answers=answers, candidates=made, judge=judge)
+    proposal = TableSuite(
+        path=table.with_name(f"{slug(table.stem) or 'suite'}.yaml"),
+        table=table,
+        columns=columns,
+        mapping=mapping,
+        answers=answers,
+        candidates=made,
+        judge=judge,
+    )
+    reference = mapping.get("expected") or mapping.get("final_answer")
+    references = references_in(table, reference, most=MOST_REFERENCES) if reference else []
+    if references:
+        return replace(proposal, advice=_possible(advised_scorer(references)))
+    unused = [column for column in columns if column not in (*mapping.values(), *answers.values())]
+    if judge is None and unused and not reference:
+        line = _map_line(table, rows, columns, mapping)
+        note = f"no column looks like references, so nothing can be scored by a rule. If {_listed(unused)} holds them: {line}"
+        return replace(proposal, notes=(note,))
+    return proposal
+
+
+def _named_columns(mapped: Sequence[str], columns: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the columns in `KEY=COLUMN` by key, and those of answers (`snippets.NAME=COLUMN`) by candidate."""
+    keys: dict[str, str] = {}
+    answers: dict[str, str] = {}
+    for pair in mapped:
+        key, equals, column = (part.strip() for part in pair.partition("="))
+        known = tuple(TaskKeys.table.keys)
+        if not equals or not key or not column:
+            raise InputError("--map", f"is {pair!r}, expected KEY=COLUMN.", remedy="For example: --map prompt=question")
+        if column not in columns:
+            problem = f"names the column {column!r}, which the table does not have.{did_you_mean(column, columns)}"
+            raise InputError("--map", problem, remedy=f"Its columns: {_listed(columns)}.")
+        inner = key.removeprefix("snippets.")
+        if inner != key and inner:
+            answers[inner] = column
+        elif key in known and key != "snippets":
+            keys[key] = column
+        else:
+            problem = f"names the key {key!r}, which tasks do not have.{did_you_mean(key, known)}"
+            remedy = "Use prompt, expected, id, tags or another key of a task, or snippets.NAME for a candidate's answers."
+            raise InputError("--map", problem, remedy=remedy)
+    return keys, answers
+
+
+def _possible(advice: ScorerAdvice) -> ScorerAdvice:
+    """Return the advice, or that a person should grade if it needs a package that is not installed."""
+    if advice.method != MATH or find_spec("math_verify") is not None:
+        return advice
+    remedy = "That package is not installed (pip install 'assay-bench[math]'; then run this command again)."
+    return replace(advice, method="judge", options={}, reason=f"{advice.reason} {remedy}")
+
+
+def _map_line(table: Path, rows: Sequence[dict[str, Value]], columns: Sequence[str], mapping: dict[str, str]) -> str:
+    """Return the command that names the columns of prompts and references, with the columns most likely to hold them."""
+    free = [column for column in columns if column not in mapping.values()]
+    by_length = sorted(free, key=lambda column: -sum(len(str(row.get(column, ""))) for row in rows))
+    counted = [column for column in free if all(numbers_in(str(row.get(column, ""))) == [at] for at, row in enumerate(rows, 1))]
+    likely = [column for column in by_length if column not in counted] or by_length
+    prompt = mapping.get("prompt") or next(iter(likely), "COLUMN")
+    expected = mapping.get("expected") or next((column for column in likely if column != prompt), None)
+    pairs = [("prompt", prompt)] if "prompt" not in mapping else []
+    pairs += [("expected", expected)] if expected is not None and "expected" not in mapping else []
+    options = " ".join(f"--map {shlex.quote(f'{key}={column}')}" for key, column in pairs)
+    return f"assay init --from {shlex.quote(str(table))} {options}"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
+    return ", ".join(columns[:_SHOWN]) + more if columns else "none"
+
+
+def _comment(text: str, *, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 110, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ", break_long_words=False)
 
 
 def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> Iterator[dict[str, JsonValue]]:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 @click.option("--prompt", "prompts", multiple=True, metavar="FILE", help="With --from: prompt of a candidate. Repeatable.")
 @click.option("--model", "models", multiple=True, metavar="MODEL", help="With --from: model to ask. Repeatable.")
 @click.option("--judge", metavar="MODEL", help="With --from: model that grades; a person reviews its grades.")
+@click.option(
+    "--map", "mapped", multiple=True, metavar="KEY=COLUMN", help="With --from: column of a task's key, as prompt=q. Repeatable."
+)
 @click.option("--yes", is_flag=True, help="With --from: write the proposed suite without asking.")
 @common
 def init(
@@ -64,7 +67,7 @@ def init(
         proposal = table_suite.propose(rows, **candidates)
         return _write_suite(proposal, ask=not (yes or as_json) and sys.stdin.isatty(), store=store, as_json=as_json)
     if any(candidates.values()):
-        raise InputError("--prompt, --model and --judge", "need --from.", remedy="Add --from FILE, with your tasks.")
+        raise InputError("--prompt, --model, --judge and --map", "need --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
     lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay stats"]
     return answer({"folder": str(folder), "files": [str(path) for path in made]}, "\n".join(lines), as_json=as_json)
@@ -77,6 +80,10 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
     if not as_json:
         left_out = [column for column in proposal.columns if column not in used.values()]
         say_table(("task", "column"), [*used.items(), *(("not used", column) for column in left_out)])
+        score, reason = proposal.scoring
+        say(f"scoring: {score}. {reason}")
+        for note in proposal.notes:
+            tell(f"note: {note}")
         if proposal.candidates:
             say(f"candidates: {', '.join(str(candidate['name']) for candidate in proposal.candidates)}")
     if ask:
@@ -88,6 +95,8 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
         "files": [str(proposal.path)],
         "map": proposal.mapping,
         "answers": proposal.answers,
+        "scoring": _scoring(proposal),
+        "notes": proposal.notes,
         "problems": list(map(_problem, errors)),
     }
     answer(document, f"made {proposal.path}", as_json=as_json)
@@ -96,6 +105,14 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
     if not as_json and not errors:
         say(f"next: assay run {proposal.path} && assay {'stats' if proposal.by_rule else 'review'}")
     return 2 if errors else 0
+
+
+def _scoring(proposal: TableSuite) -> dict[str, object]:
+    _, reason = proposal.scoring
+    method = proposal.advice.method if proposal.by_rule and proposal.advice is not None else "judge"
+    options = proposal.advice.options if proposal.by_rule and proposal.advice is not None else {}
+    kind = None if proposal.advice is None else proposal.advice.kind
+    return {"method": method, "options": dict(options), "references": kind, "reason": reason}
 
 
 def _problem(error: AssayError) -> dict[str, str]:

@@ -252,7 +252,7 @@ def _run_one(
 ) -> RunResultDocument:
     from assay.app.runs import documents, execution, preflight
 
-    for note in (*ahead.notes, preflight.note_on_exact(opened, ahead)):
+    for note in (*ahead.notes, preflight.note_on_rules(opened, ahead)):
         if note:
             tell(f"note: {note}")
     tell(_announcement(ahead))

@@ -202,6 +202,7 @@ class Scoring:
         plugin: True if `method` is the name of a scorer from an installed package.
         verify: a scorer whose result is shown next to the judge's score but never changes it.
         partial_credit: True for `exact` in old runs, in which it gave credit for near misses, as `similarity` does now.
+        strict: False for `numeric` in old runs, in which it gave credit for near misses, as `closeness` does now.
     """
 
     method: str
@@ -209,12 +210,21 @@ class Scoring:
     source: str = ""
     plugin: bool = False
     partial_credit: bool = False
+    strict: bool = True
     verify: Scoring | None = None
 
     @property
     def rule(self) -> str:
         """Name of the method that computes the score."""
+        if self.method == "numeric" and (not self.strict or "curve" in self.options):
+            # `curve` only shapes credit for near misses, so a suite that sets it keeps the rule it was written for.
+            return "closeness"
         return "similarity" if self.partial_credit else self.method
+
+    @property
+    def near_misses(self) -> bool:
+        """True if an old run gave credit for near misses under a name that now means 0 or 1."""
+        return self.partial_credit or not self.strict
 
     @property
     def judged(self) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, Final
 
 DELIMITERS: Final = ("\t", ",", ";", "|")
 MOST_ROW_CHARACTERS: Final = 8 << 20
 """Maximum characters of a row over all of its lines; a row with the shortest possible cells then takes 200 MB of memory."""
+
+_LOOKED_AT: Final = 2_000
+"""Bytes at the beginning of a file that show its encoding."""
 
 _NOT_UTF8: Final = "is not UTF-8 text; save the file as UTF-8."
 
@@ -20,14 +25,61 @@ def sniff_delimiter(text: str) -> str:
     return max(DELIMITERS, key=text.split("\n", 1)[0].count)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The way in which a separated table is written: its delimiter, its encoding, and the lines before its header."""
+
+    delimiter: str
+    encoding: str = "utf-8-sig"
+    skip: int = 0
+
+
+def layout_of(head: bytes, *, usual: str) -> Layout:
+    """Return a table's layout, given the beginning of its file; `usual` is the delimiter if the header shows no other.
+
+    A line such as `sep=;`, which spreadsheets write, names the delimiter. Text in UTF-16 is recognised by its byte order mark, or
+    by the zero bytes of its Latin letters.
+    """
+    encoding = encoding_of(head)
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    first = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    if named := re.fullmatch(r"sep=(.)", first.strip(' "'), re.IGNORECASE):
+        return Layout(delimiter=named[1], encoding=encoding, skip=1)
+    header = re.sub(r'"(?:[^"]|"")*"', "", first)
+    # Of delimiters that occur equally often, the usual one wins; so does it in a table with one column.
+    delimiter = max((usual, *DELIMITERS), key=header.count)
+    return Layout(delimiter=delimiter, encoding=encoding)
+
+
+def encoding_of(head: bytes) -> str:
+    """Return the codec of a text file from its first bytes: UTF-16 in either order, else UTF-8."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    sample = head[: _LOOKED_AT - _LOOKED_AT % 2]
+    half = len(sample) // 2
+    zeros = (sample[1::2].count(0), sample[::2].count(0))  # the high bytes of little-endian and of big-endian text
+    if half and max(zeros) > 0.4 * half and min(zeros) == 0:
+        return "utf-16-le" if zeros[0] > zeros[1] else "utf-16-be"
+    return "utf-8-sig"
+
+
 def separated_rows(
-    stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
+    stream: IO[bytes],
+    *,
+    delimiter: str,
+    columns: Sequence[str] = (),
+    quoted: bool = True,
+    strict: bool = False,
+    skip: int = 0,
+    encoding: str = "utf-8-sig",
 ) -> Iterator[tuple[int, dict[str, str] | str]]:
     """Yield (number of a row's first line, from 1; its cells by column), or a sentence instead of an unreadable row.
 
     The arguments have the same meaning as in `separated_blocks`.
     """
-    table = separated_blocks(stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip)
+    table = separated_blocks(
+        stream, delimiter=delimiter, columns=columns, quoted=quoted, strict=strict, skip=skip, encoding=encoding
+    )
     for first, names, rows in table:
         if isinstance(rows, str):
             yield first, rows
@@ -38,23 +90,31 @@ def separated_rows(
 
 
 def separated_blocks(
-    stream: IO[bytes], *, delimiter: str, columns: Sequence[str] = (), quoted: bool = True, strict: bool = False, skip: int = 0
+    stream: IO[bytes],
+    *,
+    delimiter: str,
+    columns: Sequence[str] = (),
+    quoted: bool = True,
+    strict: bool = False,
+    skip: int = 0,
+    encoding: str = "utf-8-sig",
 ) -> Iterator[tuple[int, list[str], list[list[str]] | str]]:
     """Yield (line of the first row, column names, rows on successive lines), or a sentence instead of a broken row.
 
     Empty lines are also yielded as rows, so that the caller can count lines.
 
     Args:
-        stream: UTF-8 text, with or without a byte order mark; it stays open.
+        stream: the text, with or without a byte order mark; it stays open.
         delimiter: one character, or `whitespace` for any number of blanks.
         columns: column names; if empty, the first row contains them.
         quoted: True if `"` quotes a cell.
         strict: True to reject wrong quotes and duplicate column names.
         skip: number of rows to skip before the table.
+        encoding: codec of the text, from `encoding_of`.
     """
     csv.field_size_limit(MOST_ROW_CHARACTERS)  # the csv module's own limit of 128 kB is less than one file of code
     # Bytes that are not UTF-8 become surrogates, so that only the rows that contain them are refused.
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
     names, before = list(columns), skip
     try:
         for first, rows in _blocks(text, delimiter, quoted=quoted, strict=strict):

@@ -58,9 +58,9 @@ def final_answer(text: str) -> str | None:
     The order of preference is: the last box; `#### …` and `A: …` lines and `<answer>…</answer>`; "the answer is …"; the
     last formula; the whole text if it is short, or the last number of a long text.
     """
-    if (boxed := _boxed(text)) is not None and not _ANNOUNCED_LATER.search(text, max(map(text.rfind, _BOXES))):
+    if (boxed := _last_boxed(text)) is not None:
         return boxed.strip()[:MAX_ANSWER] or None
-    tail = _STOP_TOKEN.split(text[-MAX_TAIL:], maxsplit=1)[0].strip()
+    tail = _tail(text)
     if (marked := _last(_MARKED, tail)) is not None:
         return _unwrapped(marked[1] or marked[2])[:MAX_ANSWER]
     if (announced := _last(_ANSWER_IS, tail)) is not None and (rest := tail[announced.end() :]):
@@ -69,6 +69,33 @@ def final_answer(text: str) -> str | None:
         lines = tail.splitlines()
         return _said(lines[-1]) if _SEGMENT.search(lines[-1]) or len(lines[-1]) <= 200 else _said(tail)
     return _said(tail) if tail else None
+
+
+def marked_answer(text: str) -> str | None:
+    """Return the part of a response that it marks as its final answer, or None if it marks none.
+
+    Marks are a box, a line `#### …` or `A: …`, `<answer>…</answer>` and "the answer is …", as in `final_answer`.
+    """
+    if (boxed := _last_boxed(text)) is not None:
+        return boxed.strip()[:MAX_ANSWER] or None
+    tail = _tail(text)
+    if (marked := _last(_MARKED, tail)) is not None:
+        return _unwrapped(marked[1] or marked[2])[:MAX_ANSWER]
+    announced = _last(_ANSWER_IS, tail)
+    rest = "" if announced is None else tail[announced.end() :]
+    return _unwrapped(_sentence(rest)) or None
+
+
+def _last_boxed(text: str) -> str | None:
+    """Return the contents of the last box, unless the response announces another answer after it."""
+    boxed = _boxed(text)
+    if boxed is None or _ANNOUNCED_LATER.search(text, max(map(text.rfind, _BOXES))):
+        return None
+    return boxed
+
+
+def _tail(text: str) -> str:
+    return _STOP_TOKEN.split(text[-MAX_TAIL:], maxsplit=1)[0].strip()
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

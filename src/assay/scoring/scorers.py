@@ -16,9 +16,11 @@ from assay.domain.errors import did_you_mean
 from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.tools import expected_calls
 from assay.scoring import custom_scorers, math_scorer, numeric as numbers, tool_calls
+from assay.scoring.choice import option_problems as choice_option_problems
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
+from assay.scoring.json_match import strict_json
 from assay.scoring.numeric import numbers_in
 from assay.scoring.regex import pattern_problem
 from assay.scoring.scorer_registry import SCORER_REGISTRY
@@ -39,11 +41,15 @@ SCORERS: Final[Mapping[str, Scorer]] = MappingProxyType(
 """Built-in scorers that run in this process."""
 
 MATH: Final = "math"
+_NUMERIC: Final = ("numeric", "closeness")
 TOOL_CALLS: Final = "tool_calls"
 JUDGED: Final = ("judge", "code_arena")
 """Scoring methods in which an LLM grades."""
 
-_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({"numeric": ("tolerance", "abs_tolerance", "pick", "curve")})
+_NUMBER_OPTIONS: Final = ("tolerance", "abs_tolerance", "pick", "curve")
+_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"numeric": _NUMBER_OPTIONS, "closeness": _NUMBER_OPTIONS, "choice": ("options",)}
+)
 
 
 def method_problems(method: str) -> tuple[str, ...]:
@@ -70,7 +76,11 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
     extraction = way_problems(options["extract"]) if "extract" in options else ()
     if method == TOOL_CALLS:
         return (*unknown, *tool_calls.option_problems(options))
-    return (*unknown, *extraction, *(numbers.option_problems(options) if method == "numeric" else ()))
+    if method == "choice":
+        return (*unknown, *extraction, *choice_option_problems(options))
+    if method in _NUMERIC:
+        return (*unknown, *extraction, *numbers.option_problems(options))
+    return (*unknown, *extraction)
 
 
 def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
@@ -86,8 +96,10 @@ def reference_problems(method: str, expected: str | None) -> tuple[str, ...]:
     if expected is None or not expected.strip():
         missing = "is missing" if expected is None else "is empty"
         return (f"`expected` {missing}, and `score: {method}` compares with it.",)
-    if method == "numeric" and not numbers_in(expected):
-        return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: numeric` needs.",)
+    if method in _NUMERIC and not numbers_in(expected):
+        return (f"`expected` is {expected.strip()[:60]!r} and holds no number, which `score: {method}` needs.",)
+    if method == "json" and strict_json(expected) is None:
+        return (f"`expected` is {expected.strip()[:60]!r}, which is not JSON; `score: json` compares JSON.",)
     if method == "regex" and (problem := pattern_problem(expected.strip())):
         return (f"The pattern {expected.strip()[:80]!r} {problem}",)
     return ()

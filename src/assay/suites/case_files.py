@@ -1,7 +1,7 @@
 """Test-case files: `{name, systemPrompt, testCases}`, or a list of cases with `expectedOutput` and `scoringMethod`.
 
-Their `exact-match` gives credit for near misses, so it is read as `similarity`, which computes the same scores. Each case
-becomes a task; problems use the field names of the case's file.
+Their `exact-match` and `numeric-tolerance` give credit for near misses, so they are read as `similarity` and `closeness`, which
+compute the same scores. Each case becomes a task; problems use the field names of the case's file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from assay.suites.tasks import TaskRules, read_task
 METHOD_OF: Final = {
     "exact-match": "similarity",
     "regex-match": "regex",
-    "numeric-tolerance": "numeric",
+    "numeric-tolerance": "closeness",
     "boolean": "boolean",
     "llm-judge": "judge",
 }

@@ -12,12 +12,18 @@ from assay.domain.errors import InputError
 from assay.domain.model import ModelSpec
 from assay.domain.suite import PERSON
 
-METHODS: Final = ("exact", "similarity", "regex", "numeric", "boolean", "math", "judge", "code_arena", "tests", "tool_calls")
+METHODS: Final = (
+    "exact", "contains", "choice", "numeric", "json", "math", "regex", "similarity", "closeness", "boolean", "judge",
+    "code_arena", "tests", "tool_calls",
+)  # fmt: skip
 """Built-in scoring methods."""
 
 TOOL_CALLS: Final = "tool_calls"
+JSON: Final = "json"
 
-COMPARING: Final = frozenset({"exact", "similarity", "regex", "numeric", "boolean", "math"})
+COMPARING: Final = frozenset(
+    {"exact", "contains", "choice", "numeric", "json", "math", "regex", "similarity", "closeness", "boolean"}
+)
 """Methods that compare a response with `expected` and therefore need one."""
 
 JUDGED: Final = frozenset({"judge", "code_arena"})

@@ -11,6 +11,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
@@ -20,8 +21,10 @@ from assay.domain.suite import Task
 from assay.formats.dotted_paths import value_at
 from assay.formats.json_lines import file_trouble, lines_of, row_of
 from assay.formats.parquet import parquet_rows
-from assay.formats.separated import separated_rows
-from assay.suites.files import BINARY, LARGEST_FILE, SIGNATURES, unreadable, whole_text
+from assay.formats.separated import encoding_of, layout_of, separated_rows
+from assay.suites.checks import ExternalChecks
+from assay.suites.expected import EXPECTED_OR_CALLS
+from assay.suites.files import BINARY, LARGEST_FILE, SIGNATURES, NamedFiles, unreadable, whole_text
 from assay.suites.grammar import PATH_NAME, DeclaredKey, Keys, Kind, ReadContext, key, mapping_of, read_text
 from assay.suites.located_yaml import UnreadableText, Value, deeper_than, read_json, resolved, shown
 from assay.suites.problems import Locate, Location, Path, Problems, SuiteErrors, dotted
@@ -111,6 +114,24 @@ def first_rows(file: FilePath) -> list[dict[str, Value]]:
     if not rows:
         raise InputError(str(file), "holds no rows.")
     return rows
+
+
+def references_in(file: FilePath, field: str, *, most: int) -> list[str]:
+    """Return a field of the first `most` rows as the text of a task's `expected`; rows without a readable value are left out."""
+    references: list[str] = []
+    files = NamedFiles(file.parent)
+    for number, row in islice(_reader(file)(file), most):
+        value = None if isinstance(row, UnreadableText) else _picked(row, field)
+        # Problems with a value are reported when the suite is checked, so this context is thrown away.
+        unheard = ReadContext(partial(_in_row_number, file, number), checks=ExternalChecks(), files=files)
+        text = None if value is None else EXPECTED_OR_CALLS.read(value, (), unheard)
+        if text is not None and text.strip():
+            references.append(text)
+    return references
+
+
+def _in_row_number(file: FilePath, number: int, path: Path, _at_key: bool) -> Location:
+    return Location(str(file), number, dotted(path))
 
 
 KEPT_BYTES: Final = 4 * 2**20
@@ -385,6 +406,9 @@ def _as_row(value: Value) -> dict[str, Value] | UnreadableText:
 def _jsonl_rows(file: FilePath) -> Iterator[Row]:
     with file.open("rb") as stream:
         head = stream.read(1 << 16)
+        if encoding_of(head) != "utf-8-sig":
+            yield from _wide_jsonl_rows(file)
+            return
         problem = BINARY if head.startswith(SIGNATURES) else file_trouble(head) if head.strip() else None
         if problem is not None:
             yield 0, UnreadableText(None, problem)
@@ -393,6 +417,18 @@ def _jsonl_rows(file: FilePath) -> Iterator[Row]:
         for number, line in enumerate(lines_of(stream, most=LARGEST_FILE), 1):
             if line and not line.isspace():
                 yield number, _json_line(line)
+
+
+def _wide_jsonl_rows(file: FilePath) -> Iterator[Row]:
+    """Yield the rows of JSON Lines in UTF-16, which are decoded at once."""
+    try:
+        text = whole_text(file)
+    except UnreadableText as error:
+        yield error.line or 0, error
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _json_line(line.encode())
 
 
 def _json_line(line: bytes) -> dict[str, Value] | UnreadableText:
@@ -430,7 +466,12 @@ def listed_rows(document: Value) -> list[Value] | None:
 
 def _separated_rows(file: FilePath) -> Iterator[Row]:
     with file.open("rb") as stream:
-        for line, row in separated_rows(stream, delimiter=_SEPARATED[file.suffix.lower()], strict=True):
+        layout = layout_of(stream.read(1 << 16), usual=_SEPARATED[file.suffix.lower()])
+        stream.seek(0)
+        # Not kept in a variable: the rows must be closed before the stream that they read.
+        for line, row in separated_rows(
+            stream, delimiter=layout.delimiter, strict=True, skip=layout.skip, encoding=layout.encoding
+        ):
             if isinstance(row, str):
                 yield line, UnreadableText(None, row)
             else:

@@ -16,7 +16,7 @@ from assay.domain.prompts import all_columns, columns_named, columns_of, filled_
 from assay.domain.run import MOST_TRIALS
 from assay.domain.suite import CandidateSpec, Message, Scoring, Snippet, Task
 from assay.domain.tools import CannedTool, expected_calls
-from assay.suites.checks import JUDGED, TOOL_CALLS
+from assay.suites.checks import JSON, JUDGED, TOOL_CALLS
 from assay.suites.conversations import GRADE_BY, TURN, TURNS
 from assay.suites.expected import EXPECTED, EXPECTED_OR_CALLS
 from assay.suites.grammar import FREE, FREE_MAPPING, NAME, TEXT, WORD, Keys, Kind, Node, ReadContext, key, read_name, whole
@@ -263,8 +263,10 @@ def _apply_rules(task: Task, keys: TaskKeys, rules: TaskRules, of_row: Iterable[
         for problem in node.context.checks.reference_problems(method, task.reference):
             node.report(name, problem)
     given = node.values.get("expected")
-    if method != TOOL_CALLS and isinstance(given, list) and any(isinstance(item, dict) for item in given):
-        node.report("expected", f"is a list with mappings, which only `score: {TOOL_CALLS}` compares.")
+    if isinstance(given, dict) and method not in (JSON, *JUDGED):
+        node.report("expected", f"is a mapping, expected text, a number or a list; `score: {JSON}` compares mappings.")
+    elif method not in (TOOL_CALLS, JSON) and isinstance(given, list) and any(isinstance(item, dict) for item in given):
+        node.report("expected", f"is a list with mappings, which only `score: {TOOL_CALLS}` and `score: {JSON}` compare.")
     if method == TOOL_CALLS:
         _check_calls(task, node)
     if method in JUDGED and not rules.has_judge:

@@ -63,6 +63,8 @@ def test_undecided_scorer_gives_no_score() -> None:
         ("numeric", {"abs_tolerance": -1}, "at least 0"),
         ("numeric", {"pick": "middle"}, "`any`"),
         ("numeric", {"curve": "square"}, "`step`"),
+        ("choice", {"options": ["yes"]}, "at least two different options"),
+        ("contains", {"options": ["yes", "no"]}, "It has `extract`"),
     ],
 )
 def test_wrong_options_are_said(method: str, options: dict[str, str | float], said: str) -> None:
@@ -76,6 +78,8 @@ def test_wrong_options_are_said(method: str, options: dict[str, str | float], sa
         ("exact", None, "missing"),
         ("boolean", " \n", "empty"),
         ("numeric", "forty-two", "no number"),
+        ("closeness", "forty-two", "no number"),
+        ("json", "{a", "not JSON"),
         ("regex", "[", "not a regular expression"),
         ("regex", "(?<=a", "not a regular expression"),
         ("regex", "/a/x", "no flag 'x'"),

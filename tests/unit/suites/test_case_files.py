@@ -52,7 +52,7 @@ def test_methods_get_their_names_here(tmp_path: Path) -> None:
     suite = load_suite(written(tmp_path, FILE), judge="openai/judge", candidates=("echo",))
     assert (suite.name, suite.system_prompt) == ("Cost suite", "Answer directly.")
     methods = [task.scoring.method for task in suite.tasks]
-    assert methods == ["similarity", "regex", "numeric", "boolean", "judge"]
+    assert methods == ["similarity", "regex", "closeness", "boolean", "judge"]
     capital = next(iter(suite.tasks))
     assert (capital.expected, capital.weight, capital.tags) == ("Paris", 2.0, ("short",))
     assert capital.extra == {"category": "facts", "difficulty": "easy"}

@@ -65,7 +65,7 @@ MISTAKES = [
     "tasks: [{score: exact, expected: x, snippets: {p: x}}]",
     "tasks: [{id: a, score: exakt, expected: x, snippets: {p: x}}]",
     "tasks: [{id: a, score: {exact: {}, regex: {}}, expected: x, snippets: {p: x}}]",
-    "tasks: [{id: a, score: exact, expected: {a: 1}, snippets: {p: x}}]",
+    "tasks: [{id: a, score: exact, expected: [[a]], snippets: {p: x}}]",
     "tasks: [{id: a, score: exact, expected: x, weight: -1, snippets: {p: x}}]",
     "tasks: [{id: a, score: exact, expected: x, snippets: {}}]",
     "tasks: [{id: a, score: exact, expected: x, snippets: {p: ''}}]",

@@ -78,7 +78,7 @@ TOOL = "tools: [{name: look, answers: dark}]"
         (f"{TOOL}, expected: [{{tool: look}}]", "tasks[0].expected: `expected` has call 1 as"),
         (f"{TOOL}, expected: look, score: {{tool_calls: {{order: true}}}}", "has no option 'order'. Did you mean 'ordered'?"),
         (f"{TOOL}, expected: look, tool_turns: 0", "expected a whole number"),
-        (f"{TOOL}, expected: [{{name: look}}], score: exact", "which only `score: tool_calls` compares."),
+        (f"{TOOL}, expected: [{{name: look}}], score: exact", "which only `score: tool_calls` and `score: json`"),
         (f"{TOOL}, expected: look, score: [judge, tool_calls]", "expected `judge` and the scorer"),
     ],
 )

@@ -41,6 +41,12 @@ Held = Iterable[tuple[PlannedTask, int, Mapping[str, Response]]]
 """Trials with stored responses, as (task, trial number, response by candidate)."""
 
 
+_NOW_STRICT: Final = {
+    "exact": ("an answer that equals `expected` (ignoring outer white space, case and Unicode form)", "similarity"),
+    "numeric": ("an answer whose result equals the number in `expected`", "closeness"),
+}
+"""Methods that gave credit for near misses in earlier versions: the answers they accept now, and the method for that credit."""
+
 _GRADING: Final = (Role.JUDGE, Role.STRUCTURER)
 _UNKNOWN: Final = "\x7f"
 """Filler for an unknown answer: a single byte that no suite text contains, counted as one letter."""
@@ -51,8 +57,8 @@ _UNKNOWN_ANSWER: Final = re.compile(f"{_UNKNOWN}+")
 class LookAhead:
     """Preview of a run: its plan, cost estimate, notes, and the prompts of its first task.
 
-    `reviews` counts the assessments that will await review; with policy `flagged`, at most that many. `exact` is True if a
-    task uses the method `exact`.
+    `reviews` counts the assessments that will await review; with policy `flagged`, at most that many. `strict` contains the
+    methods of its tasks that gave credit for near misses in earlier versions.
     """
 
     plan: RunPlan
@@ -61,7 +67,7 @@ class LookAhead:
     estimate: CostEstimate
     notes: tuple[str, ...]
     prompts: tuple[ModelRequest, ...]
-    exact: bool = False
+    strict: frozenset[str] = frozenset()
     reviews: int = 0
 
 
@@ -100,7 +106,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     plan = replace(plan, environment=surroundings(workspace, plan))
     trials = tasks = reviews = 0
     methods: set[str] = set()
-    exact = False
+    strict: set[str] = set()
     tally = Tally(workspace)
     nothing_asked = _NothingAsked(plan.candidates)
     lottery = lottery_of(plan, planned_tasks(suite, options))
@@ -108,7 +114,7 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
     for planned in planned_tasks(suite, options):
         tasks += 1
         methods.add(planned.task.scoring.method)
-        exact |= planned.task.scoring.rule == "exact"
+        strict |= {planned.task.scoring.rule} & _NOW_STRICT.keys()
         nothing_asked.note(planned.task)
         trials += len(planned.trials)
         # A single request represents all similar ones, so that a million trials take no longer to estimate than one.
@@ -135,7 +141,14 @@ def look_ahead(workspace: Workspace, suite: Suite, options: RunOptions) -> LookA
         *(browser_notes(workspace.settings) if "code_arena" in methods else ()),
     )
     return LookAhead(
-        plan=plan, trials=trials, tasks=tasks, estimate=estimate, notes=notes, prompts=prompts, exact=exact, reviews=reviews
+        plan=plan,
+        trials=trials,
+        tasks=tasks,
+        estimate=estimate,
+        notes=notes,
+        prompts=prompts,
+        strict=frozenset(strict),
+        reviews=reviews,
     )
 
 
@@ -151,19 +164,21 @@ def _reviews_of(plan: RunPlan, planned: PlannedTask, *, k: int) -> int:
     return sum(len(evaluator.slots(names)) for evaluator in evaluators if evaluator.by_model)
 
 
-def note_on_exact(workspace: Workspace, ahead: LookAhead) -> str:
-    """Return a note if the suite's latest run still used the old `exact` method with partial credit; otherwise an empty text."""
+def note_on_rules(workspace: Workspace, ahead: LookAhead) -> str:
+    """Return a note if the suite's latest run used a rule with partial credit that is now strict; otherwise an empty text."""
     # The new run becomes the latest and gives no partial credit, so the author sees the note only once.
-    if not ahead.exact:
+    if not ahead.strict:
         return ""
     with suppress(UnknownName):
         for run in workspace.archive.runs.matching(Selection(suites=(ahead.plan.suite,)), limit=1):
-            if any(planned.task.scoring.partial_credit for planned, _ in workspace.journal.tasks_of(run.id)):
-                return (
-                    "`exact` now gives 1 to an answer that equals `expected` (ignoring outer white space, case and Unicode "
-                    f"form) and 0 to any other. Up to {run.id} it gave credit for near misses, and those scores stay "
-                    "as they are. To score as before, write `score: similarity`."
-                )
+            for planned, _ in workspace.journal.tasks_of(run.id):
+                scoring = planned.task.scoring
+                if scoring.near_misses and scoring.method in ahead.strict:
+                    rule, lenient = _NOW_STRICT[scoring.method]
+                    return (
+                        f"`{scoring.method}` now gives 1 to {rule} and 0 to any other. Up to {run.id} it gave credit for near "
+                        f"misses, and those scores stay as they are. To score as before, write `score: {lenient}`."
+                    )
     return ""
 
 

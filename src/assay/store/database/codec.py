@@ -249,10 +249,11 @@ def _shared(decode: Callable[[Mapping[str, Any]], Any], content: bytes) -> Any:
 
 
 def _scoring(data: Mapping[str, Any]) -> Scoring:
-    # Runs stored before `exact` meant 0 or 1 lack this key. They are resumed and extended under their original rule.
+    # Runs stored before `exact` or `numeric` meant 0 or 1 lack these keys. They are resumed and extended under their rule.
     verify = data.get("verify")
     decoded = {} if verify is None else {"verify": _scoring(verify)}
-    return _record(Scoring, {"partial_credit": data["method"] == "exact", **data}, **decoded)
+    before = {"partial_credit": data["method"] == "exact", "strict": data["method"] != "numeric"}
+    return _record(Scoring, {**before, **data}, **decoded)
 
 
 def _message(data: Mapping[str, Any]) -> Message:

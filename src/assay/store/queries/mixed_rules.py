@@ -74,14 +74,14 @@ def mixed_rules(
 
 
 def _rule(scoring: Scoring) -> tuple[str, bytes, str, bool]:
-    return scoring.method, json_bytes(scoring.options), scoring.source, scoring.partial_credit
+    return scoring.method, json_bytes(scoring.options), scoring.source, scoring.near_misses
 
 
 def _in_words(scoring: Scoring, others: Iterable[Scoring]) -> str:
     """Describe a rule briefly; options or code are included only if the other rules differ in them."""
-    if scoring.partial_credit:
+    if scoring.near_misses:
         return f"{scoring.method} with credit for near misses, as it was then"
-    alike = [other for other in others if other.method == scoring.method and not other.partial_credit]
+    alike = [other for other in others if other.method == scoring.method and not other.near_misses]
     if len({json_bytes(other.options) for other in alike}) > 1:
         return f"{scoring.method} {json_text(scoring.options)}"
     if len({other.source for other in alike}) > 1:

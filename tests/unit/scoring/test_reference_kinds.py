@@ -1,0 +1,48 @@
+"""The scorer that is advised for the references of a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.scoring.reference_kinds import advised_scorer
+
+CAPITALS = ["Lima", "Paris", "N'Djamena", "Washington, D.C."]
+LONG = "The customer may return the lamp within 30 days, because it was delivered only 12 days ago."
+
+
+@pytest.mark.parametrize(
+    ("references", "method"),
+    [
+        (CAPITALS, "contains"),
+        (["Paris"], "contains"),
+        (["51", "$1,234.50", "−3", "12 km", "40%"], "numeric"),
+        (["She earns 9 * 2 = 18.\n#### 18", "#### 5"], "numeric"),
+        (["51", "Paris"], "contains"),
+        (["4012888888881881123", "4012888888881881124"], "contains"),
+        (["A", "C", "B", "D"], "choice"),
+        (["(A)", "B."], "choice"),
+        (["yes", "No", "Yes."], "choice"),
+        (["true", "true"], "choice"),
+        (["positive", "negative"] * 6, "choice"),
+        (['{"a": 1}', "[1, 2]"], "json"),
+        ([r"\frac{1}{2}", "3"], "math"),
+        ([LONG, LONG + " Yes."], "judge"),
+        ([*CAPITALS, LONG], "judge"),
+        ([*(f"City {letter}" for letter in "abcdefghijkl"), LONG], "contains"),
+    ],
+)
+def test_a_scorer_fits_the_references(references: list[str], method: str) -> None:
+    advice = advised_scorer(references)
+    assert advice.method == method
+    assert method in advice.reason
+
+
+def test_labels_are_listed_as_they_are_written() -> None:
+    assert advised_scorer(["Very good", "bad", "very good", "bad", "Bad", "Very good"]).options == {
+        "options": ["Very good", "bad"]
+    }
+
+
+def test_no_references_give_no_advice() -> None:
+    with pytest.raises(ValueError, match="no references"):
+        advised_scorer(["", " "])
