@@ -89,7 +89,7 @@ def test_numeric_gives_nothing_for_another_result(response: str, reference: str)
     assert value("numeric", response, reference) == 0.0
 
 
-def test_numeric_accepts_what_its_tolerance_allows_and_gives_no_partial_credit() -> None:
+def test_numeric_accepts_results_within_its_tolerance_only() -> None:
     assert value("numeric", "101", "100", tolerance=0.01) == 1.0
     assert value("numeric", "102", "100", tolerance=0.01) == 0.0
     assert value("numeric", "0.014", "0.005", abs_tolerance=0.01) == 1.0
