@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD
+from assay.statistics.contrasts import FEWEST_EFFECTIVE
 from assay.statistics.families import FEWEST_FAMILIES, across
 from assay.statistics.paired_trials import paired_rows
 from assay.statistics.scopes import TASKS_LIKE_THESE
@@ -110,6 +111,8 @@ def _over_tasks(
     n = int(moments.n_units)
     if n < FEWEST_FAMILIES:
         return Anytime(n=n, unit="family", reason="need_at_least_4_families")
+    if moments.n_eff < FEWEST_EFFECTIVE:
+        return Anytime(n=n, unit="family", reason="need_at_least_2_effective_tasks")
     if moments.constant:
         neutral = 1.0 if tested else None
         return Anytime(e_value=neutral, p=neutral, n=n, unit="family", reason="zero_variance")

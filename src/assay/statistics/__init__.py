@@ -29,81 +29,115 @@ coverage               `coverage`
 =====================  ==============================================================================================
 """
 
-from assay.statistics.agreement import Alpha as Alpha, Pairable as Pairable, krippendorff_alpha as krippendorff_alpha
-from assay.statistics.bounds import Coverage as Coverage, coverage as coverage
-from assay.statistics.cells import Cells as Cells
-from assay.statistics.comparisons import (
-    Comparison as Comparison,
-    SecondOpinion as SecondOpinion,
-    SharedColumns as SharedColumns,
-    TaskDifference as TaskDifference,
-    compare as compare,
-    equivalence as equivalence,
-)
-from assay.statistics.contrasts import ScopedDifference as ScopedDifference
-from assay.statistics.designs import design_variances as design_variances
-from assay.statistics.effects import EffectSizes as EffectSizes, effect_label as effect_label, effect_size as effect_size
-from assay.statistics.equivalence import Equivalence as Equivalence, NonInferiority as NonInferiority
-from assay.statistics.estimates import (
-    Estimate as Estimate,
-    ScopedMean as ScopedMean,
-    TaskColumns as TaskColumns,
-    TaskEstimate as TaskEstimate,
-    estimate as estimate,
-    estimates as estimates,
-)
-from assay.statistics.exact import label_permutation as label_permutation, sign_flip as sign_flip
-from assay.statistics.fair_play import (
-    RateTest as RateTest,
-    SelectiveRejection as SelectiveRejection,
-    approval_rates as approval_rates,
-    selective_rejection as selective_rejection,
-)
-from assay.statistics.icc import IntraclassCorrelations as IntraclassCorrelations, icc as icc
-from assay.statistics.intervals import Proportion as Proportion, proportion as proportion
-from assay.statistics.judge_accuracy import Calibration as Calibration, calibration as calibration
-from assay.statistics.kappa import Kappa as Kappa, cohen_kappa as cohen_kappa, fleiss_kappa as fleiss_kappa
-from assay.statistics.multiplicity import Adjusted as Adjusted, multiplicity as multiplicity
-from assay.statistics.paired_trials import kept_cells as kept_cells
-from assay.statistics.partly_reviewed import (
-    PartialMean as PartialMean,
-    PartialReview as PartialReview,
-    PredictionPowered as PredictionPowered,
-    partial_review as partial_review,
-    ppi as ppi,
-)
-from assay.statistics.planning import (
-    DesignVariances as DesignVariances,
-    Plan as Plan,
-    Power as Power,
-    plan as plan,
-    power as power,
-)
-from assay.statistics.positions import PositionEffect as PositionEffect
-from assay.statistics.preferences import (
-    BradleyTerry as BradleyTerry,
-    StrengthDifference as StrengthDifference,
-    bradley_terry as bradley_terry,
-)
-from assay.statistics.ranking import (
-    Friedman as Friedman,
-    Ranked as Ranked,
-    RankedPair as RankedPair,
-    Ranking as Ranking,
-    friedman as friedman,
-    rank as rank,
-)
-from assay.statistics.rankings_as_preferences import strengths as strengths
-from assay.statistics.reports import Report as Report, report as report
-from assay.statistics.sampled_pairs import SampledDifference as SampledDifference
-from assay.statistics.sensitivity import Sensitivity as Sensitivity, sensitivity as sensitivity
-from assay.statistics.sequential import (
-    EValue as EValue,
-    PlannedLooks as PlannedLooks,
-    e_value as e_value,
-    planned_looks as planned_looks,
-    sequential as sequential,
-)
-from assay.statistics.table import JudgeCalls as JudgeCalls, ScoreTable as ScoreTable
-from assay.statistics.variances import VarianceComponents as VarianceComponents, variance_components as variance_components
-from assay.statistics.warnings import Caution as Caution
+from assay.statistics.agreement import Alpha, Pairable, krippendorff_alpha
+from assay.statistics.bounds import Coverage, coverage
+from assay.statistics.cells import Cells
+from assay.statistics.comparisons import Comparison, SecondOpinion, SharedColumns, TaskDifference, compare, equivalence
+from assay.statistics.contrasts import ScopedDifference
+from assay.statistics.designs import design_variances
+from assay.statistics.effects import EffectSizes, effect_label, effect_size
+from assay.statistics.equivalence import Equivalence, NonInferiority
+from assay.statistics.estimates import Estimate, ScopedMean, TaskColumns, TaskEstimate, estimate, estimates
+from assay.statistics.exact import label_permutation, sign_flip
+from assay.statistics.fair_play import RateTest, SelectiveRejection, approval_rates, selective_rejection
+from assay.statistics.icc import IntraclassCorrelations, icc
+from assay.statistics.intervals import Proportion, proportion
+from assay.statistics.judge_accuracy import Calibration, calibration
+from assay.statistics.kappa import Kappa, cohen_kappa, fleiss_kappa
+from assay.statistics.multiplicity import Adjusted, multiplicity
+from assay.statistics.paired_trials import kept_cells
+from assay.statistics.partly_reviewed import PartialMean, PartialReview, PredictionPowered, partial_review, ppi
+from assay.statistics.planning import DesignVariances, Plan, Power, plan, power
+from assay.statistics.positions import PositionEffect
+from assay.statistics.preferences import BradleyTerry, StrengthDifference, bradley_terry
+from assay.statistics.ranking import Friedman, Ranked, RankedPair, Ranking, friedman, rank
+from assay.statistics.rankings_as_preferences import strengths
+from assay.statistics.reports import Report, report
+from assay.statistics.sampled_pairs import SampledDifference
+from assay.statistics.sensitivity import Sensitivity, sensitivity
+from assay.statistics.sequential import EValue, PlannedLooks, e_value, planned_looks, sequential
+from assay.statistics.table import JudgeCalls, ScoreTable
+from assay.statistics.variances import VarianceComponents, variance_components
+from assay.statistics.warnings import Caution
+
+__all__ = [
+    "Adjusted",
+    "Alpha",
+    "BradleyTerry",
+    "Calibration",
+    "Caution",
+    "Cells",
+    "Comparison",
+    "Coverage",
+    "DesignVariances",
+    "EValue",
+    "EffectSizes",
+    "Equivalence",
+    "Estimate",
+    "Friedman",
+    "IntraclassCorrelations",
+    "JudgeCalls",
+    "Kappa",
+    "NonInferiority",
+    "Pairable",
+    "PartialMean",
+    "PartialReview",
+    "Plan",
+    "PlannedLooks",
+    "PositionEffect",
+    "Power",
+    "PredictionPowered",
+    "Proportion",
+    "Ranked",
+    "RankedPair",
+    "Ranking",
+    "RateTest",
+    "Report",
+    "SampledDifference",
+    "ScopedDifference",
+    "ScopedMean",
+    "ScoreTable",
+    "SecondOpinion",
+    "SelectiveRejection",
+    "Sensitivity",
+    "SharedColumns",
+    "StrengthDifference",
+    "TaskColumns",
+    "TaskDifference",
+    "TaskEstimate",
+    "VarianceComponents",
+    "approval_rates",
+    "bradley_terry",
+    "calibration",
+    "cohen_kappa",
+    "compare",
+    "coverage",
+    "design_variances",
+    "e_value",
+    "effect_label",
+    "effect_size",
+    "equivalence",
+    "estimate",
+    "estimates",
+    "fleiss_kappa",
+    "friedman",
+    "icc",
+    "kept_cells",
+    "krippendorff_alpha",
+    "label_permutation",
+    "multiplicity",
+    "partial_review",
+    "plan",
+    "planned_looks",
+    "power",
+    "ppi",
+    "proportion",
+    "rank",
+    "report",
+    "selective_rejection",
+    "sensitivity",
+    "sequential",
+    "sign_flip",
+    "strengths",
+    "variance_components",
+]

@@ -14,6 +14,11 @@ Interval: TypeAlias = tuple[float, float]
 NO_SPREAD = 1e-12
 
 
+def beyond_rounding(variance: float) -> float:
+    """Return the variance, or 0 if it is so small that rounding explains it."""
+    return variance if variance > NO_SPREAD * NO_SPREAD else 0.0
+
+
 def finite(value: float) -> float | None:
     """Return the number as a plain float, or None if it is NaN or infinite."""
     return float(value) if np.isfinite(value) else None

@@ -19,6 +19,7 @@ from assay.statistics.effects import EffectSizes, effect_sizes_from_moments
 from assay.statistics.equivalence import Equivalence, NonInferiority, checked_margin, not_worse, two_one_sided
 from assay.statistics.exact import FEWEST_FOR_FIVE_PERCENT, label_permutation, sign_flip
 from assay.statistics.families import by_family
+from assay.statistics.identical_tasks import identical_tasks
 from assay.statistics.other_scope import why_withheld, wider_here, withheld
 from assay.statistics.paired_trials import paired_rows
 from assay.statistics.planning import Plan, plan
@@ -330,6 +331,7 @@ class _Assembly:
         warnings += [warning for warning in about if warning not in few]
         if dropped:
             warnings.append(caution("dropped_tasks", n=len(dropped), names=few_names(list(dropped))))
+        warnings += identical_tasks(self.cells)
         same = self.headline.scope != TASKS_LIKE_THESE
         if not same and (text := wider_here(self.headline, self.beside)) is not None:
             warnings.append(text)

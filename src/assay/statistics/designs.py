@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from assay.statistics.arrays import Floats
+from assay.statistics.arrays import Floats, beyond_rounding
 from assay.statistics.cells import Cells
 from assay.statistics.contrasts import Contrasts
 from assay.statistics.families import across
@@ -43,7 +43,7 @@ def variances_of(contrasts: Contrasts) -> DesignVariances | None:
     trial = sum(side for side in noise if side is not None) if known else 0.0
     share = contrasts.weight[0, at] / contrasts.weight[0, at].max()
     effect = at.size * float((share * share).sum()) / float(share.sum()) ** 2
-    observed = float(np.var(difference, ddof=1)) if at.size > 1 else 0.0
+    observed = beyond_rounding(float(np.var(difference, ddof=1))) if at.size > 1 else 0.0
     expected = sum(_mean_noise(n, m2, side) for (n, m2), side in zip(sides, noise, strict=True) if side is not None)
     interaction = observed - (expected if known else 0.0)
     family = contrasts.cells.family
@@ -53,7 +53,7 @@ def variances_of(contrasts: Contrasts) -> DesignVariances | None:
         n_families = int(moments.n_units)
         # The trial noise of the mean, which is expected times the design effect, is not part of the variance between families.
         noise_of_mean = expected * effect / at.size if known else 0.0
-        between = max(float(moments.variance) - noise_of_mean, 0.0) * n_families
+        between = max(beyond_rounding(float(moments.variance)) - noise_of_mean, 0.0) * n_families
         evenness = float(moments.n_eff) / n_families
     return DesignVariances(
         interaction=max(interaction, 0.0) * effect,
@@ -71,10 +71,10 @@ def variances_of(contrasts: Contrasts) -> DesignVariances | None:
 
 def _pooled(n: Floats, m2: Floats) -> float | None:
     df = float((n - 1).sum())
-    return float(m2.sum()) / df if df >= 1 else None
+    return beyond_rounding(float(m2.sum()) / df) if df >= 1 else None
 
 
 def _mean_noise(n: Floats, m2: Floats, pooled: float) -> float:
     """Return the mean of s²/n over tasks; a task with only one trial uses the pooled s²."""
     s2 = np.where(n >= 2, m2 / np.maximum(n - 1, 1.0), pooled)
-    return float((s2 / n).mean())
+    return beyond_rounding(float((s2 / n).mean()))

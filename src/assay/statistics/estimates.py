@@ -14,6 +14,7 @@ from assay.statistics import scopes
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
 from assay.statistics.families import FEWEST_FAMILIES, across
+from assay.statistics.identical_tasks import identical_tasks
 from assay.statistics.intervals import identical_interval, logit_interval, trial_intervals
 from assay.statistics.standard_error import WithinTasks, satterthwaite, within_tasks
 from assay.statistics.table import ScoreTable
@@ -228,6 +229,7 @@ def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, 
         moments = {name: np.where(mask, values, 0.0) for name, values in moments.items()}
     means = _Means(TaskColumns(tasks=cells.tasks, weight=mask * cells.weight, family=cells.family, **moments))
     described = tuple(column.tolist() for column in means.describe_trials())
+    copies = identical_tasks(cells)
     results = []
     for i, code in enumerate(codes.tolist()):
         # The planned tasks decide, not the counted ones, so that the scope cannot flip while reviews come in.
@@ -236,11 +238,13 @@ def _estimates(cells: Cells, codes: Ints, asked: str | None) -> tuple[Estimate, 
         if means.n_tasks[i] == 0:
             results.append(_empty(candidate, chosen, means.row(i), weightless=bool((cells.n[code] > 0).any())))
         else:
-            results.append(_one(means, i, candidate, chosen, [column[i] for column in described]))
+            results.append(_one(means, i, candidate, chosen, [column[i] for column in described], copies))
     return tuple(results)
 
 
-def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list[float]) -> Estimate:
+def _one(
+    means: _Means, i: int, candidate: Hashable, scope: str, described: list[float], copies: tuple[Caution, ...]
+) -> Estimate:
     head = _like_these(means, i) if scope == scopes.TASKS_LIKE_THESE else _these(means, i)
     n_trials, sd, low, high = described
     return Estimate(
@@ -260,7 +264,7 @@ def _one(means: _Means, i: int, candidate: Hashable, scope: str, described: list
         scope=head.scope,
         method=head.method,
         reason=head.reason,
-        warnings=_warnings(candidate, head, means, i, int(n_trials)),
+        warnings=(*_warnings(candidate, head, means, i, int(n_trials)), *copies),
         columns=means.row(i),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.statistics.arrays import Floats, Interval
+from assay.statistics.arrays import NO_SPREAD, Floats, Interval
 from assay.statistics.distributions import normal_quantile
 from assay.statistics.factorize import coded
 
@@ -61,8 +61,8 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable], *, weight
     kappa = (observed - expected) / (1 - expected)
     mixed = (w @ columns)[:, None] + (rows @ w)[None, :]
     inner = float((table * (w - mixed * (1 - kappa)) ** 2).sum()) - (kappa - expected * (1 - kappa)) ** 2
-    # With perfect agreement the variance is 0, and rounding can make it negative.
-    std_err = float(np.sqrt(max(inner, 0.0) / n)) / (1 - expected)
+    # With perfect agreement the variance is 0, and rounding makes it a little more or less.
+    std_err = float(np.sqrt(inner / n)) / (1 - expected) if inner > NO_SPREAD else 0.0
     half = float(normal_quantile(0.975)) * std_err
     return Kappa(
         kappa=kappa,

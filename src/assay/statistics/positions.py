@@ -15,8 +15,8 @@ _ALONE = 1e-9
 class PositionEffect:
     """Effect of one prompt position (from 1) on scores between 0 and 1.
 
-    If `reason` is `few_tasks` (too few tasks or families), `ci95` is None. If it is `confounded`, because no candidate appeared
-    at different positions, `effect` is None too.
+    If `reason` is `few_tasks` (too few tasks or families) or `zero_variance` (the model leaves no noise), `ci95` is None. If it
+    is `confounded`, because no candidate appeared at different positions, `effect` is None too.
     """
 
     position: int
@@ -82,6 +82,8 @@ def _effect(fit: "_Fit", contrast: Floats, place: int, *, position: Ints, task: 
         if fit.n_clusters >= LEAST_TASKS and df >= 1:
             half = float(t_quantile(0.5 + level / 2, df)) * np.sqrt(variance)
             reason, ci95 = None, finite_interval(value - half, value + half)
+            if half < NO_SPREAD:
+                reason, ci95 = "zero_variance", None
     return PositionEffect(
         position=place, effect=value, ci95=ci95, n_scores=int(here.sum()), n_tasks=len(np.unique(task[here])), reason=reason
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.statistics.arrays import Bools, Floats, Interval, Ints
+from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import check_codes
 from assay.statistics.distributions import expit, t_quantile, t_two_sided
 from assay.statistics.factorize import coded, coded_together
@@ -77,7 +77,7 @@ class BradleyTerry:
         """Return the standard error of Σ weights · strength and its degrees of freedom; `weights` has shape (items,).
 
         The standard error comes from `covariance`. With few clustered tasks, the standard error for independent comparisons is
-        used if it gives a wider range. Returns None if neither is known or the variance is 0.
+        used if it gives a wider range. Returns None if neither is known or the variance is 0 up to rounding.
         """
         if self.method is None:
             return None
@@ -89,7 +89,7 @@ class BradleyTerry:
         # Ranges are compared by width instead of standard error, because t with few degrees of freedom can outweigh a smaller
         # error.
         widest = max(errors, key=lambda error: error[0] * float(t_quantile(0.975, error[1])))
-        return widest if widest[0] > 0 else None
+        return widest if widest[0] >= NO_SPREAD else None
 
     @property
     def elo(self) -> tuple[float | None, ...]:

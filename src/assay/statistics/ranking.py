@@ -5,6 +5,7 @@ decides which candidate of a pair is better. Ranks and groups follow from these 
 decided pair excludes it.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from assay.statistics.distributions import chi_square_above, t_quantile
 from assay.statistics.equivalence import checked_margin
 from assay.statistics.estimates import Estimate, estimates
 from assay.statistics.families import by_family
+from assay.statistics.identical_tasks import identical_tasks
 from assay.statistics.multiplicity import multiplicity
 from assay.statistics.scopes import FEWEST_TASKS_TO_GENERALISE, TASKS_LIKE_THESE, checked_scope, default_scope
 from assay.statistics.table import ScoreTable
@@ -145,18 +147,21 @@ def _scoped_pairs(
     like = LikeThese(both)
     these = TheseTasks(both) if few or lonely else None
     repeated: Bools = both.repeated if few else np.zeros(len(first), np.bool_)
+    planned_units = cells.planned_units
+    n_shared = both.n_shared.tolist()
     differences = []
-    for i in range(len(first)):
-        scope = asked or default_scope(planned_units=cells.planned_units, repeated=bool(repeated[i]))
-        same = scope != TASKS_LIKE_THESE or (asked is None and both.n_shared[i] == 1)
+    for i, repeats in enumerate(repeated.tolist()):
+        scope = asked or default_scope(planned_units=planned_units, repeated=repeats)
+        same = scope != TASKS_LIKE_THESE or (asked is None and n_shared[i] == 1)
         differences.append(these.scoped(i) if same and these is not None else like.scoped(i))
     counted: Bools = np.asarray(cells.counted.any(axis=1))
     for i, difference in enumerate(differences):
         if difference.reason == "no_shared_tasks" and not (counted[first[i]] and counted[second[i]]):
             differences[i] = nothing(difference.scope, "no_approved_trials")
-    scopes = [difference.scope for difference, n in zip(differences, both.n_shared, strict=True) if n > 0]
-    chosen = max(scopes, key=scopes.count) if scopes else default_scope(planned_units=cells.planned_units, repeated=True)
-    return differences, [int(n) for n in both.n_shared], chosen
+    scopes = [difference.scope for difference, n in zip(differences, n_shared, strict=True) if n > 0]
+    # With 1,000 candidates, counting again for each pair took a minute.
+    chosen = Counter(scopes).most_common(1)[0][0] if scopes else default_scope(planned_units=planned_units, repeated=True)
+    return differences, n_shared, chosen
 
 
 def _pairs(
@@ -167,11 +172,12 @@ def _pairs(
     adjusted = multiplicity([difference.p_value for difference in differences])
     # Pairs without a shared task were never tested, and must not widen the ranges of the other pairs.
     made = sum(difference.p_value is not None for difference in differences)
-    factor = t_quantile(
+    factor: list[float] = t_quantile(
         1 - ALPHA / 2 / max(made, 1),
         np.array([difference.df if difference.df is not None else 1.0 for difference in differences]),
-    )
-    names = cells.candidates
+    ).tolist()
+    names_a = [cells.candidates[code] for code in first.tolist()]
+    names_b = [cells.candidates[code] for code in second.tolist()]
     pairs = []
     for i, difference in enumerate(differences):
         equivalence, _ = against_margin(difference, margin)
@@ -180,12 +186,12 @@ def _pairs(
         sure = p_holm is not None and p_holm <= ALPHA
         wide = None
         if difference.ci95 is not None and difference.difference is not None and difference.std_err is not None:
-            half = float(factor[i]) * difference.std_err
+            half = factor[i] * difference.std_err
             wide = (difference.difference - half, difference.difference + half)
         pairs.append(
             RankedPair(
-                a=names[first[i]],
-                b=names[second[i]],
+                a=names_a[i],
+                b=names_b[i],
                 difference=difference.difference,
                 ci95=difference.ci95,
                 ci_simultaneous=wide,
@@ -221,16 +227,18 @@ def _ranked(each: tuple[Estimate, ...], better: Bools, i: int) -> Ranked:
 
 
 def _groups(names: tuple[Hashable, ...], order: list[int], better: Bools) -> tuple[tuple[Hashable, ...], ...]:
-    apart = (better | better.T).tolist()
+    if not order:
+        return ()
+    apart = (better | better.T)[np.ix_(order, order)]
+    # A group that ends at a place can begin only after the last earlier candidate that differs from the one at this place.
+    earlier = np.triu(apart, 1)
+    places = np.arange(1, len(order) + 1)
+    earliest = np.maximum.accumulate((earlier * places[:, None]).max(axis=0))
     groups: list[tuple[Hashable, ...]] = []
-    reached = -1
-    for start in range(len(order)):
-        end = start
-        while end + 1 < len(order) and not any(apart[i][order[end + 1]] for i in order[start : end + 1]):
-            end += 1
-        if end > reached:
+    for end, start in enumerate(earliest.tolist()):
+        longest = end + 1 == len(order) or earliest[end + 1] > start
+        if longest:
             groups.append(tuple(names[i] for i in order[start : end + 1]))
-            reached = end
     return tuple(groups)
 
 
@@ -242,7 +250,7 @@ def _warnings(cells: Cells, each: tuple[Estimate, ...]) -> tuple[Caution, ...]:
         results.append(caution("unequal_tasks"))
     n_families = None if cells.family is None else cells.planned_families
     # The effective number of tasks concerns one candidate, and the candidate's own warnings show it.
-    return (*results, *about_sample(cells.planned_tasks, n_families, n_eff=2.0))
+    return (*results, *about_sample(cells.planned_tasks, n_families, n_eff=2.0), *identical_tasks(cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from assay.statistics.distributions import normal_below, normal_quantile
 
 # exp overflows a float above 709.8.
 LARGEST_LOG = 700.0
+LARGEST_N = 1e100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +73,16 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
     Source: Gönen et al. (2005), Am. Statistician 59:252-257; valid at any time by Wang & Ramdas, arXiv:2310.03722; checked
     against quadrature of the noncentral t.
     """
-    if n < 1 or not 0 < g < float("inf") or not 0 < alpha < 1 or (t is not None and not np.isfinite(t)):
-        raise ValueError(f"e_value: n {n} must be at least 1, g {g} above 0, alpha {alpha} in (0, 1), t {t} finite")
+    # n * g is bounded too, because its logarithm is part of the result.
+    if not 1 <= n <= LARGEST_N or not 0 < g * n <= LARGEST_N or not 0 < alpha < 1 or (t is not None and not np.isfinite(t)):
+        raise ValueError(
+            f"e_value: n {n} must be from 1 to {LARGEST_N:g}, g {g} above 0 and at most {LARGEST_N:g} / n, "
+            f"alpha {alpha} in (0, 1), t {t} finite"
+        )
     nu, k = n - 1.0, 1.0 + n * g
     log_e = 0.0
     if t is not None and n >= 2:
-        log_e = -0.5 * log(k) + (nu + 1) / 2 * (log1p(t * t / nu) - log1p(t * t / (nu * k)))
+        log_e = -0.5 * log(k) + (nu + 1) / 2 * (_log_of_one_plus_square(t, nu) - _log_of_one_plus_square(t, nu * k))
     half = None
     if n >= 2:
         # With up to 4 observations, r stays above k (at 5%), and no finite interval is valid at all times.
@@ -91,6 +96,13 @@ def e_value(t: float | None, n: float, *, g: float = 1.0, alpha: float = 0.05) -
         n=n,
         reason=None if half is not None else "interval_not_finite_yet",
     )
+
+
+def _log_of_one_plus_square(t: float, nu: float) -> float:
+    """Return log(1 + t² / ν), also for a t whose square is too large for a float."""
+    ratio = abs(t) / sqrt(nu)
+    # Above this bound, adding 1 to the square changes nothing.
+    return 2.0 * log(ratio) if ratio > 1e9 else log1p(t * t / nu)
 
 
 def planned_looks(looks: int, *, alpha: float = 0.05) -> PlannedLooks:

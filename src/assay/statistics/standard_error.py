@@ -19,6 +19,9 @@ import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
 
+LARGEST_ROUNDING = 1e-18
+"""Variance above which the values certainly vary; a smaller one may come from rounding, so the values themselves are compared."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcrossTasks:
@@ -115,8 +118,9 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
     both = own[first] + own[second]
     variance = both - 2.0 * cross[first, second]
     constant = np.zeros(first.size, np.bool_)
-    # Floats have 16 digits; above this bound at least nine of them survive the subtraction.
-    alike = np.flatnonzero(variance <= 1e-7 * both)
+    # Floats have 16 digits; above the first bound at least nine of them survive the subtraction. The second bound is for two
+    # constant candidates: their own variances are rounding errors too, and the ratio of two rounding errors proves nothing.
+    alike = np.flatnonzero(variance <= np.maximum(1e-7 * both, LARGEST_ROUNDING))
     if alike.size:
         exact = across_tasks(values[first[alike]] - values[second[alike]], weights)
         variance[alike], constant[alike] = exact.variance, exact.constant
@@ -136,7 +140,7 @@ def across_pairs(values: Floats, weights: Floats, first: Ints, second: Ints) -> 
 
 def _constant(values: Floats, present: Bools, variance: Floats) -> Bools:
     # Values within 1e-12 of each other have a variance below 1e-23, so the ranges are checked only if the variance is smaller.
-    if (variance > 1e-18).all():
+    if (variance > LARGEST_ROUNDING).all():
         return np.zeros(variance.shape, np.bool_)
     low = np.where(present, values, np.inf).min(axis=-1, initial=np.inf)
     high = np.where(present, values, -np.inf).max(axis=-1, initial=-np.inf)

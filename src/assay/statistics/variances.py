@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.statistics.arrays import NO_SPREAD, Floats, Interval, finite, finite_interval
+from assay.statistics.arrays import NO_SPREAD, Floats, Interval, beyond_rounding, finite, finite_interval
 from assay.statistics.cells import Cells
 from assay.statistics.distributions import f_quantile
 from assay.statistics.table import ScoreTable
@@ -43,8 +43,8 @@ def one_way(n: Floats, mean: Floats, m2: Floats) -> OneWay | None:
     if n_tasks < 2 or df_trial < 1:
         return None
     grand = float((n * mean).sum()) / total
-    ms_task = float((n * (mean - grand) ** 2).sum()) / df_task
-    ms_trial = float(m2.sum()) / df_trial
+    ms_task = beyond_rounding(float((n * (mean - grand) ** 2).sum()) / df_task)
+    ms_trial = beyond_rounding(float(m2.sum()) / df_trial)
     balance = (total - float((n * n).sum()) / total) / df_task
     var_task = (ms_task - ms_trial) / balance
     return OneWay(
@@ -70,8 +70,8 @@ def total_variance(n: Floats, mean: Floats, m2: Floats) -> float | None:
     if split is not None:
         return split.var_task + split.var_trial
     if n.size == 1:
-        return float(m2[0]) / (float(n[0]) - 1.0) if n[0] >= 2 else None
-    return float(((mean - mean.mean()) ** 2).sum()) / (n.size - 1.0) if n.size >= 2 else None
+        return beyond_rounding(float(m2[0]) / (float(n[0]) - 1.0)) if n[0] >= 2 else None
+    return beyond_rounding(float(((mean - mean.mean()) ** 2).sum()) / (n.size - 1.0)) if n.size >= 2 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

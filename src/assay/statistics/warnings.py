@@ -10,6 +10,8 @@ SENTENCES = {
     "are {n_families}: no result goes beyond exactly these tasks.",
     "one_family_dominates": "The weights make this nearly one family of tasks: {n_eff:.1f} effective families.",
     "one_task_dominates": "The weights make this nearly one task: {n_eff:.1f} effective tasks.",
+    "identical_tasks": "The {n} tasks show only {patterns} patterns of scores, which looks like {patterns} tasks entered several "
+    "times. Copies count as separate tasks and make a result look surer than it is: remove them, or give them one family.",
     "zero_variance": "{values} are equal; the range shows how much {n} equal results support.",
     "narrower_by_chance": "For exactly these tasks the difference is not decided (p = {p:.2g}): the tasks agree more closely than "
     "their trial noise explains. This can happen by chance, so add trials before relying on it.",

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import assay.statistics
 
@@ -40,3 +41,11 @@ def test_importing_the_room_brings_neither_scipy_stats_nor_another_room() -> Non
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_star_import_brings_public_names_and_no_module() -> None:
+    namespace: dict[str, object] = {"warnings": "mine"}
+    exec("from assay.statistics import *", namespace)  # a star import is allowed in a module only
+    assert namespace["warnings"] == "mine"
+    assert {"ScoreTable", "compare", "rank", "e_value"} <= namespace.keys()
+    assert not [name for name, value in namespace.items() if isinstance(value, ModuleType) and not name.startswith("__")]

@@ -166,3 +166,32 @@ def test_a_cell_is_stale_when_an_extreme_is_withdrawn() -> None:
     assert cells.stale == ((0, 0),)
     cells.recompute(0, 0, [0.2, 0.6])
     assert not cells.stale
+
+
+def one_heavy(weight: float, *, family: bool = False) -> ScoreTable:
+    cells = spread(10)
+    weights = {f"t{t}": weight if t == 3 else 1.0 for t in range(10)}
+    more: dict[str, object] = {"weight": [weights[task] for (task, _), scores in cells.items() for _ in scores]}
+    if family:
+        more["family"] = [int(task[1:]) // 2 for (task, _), scores in cells.items() for _ in scores]
+    return table(cells, **more)
+
+
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize("weight", [1e3, 1e12])
+def test_one_task_with_nearly_all_the_weight_decides_nothing_about_others(weight: float, family: bool) -> None:
+    scores = one_heavy(weight, family=family)
+    result = compare(scores, "A", "B", "tasks_like_these", margin=0.5)
+    assert result.n_eff is not None
+    assert result.n_eff < 2
+    assert (result.decision, result.reason, result.p_value) == ("not_decided", "need_at_least_2_effective_tasks", None)
+    assert (result.equivalence, result.non_inferiority) == (None, None)
+    assert f"one_{'family' if family else 'task'}_dominates" in codes(result)
+    assert rank(scores, "tasks_like_these").pairs[0].reason == "need_at_least_2_effective_tasks"
+
+
+def test_two_effective_tasks_are_enough_to_be_tested() -> None:
+    result = compare(table(spread(2)), "A", "B", "tasks_like_these")
+    assert result.n_eff == pytest.approx(2.0)
+    assert result.p_value is not None
+    assert compare(one_heavy(2.0), "A", "B").p_value is not None

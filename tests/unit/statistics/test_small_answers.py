@@ -174,12 +174,29 @@ def test_a_few_tasks_that_agree_by_chance_do_not_make_a_range_collapse() -> None
 
 
 def test_interval_width_follows_agreement_between_tasks() -> None:
-    clustered, independent = one_pair(["left", "right", "tie", "left", "right", "left", "tie"], 40)
-    assert width(clustered) < width(independent)
+    left = ["A"] * 280
+    alike = (["left", "right", "tie", "left", "right", "left", "tie"] * 39) + [
+        "left",
+        "right",
+        "tie",
+        "left",
+        "right",
+        "tie",
+        "tie",
+    ]
+    found = bradley_terry(left, ["B"] * 280, alike, task=[n // 7 for n in range(280)])
+    assert 0 < width(found) < width(bradley_terry(left, ["B"] * 280, alike))
     at_odds = ["left"] * 6 + ["right"] * 6 + ["left"] * 6 + ["right"] * 6
     tasks = [n // 6 for n in range(24)]
     found = bradley_terry(["A"] * 24, ["B"] * 24, at_odds, task=tasks)
     assert width(found) > width(bradley_terry(["A"] * 24, ["B"] * 24, at_odds))
+
+
+@pytest.mark.parametrize("n_tasks", [40, 60, 79])
+def test_equal_outcomes_on_every_task_are_no_certainty(n_tasks: int) -> None:
+    clustered, _ = one_pair(["left", "left", "right", "left"], n_tasks)
+    difference = clustered.contrast("A", "B")
+    assert (difference.reason, difference.ci95, difference.p_value) == ("zero_variance", None, None)
 
 
 def test_islands_are_not_compared() -> None:
