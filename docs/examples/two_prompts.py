@@ -1,4 +1,4 @@
-"""Compare two prompts on the rows of a CSV file, and review the judge's grades. Needs OPENAI_API_KEY."""
+"""Compare two prompts on the rows of a CSV file; a person then reads the judge's grades. Needs OPENAI_API_KEY."""
 
 import csv
 
@@ -17,7 +17,5 @@ suite = assay.Suite(
     judge="openai/gpt-5",
 )
 run = assay.run(suite)
-for grade in run.pending():
-    print(grade.id, grade.task, grade.assessment.report)
-    assay.review.approve([grade.id], reviewer="me")
-print(run.compare("terse", "long").verdict)
+print(f"{len(run.pending())} grades await review. Read them: assay review --run {run.id}")
+print("Then see the verdict: assay compare terse long")

@@ -96,7 +96,7 @@ def test_every_page_has_its_twin_and_its_state_in_the_address(client: TestClient
     page = client.get("/results?run=20250101&scope=these-tasks&margin=3pts&a=bob&b=alice")
     assert page.status_code == 200
     assert "12 approved trials" not in page.text
-    assert "14 approved trials count" in page.text
+    assert "14 trials count (14 approved: " in page.text
     assert "bob" in page.text
     twin = re.search(r'<link rel="alternate" type="application/json" href="([^"]+)"', page.text)
     assert twin is not None
@@ -172,10 +172,10 @@ def test_results_open_on_the_newest_suite_never_on_all(workspace: Workspace) -> 
     fill(workspace, a_plan("20250301-000000-beta-bbbb", suite="beta"), [["approve", "approve"]] * 4)
     with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
         page = client.get("/results").text
-        assert "8 approved trials count" in page
+        assert "8 trials count (8 approved: " in page
         assert 'href="/results?suite=arithmetic"' in page
         assert "/statistics.json?suite=beta" in page
-        assert "14 approved trials count" in client.get("/results?suite=arithmetic").text
+        assert "14 trials count (14 approved: " in client.get("/results?suite=arithmetic").text
 
 
 def test_a_visit_without_a_new_decision_ranks_nothing_again(workspace: Workspace) -> None:

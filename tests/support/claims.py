@@ -88,9 +88,13 @@ class Claim:
 
 
 CLAIMS: Sequence[Claim] = (
-    Claim(r"approved trial", lambda records, _: all(record.state in BY_PERSON for record in counted(records))),
     Claim(
-        r"(?P<n>\d+) (approved )?trials? counts?\b",
+        r"\((?P<n>\d+) approved: ",
+        lambda records, claim: int(claim["n"]) == n_in(records, *BY_PERSON),
+        lambda records: n_in(records, *BY_PERSON) > 0,
+    ),
+    Claim(
+        r"(?P<n>\d+) trials? counts?\b",
         lambda records, claim: int(claim["n"]) == len(counted(records)),
         lambda records: bool(counted(records)),
     ),

@@ -109,11 +109,6 @@ class ScoreColumns:
     by_rule: NDArray[np.bool_] | None = None
     unplaced: NDArray[np.bool_] | None = None
 
-    @property
-    def approved(self) -> bool:
-        """True if a person approved or corrected every score."""
-        return not self.unseen.any() and (self.by_rule is None or not self.by_rule.any())
-
 
 STATES: Final = tuple(AssessmentState)
 """Assessment states, in the order of their codes in `ReviewColumns.state`."""

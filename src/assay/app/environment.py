@@ -43,6 +43,7 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
         },
         "prompts": {**{name: text_digest(text) for name, text in OURS.items()}, "arena_rubric": ARENA_RUBRIC.digest},
         "git": _git(workspace.folder),
+        "count_scripted": bool(workspace.settings.values["count_scripted"]),
     }
 
 

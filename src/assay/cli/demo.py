@@ -75,8 +75,8 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
     for row in flagged:
         say(f"  {row.thing} · trial {row.k} of {row.of}: {row.assessment.flags[0].detail}")
     say(
-        f"\nThe recorded review: {reviewed.approved} approved, {reviewed.corrected} corrected, {reviewed.rejected} rejected, "
-        f"{reviewed.rerun} rerun\n"
+        f"\nThe recorded review, imported: {counted(reviewed.approved, 'approval')}, {counted(reviewed.corrected, 'correction')}, "
+        f"{counted(reviewed.rejected, 'rejection')}, {counted(reviewed.rerun, 'rerun')}\n"
     )
     say_standing(standing, ranks, results.leading_verdict(opened, ranks))
     say(f"\nstatistics: http://127.0.0.1:{port}/results?run={run} after `assay serve --store {store} --port {port}`")

@@ -219,7 +219,7 @@ def _say_scores(ranking_result: RankingResult) -> None:
             continue
         ranged = wording.range_or_none(estimate.ci95, estimate.n_tasks).removeprefix("95% range ")
         n_tasks = wording.tasks_in_families(estimate.n_tasks, estimate.n_families)
-        n_trials = wording.trials_in_words(estimate.n_trials, approved=ranking_result.basis.approved)
+        n_trials = wording.count(estimate.n_trials, "trial")
         rows.append(
             (
                 str(ranked.candidate),
@@ -384,7 +384,7 @@ def _say_diagnostics(lines: list[str]) -> None:
 def _say_basis(basis: Basis) -> None:
     from assay.app.statistics.results import wording
 
-    say(wording.what_counts(basis.n_trials, basis.excluded))
+    say(wording.what_counts(basis.n_trials, basis.excluded, basis.approvals))
     shown = ", ".join(basis.runs[:3]) + (f" and {len(basis.runs) - 3} more" if len(basis.runs) > 3 else "")
     say(f"runs: {shown or 'none'}")
     for protocol in basis.protocols[:3]:

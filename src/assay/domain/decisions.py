@@ -61,7 +61,8 @@ def check_key(assessment: int, *, of: int) -> None:
 
 def check_same(decision: Decision, *, stored: Decision) -> None:
     """Raise `Refused` if the idempotency key was already used for a different decision on this assessment."""
-    if replace(decision, via=stored.via, displayed=stored.displayed, purpose=stored.purpose) != stored:
+    same_way = replace(decision, via=stored.via, displayed=stored.displayed, stated_by=stored.stated_by, purpose=stored.purpose)
+    if same_way != stored:
         raise Refused(
             "key",
             f"was sent before with another decision: {stored.verb} by {stored.reviewer}.",

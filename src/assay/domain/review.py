@@ -5,17 +5,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
-from assay.domain.identifiers import AssessmentKey
+from assay.domain.identifiers import AssessmentKey, folded
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 
 
 class Via(StrEnum):
-    """Interface through which a decision was made; only `PAGE`, and `TERMINAL` if it showed the item, count as displayed."""
+    """Interface through which a decision was made; `IMPORT` is a table or record that states a person's decision."""
 
     PAGE = "page"
     TERMINAL = "terminal"
     SCRIPT = "script"
+    IMPORT = "import"
+
+
+class Road(StrEnum):
+    """How a decision came about.
+
+    `SHOWN`: the item was on the reviewer's screen, in the browser or the terminal. `SCRIPTED`: a command without a terminal,
+    Python, or a program over HTTP. `IMPORTED`: a table or record states the decision.
+    """
+
+    SHOWN = "shown"
+    SCRIPTED = "scripted"
+    IMPORTED = "imported"
+
+
+def road_of(via: Via, *, displayed: bool) -> Road:
+    """Return how a decision came about. This is the only place that derives it."""
+    if via is Via.IMPORT:
+        return Road.IMPORTED
+    on_screen = via in (Via.PAGE, Via.TERMINAL) and displayed
+    return Road.SHOWN if on_screen else Road.SCRIPTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approvals:
+    """Number of counted assessments that rest on a person's decision, by the road of that decision.
+
+    `scripted_allowed`: True if the project's setting `count_scripted` accepts scripted ones as vetted.
+    """
+
+    shown: int = 0
+    scripted: int = 0
+    imported: int = 0
+    scripted_allowed: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.shown + self.scripted + self.imported
+
+    @classmethod
+    def by_road(cls, numbers: Mapping[Road, int]) -> Self:
+        """Return the numbers as a record; a road that is missing has none."""
+        return cls(
+            shown=numbers.get(Road.SHOWN, 0), scripted=numbers.get(Road.SCRIPTED, 0), imported=numbers.get(Road.IMPORTED, 0)
+        )
+
+
+def stated_by(reviewer: str, *, signed_in: str) -> str:
+    """Return who stated the reviewer's name; empty if the reviewer is the signed-in person."""
+    return "" if folded(reviewer) == folded(signed_in) else signed_in
+
+
+def reviewer_words(reviewer: str, stater: str) -> str:
+    """Return a reviewer's name for display: `Mia`, or `Mia, stated by root` if somebody else gave the name."""
+    return f"{reviewer}, stated by {stater}" if stater else reviewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +81,9 @@ class Decision:
     Attributes:
         corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides
             the candidate's overall score.
-        displayed: True if the whole item was shown before the decision.
+        displayed: True if the whole item was shown to the reviewer before the decision.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer. Rules about reviewers, such
+            as double review, use `reviewer` alone.
         key: idempotency key; a second decision with the same key on the same assessment changes nothing.
     """
 
@@ -39,6 +97,17 @@ class Decision:
     corrections: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     key: str | None = None
     purpose: AssessmentPurpose = AssessmentPurpose.WORK
+    stated_by: str = ""
+
+    @property
+    def road(self) -> Road:
+        """How this decision came about."""
+        return road_of(self.via, displayed=self.displayed)
+
+    @property
+    def reviewer_words(self) -> str:
+        """The reviewer's name for display, with the person who stated it."""
+        return reviewer_words(self.reviewer, self.stated_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from assay.domain.review import Approvals
     from assay.domain.selection import Excluded
     from assay.report.charts.output import Drawing
     from assay.statistics.estimates import Estimate
@@ -61,7 +62,7 @@ class ReportContents:
         criteria: the rubrics of the selected runs, with means in the order of `estimates`.
         behind: diagnostics as sentences, which are not part of the result.
         counted: number of trials that count.
-        approved: True if a person approved every score that counts.
+        approvals: number of counted grades that people approved, by how each decision came about.
         reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of earlier decisions left out.
         runs: the newest runs, newest first; `runs_left_out`: number of older runs left out.
     """
@@ -76,7 +77,7 @@ class ReportContents:
     criteria: tuple[CriterionPart, ...]
     behind: tuple[str, ...]
     counted: int
-    approved: bool
+    approvals: Approvals
     excluded: Excluded
     cautions: tuple[Caution, ...]
     drawings: tuple[Drawing, ...]

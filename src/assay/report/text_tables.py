@@ -85,10 +85,10 @@ def score_header() -> tuple[str, ...]:
 
 
 def score_rows(report: ReportContents) -> list[tuple[str, ...]]:
-    return [_score_row(estimate, approved=report.approved) for estimate in in_order(report)]
+    return [_score_row(estimate) for estimate in in_order(report)]
 
 
-def _score_row(estimate: Estimate, *, approved: bool) -> tuple[str, ...]:
+def _score_row(estimate: Estimate) -> tuple[str, ...]:
     """Return the table row of a candidate; if a number is missing, the row explains why."""
     if estimate.mean is None:
         return (str(estimate.candidate), "", "", wording.MISSING[estimate.reason or "no_approved_trials"], "")
@@ -98,7 +98,7 @@ def _score_row(estimate: Estimate, *, approved: bool) -> tuple[str, ...]:
         wording.number(estimate.mean),
         "" if estimate.sd is None else wording.number(estimate.sd),
         wording.range_or_none(estimate.ci95, estimate.n_tasks).removeprefix("95% range "),
-        f"{tasks}, {wording.trials_in_words(estimate.n_trials, approved=approved)}",
+        f"{tasks}, {wording.count(estimate.n_trials, 'trial')}",
     )
 
 
@@ -144,7 +144,7 @@ def criterion_rows(report: ReportContents) -> tuple[tuple[str, ...], list[tuple[
 
 
 def counts_sentence(report: ReportContents) -> str:
-    return f"{wording.what_counts(report.counted, report.excluded)}."
+    return f"{wording.what_counts(report.counted, report.excluded, report.approvals)}."
 
 
 def _md(text: str) -> str:

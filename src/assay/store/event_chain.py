@@ -17,6 +17,7 @@ from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, json_text, plain
 
 _AT_ONCE: Final = 5_000
+_NOT_HASHED: Final = frozenset({"id", "hash", "stated_by"})
 
 
 def append_event(
@@ -39,6 +40,7 @@ def as_stored(decision: Decision) -> Decision:
     return replace(
         decision,
         reviewer=plain(decision.reviewer),
+        stated_by=plain(decision.stated_by),
         reason=plain(decision.reason),
         note=plain(decision.note),
         corrections=dict(decision.corrections),
@@ -68,6 +70,7 @@ def event_values(
         "note": plain(decision.note),
         "corrections": json_text(corrections),
         "at": at,
+        "stated_by": plain(decision.stated_by) or None,
     }
 
 
@@ -115,7 +118,10 @@ def chain_part(connection: Connection, *, after: int, limit: int) -> tuple[int, 
 
 def hash_of(values: Mapping[str, Any]) -> str:
     """Return an event's hash over all columns except its id and hash, including the previous event's hash."""
-    hashed = [values[column.name] for column in schema.review_event.c if column.name not in ("id", "hash")]
+    hashed = [values[column.name] for column in schema.review_event.c if column.name not in _NOT_HASHED]
+    # Without a stater the hash is the one of schema 0011, so that the chains of older stores and records stay intact.
+    if values.get("stated_by") is not None:
+        hashed.append(values["stated_by"])
     return hashlib.sha256(json_bytes(hashed)).hexdigest()
 
 
@@ -132,6 +138,7 @@ def event_of(row: Row[Any]) -> ReviewEvent:
             note=row.note,
             corrections={(candidate, criterion): value for candidate, criterion, value in bytes_json(row.corrections)},
             key=row.idempotency_key,
+            stated_by=row.stated_by or "",
         ),
         before=AssessmentState(row.before),
         after=AssessmentState(row.after),

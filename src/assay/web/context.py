@@ -17,10 +17,11 @@ from assay.app.review.service import ReviewService
 from assay.app.statistics.live_report import LiveReports
 from assay.app.workspace import Workspace
 from assay.domain.errors import Refused
+from assay.domain.review import Via, stated_by
 from assay.web.jobs.reruns import Reruns
 from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
-from assay.web.security.access import Entrance, visitor_of
+from assay.web.security.access import Entrance, from_browser, visitor_of
 
 REVIEWER_COOKIE = "assay_reviewer"
 
@@ -70,6 +71,27 @@ def reviewer_of(request: Request, named: str | None = None) -> str:
     chosen = named or unquote(request.cookies.get(REVIEWER_COOKIE, "")).strip()
     # A cookie can be edited by hand; every other input of a name accepts at most 120 characters.
     return chosen[:120] or rooms_of(request).workspace.reviewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """The reviewer of a request, who stated the name (empty if this is the reviewer), and the interface."""
+
+    reviewer: str
+    stated_by: str
+    via: Via
+
+
+def sender_of(request: Request, named: str | None = None) -> Sender:
+    """Return who decides in a request, and how; raises the error of `reviewer_of`.
+
+    A program acts for the person whose token it uses. If it gives another name, that person states it.
+    """
+    reviewer = reviewer_of(request, named)
+    if from_browser(request):
+        return Sender(reviewer=reviewer, stated_by="", via=Via.PAGE)
+    signed_in = visitor_of(request).name or rooms_of(request).workspace.reviewer
+    return Sender(reviewer=reviewer, stated_by=stated_by(reviewer, signed_in=signed_in), via=Via.SCRIPT)
 
 
 async def same_store(request: Request) -> None:

@@ -13,6 +13,8 @@ from hypothesis import given, strategies as st
 from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
 from assay.analysis.partial_review import PartlyReviewed
+from assay.domain.review import Approvals
+from assay.domain.selection import Excluded
 from assay.report import wording
 from assay.report.wording.estimates import range_or_none
 from assay.report.wording.reasons import MISSING, SECOND_TRIALS, why_no_range
@@ -75,43 +77,41 @@ def alone(scores: dict[str, list[float]], scope: str | None = None) -> Estimate:
 
 
 def test_a_standard_deviation_is_called_one_and_a_range_is_called_one() -> None:
-    line = wording.estimate_line(alone(spread(0.84, 12)), approved=True)
-    assert re.fullmatch(r"84\.0 ± \d\.\d sd, 95% range \d\d\.\d to \d\d\.\d, 12 tasks, 36 approved trials", line)
+    line = wording.estimate_line(alone(spread(0.84, 12)))
+    assert re.fullmatch(r"84\.0 ± \d\.\d sd, 95% range \d\d\.\d to \d\d\.\d, 12 tasks, 36 trials", line)
 
 
 def test_a_mean_over_tasks_like_these_says_so() -> None:
-    said = wording.estimate_sentence(alone(spread(0.78, 12)), approved=True)
+    said = wording.estimate_sentence(alone(spread(0.78, 12)))
     assert said.startswith("A scores 78.")
     assert "On tasks of this kind its true score is plausibly" in said
-    assert said.endswith("(95% range; 12 tasks, 36 approved trials).")
+    assert said.endswith("(95% range; 12 tasks, 36 trials).")
 
 
 def test_a_mean_over_these_tasks_says_nothing_of_others() -> None:
-    said = wording.estimate_sentence(alone(spread(0.78, 4)), approved=True)
+    said = wording.estimate_sentence(alone(spread(0.78, 4)))
     assert "exactly these 4 tasks" in said
     assert "says nothing yet about other tasks" in said
 
 
 def test_identical_scores_state_the_range_they_cannot_rule_out() -> None:
-    said = wording.estimate_sentence(alone({"t": [1.0] * 5}), approved=True)
+    said = wording.estimate_sentence(alone({"t": [1.0] * 5}))
     assert said == (
-        "All 5 approved trials of A gave 100.0. 5 identical trial scores cannot rule out that up to about 45% of runs would score "
+        "All 5 trials of A gave 100.0. 5 identical trial scores cannot rule out that up to about 45% of runs would score "
         "lower; the range is 54.9 to 100.0."
     )
-    assert "would score higher" in wording.estimate_sentence(alone({"t": [0.0] * 5}), approved=True)
-    assert "would score differently" in wording.estimate_sentence(alone({"t": [0.5] * 5}), approved=True)
+    assert "would score higher" in wording.estimate_sentence(alone({"t": [0.0] * 5}))
+    assert "would score differently" in wording.estimate_sentence(alone({"t": [0.5] * 5}))
 
 
 def test_one_trial_gives_no_range_and_a_remedy() -> None:
-    said = wording.estimate_sentence(alone({"t": [0.7]}), approved=True)
+    said = wording.estimate_sentence(alone({"t": [0.7]}))
     assert said == "A scores 70.0. A single trial gives no range; at least two must count."
 
 
 def test_no_trial_gives_no_number() -> None:
     nothing = estimate(a_table({}), "A")
-    assert not re.search(
-        r"\d", wording.estimate_sentence(nothing, approved=True) + wording.estimate_line(nothing, approved=True)
-    )
+    assert not re.search(r"\d", wording.estimate_sentence(nothing) + wording.estimate_line(nothing))
 
 
 # Two candidates
@@ -338,11 +338,7 @@ def test_whatever_the_scores_the_sentences_are_sound(
     table = a_table(cells, joint=joint).including(["Ann", "Bob"])
     found = compare(table, "Ann", "Bob", margin=margin)
     said = [wording.verdict(found), wording.anytime_difference(anytime_difference(table, found))]
-    said += [
-        line
-        for one in estimates(table)
-        for line in (wording.estimate_line(one, approved=True), wording.estimate_sentence(one, approved=True))
-    ]
+    said += [line for one in estimates(table) for line in (wording.estimate_line(one), wording.estimate_sentence(one))]
     said += [wording.anytime_mean(str(one.candidate), anytime_mean(table, one)) for one in estimates(table)]
     design = design_variances(table, "Ann", "Bob")
     if design is not None:
@@ -375,12 +371,34 @@ def test_constant_lead_is_explained() -> None:
     assert compare(_every_task_alike(6, 1), "ann", "bob").decision == "better"
 
 
-def test_trials_that_nobody_passed_are_not_called_approved() -> None:
+def test_no_sentence_about_a_score_calls_its_trials_approved() -> None:
     one = estimate(_every_task_alike(3, 2), "ann")
-    assert wording.estimate_line(one, approved=True).endswith("3 tasks, 6 approved trials")
-    assert wording.estimate_line(one, approved=False).endswith("3 tasks, 6 trials")
-    assert "approved" not in wording.estimate_sentence(one, approved=False)
-    assert "approved" not in wording.task_line(one.by_task[0], approved=False)
+    assert wording.estimate_line(one).endswith("3 tasks, 6 trials")
+    assert "approved" not in wording.estimate_sentence(one) + wording.task_line(one.by_task[0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        (Approvals(), ""),
+        (Approvals(shown=21, scripted=7), "28 approved: 21 read on screen, 7 by script"),
+        (Approvals(imported=1_200), "1,200 approved: 1,200 imported"),
+        (
+            Approvals(scripted=4, scripted_allowed=True),
+            "4 approved: 4 by script; the project's setting `count_scripted: true` accepts approvals by script",
+        ),
+        (Approvals(shown=2, scripted_allowed=True), "2 approved: 2 read on screen"),
+    ],
+)
+def test_approvals_are_told_by_how_they_came_about(numbers: Approvals, words: str) -> None:
+    assert wording.approvals(numbers) == words
+
+
+def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> None:
+    nothing = Excluded(pending=3, rejected=0, failed=0, superseded=0)
+    said = wording.what_counts(14, nothing, Approvals(shown=21, scripted=7))
+    assert said == "14 trials count (28 approved: 21 read on screen, 7 by script); 3 await review"
+    assert wording.what_counts(14, nothing, Approvals()) == "14 trials count; 3 await review"
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")])

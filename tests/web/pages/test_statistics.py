@@ -65,7 +65,7 @@ def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, serve
     network.send("Network.enable")
     network.on("Network.eventSourceMessageReceived", lambda event: heard.append(event["eventName"]))
     open_page(page, served)
-    expect(page.locator("#stats-candidates")).to_contain_text("6 approved trials count", use_inner_text=True)
+    expect(page.locator("#stats-candidates")).to_contain_text("6 trials count (6 approved: ", use_inner_text=True)
     page.evaluate("window.same = true")
     eventually_in(page, lambda: "decided" in heard)
     network.detach()
@@ -74,7 +74,7 @@ def test_the_page_follows_a_decision_without_being_loaded_anew(page: Page, serve
     assert decide(served, "reject", counted[0], reason="It quotes text that does not exist")
     eventually(lambda: "1 rejected" in page.locator("#stats-candidates").inner_text())
     assert any(decide(served, "approve", one) for one in counted[1:])
-    eventually(lambda: "7 approved trials count" in page.locator("#stats-candidates").inner_text())
+    eventually(lambda: "7 trials count (7 approved: " in page.locator("#stats-candidates").inner_text())
     eventually(lambda: forest.inner_html() != before)
     assert page.evaluate("window.same") is True
 

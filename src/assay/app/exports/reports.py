@@ -110,7 +110,7 @@ def _report(
         criteria=_criteria(plans, candidates, beside),
         behind=tuple(standing_lines(beside)),
         counted=basis.n_trials,
-        approved=basis.approved,
+        approvals=basis.approvals,
         excluded=basis.excluded,
         cautions=tuple(cautions.values()),
         drawings=charts.standard_drawings(RankingResult(ranking=ranking, basis=basis)) if basis.n_trials else (),
@@ -247,10 +247,10 @@ def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> Iterato
         if mine is None:
             yield _case(name, task, None, threshold, "no trials of this task count")
         else:
-            yield _case(name, task, mine.mean, threshold, f"{wording.task_line(mine, approved=basis.approved)}; {low}")
+            yield _case(name, task, mine.mean, threshold, f"{wording.task_line(mine)}; {low}")
     text = wording.MISSING["no_approved_trials"]
     if estimate.mean is not None:
-        text = f"{wording.estimate_line(estimate, approved=basis.approved)}; {low}"
+        text = f"{wording.estimate_line(estimate)}; {low}"
     yield _case(name, "as a whole", estimate.mean, threshold, text)
 
 

@@ -73,7 +73,7 @@ def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
     """Check the requirements for a run. A run with too little data fails, because grades that await review do not count."""
     scores = completed.stats()
     limits = _limits(scores.estimates, demands)
-    sentences = [f"{e.candidate}: {wording.estimate_line(e, approved=scores.basis.approved)}" for e in scores.estimates]
+    sentences = [f"{e.candidate}: {wording.estimate_line(e)}" for e in scores.estimates]
     problems = [*_failed(completed, demands.most_failed), *_below(scores, limits)]
     if demands.against is not None or demands.baseline is not None:
         candidate = demands.candidate or _only_candidate(scores.estimates, demands.against)
@@ -108,12 +108,12 @@ def _below(scores: CandidateScores, limits: Mapping[str, float]) -> Iterator[str
         if limit is None:
             continue
         if estimate.mean is None:
-            counted = wording.what_counts(scores.basis.n_trials, scores.basis.excluded)
+            counted = wording.what_counts(scores.basis.n_trials, scores.basis.excluded, scores.basis.approvals)
             yield f"{estimate.candidate} has no score, but {wording.number(limit)} is required: {counted}."
         elif estimate.mean < limit - 1e-12:  # a mean may be too low by its last binary digit
             yield f"{estimate.candidate} scores {wording.number(estimate.mean)}, below {wording.number(limit)}."
             low = [task for task in estimate.by_task if task.mean < limit]
-            yield from (f"  {wording.task_line(task, approved=scores.basis.approved)}" for task in low[:10])
+            yield from (f"  {wording.task_line(task)}" for task in low[:10])
             if len(low) > 10:
                 yield f"  and {len(low) - 10} more tasks"
 

@@ -58,6 +58,8 @@ def settle(
     kind: str,
     confidence: str,
     reviewer: str,
+    via: Via = Via.SCRIPT,
+    stated_by: str = "",
     together: bool = False,
     idempotency_key: str | None = None,
 ) -> str:
@@ -67,6 +69,8 @@ def settle(
         kind: subject of the disagreement, from `DISAGREEMENTS`.
         confidence: how sure the adjudicator is, from `CONFIDENCES`.
         reviewer: a third person, or one of the two reviewers if both settle the dispute together.
+        via: interface of the decision; it counts as displayed only if the service sent the dispute to this reviewer.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer.
 
     Raises Refused if the item is not disputed, or if one of the two reviewers tries to settle it without the other. Raises
     InputError without a reason, or for an unknown choice, kind or confidence.
@@ -95,8 +99,9 @@ def settle(
         assessment=key,
         verb=chosen.verb,
         reviewer=reviewer,
-        via=Via.PAGE,
-        displayed=True,
+        via=via,
+        displayed=via is not Via.SCRIPT and review.was_served(key, reviewer=reviewer),
+        stated_by=stated_by,
         reason="" if chosen.verb is Verb.APPROVE else reason,
         corrections=chosen.corrections,
         key=idempotency_key,

@@ -20,7 +20,7 @@ from assay.domain.identifiers import AssessmentKey, folded
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import CheckAnswered, DecisionTaken, Observation
 from assay.domain.protocol import PLAIN, Protocol
-from assay.domain.review import Decision, ReviewEvent, Via
+from assay.domain.review import Decision, ReviewEvent
 from assay.domain.selection import AssessmentDetail, Selection
 from assay.scoring.planted_errors import GOOD, reordered
 
@@ -108,21 +108,13 @@ class ControlItems:
         due.sort(key=lambda item: item.kind is not ControlKind.ATTEMPT)
         return tuple(item.key for item in due if item.key not in closed)
 
-    def rerun(
-        self,
-        detail: AssessmentDetail,
-        *,
-        reviewer: str,
-        idempotency_key: str,
-        reason: str,
-        rerun_note: str,
-        taken: DecisionTaken,
-    ) -> AssessmentKey:
+    def rerun(self, detail: AssessmentDetail, decision: Decision, *, taken: DecisionTaken) -> AssessmentKey:
         """Make a further attempt at a control item from its original grades, with the candidates in another order.
 
         This calls no model and costs nothing. Requesting it for a planted check counts as finding the problem. Raises `Refused`
         if a real item in the same state could not be judged again.
         """
+        reviewer, idempotency_key = decision.reviewer, decision.key
         if any(event.decision.key == idempotency_key for event in detail.events):
             return detail.attempts[-1]
         check_rerun(detail.row)
@@ -138,17 +130,6 @@ class ControlItems:
             judged=reordered(source.judged, seed=seed, key=int(item.source) + attempt),
             origin=AttemptOrigin(first=item.first),
             attempt=attempt,
-        )
-        decision = Decision(
-            assessment=item.key,
-            verb=Verb.RERUN,
-            reviewer=reviewer,
-            via=Via.PAGE,
-            displayed=True,
-            reason=reason or rerun_note,
-            note=rerun_note,
-            key=idempotency_key,
-            purpose=AssessmentPurpose.CONTROL,
         )
         key = self._workspace.control_items.supersede(decision, new)
         note(self._workspace, detail, reviewer, f"decision:{idempotency_key}", taken)

@@ -10,7 +10,7 @@ from assay.app.review.agreement import refuse_disputed
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, TrialKey, folded
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.review import Decision, ReviewEvent, Via
+from assay.domain.review import Decision, ReviewEvent, Via, stated_by
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialRow
 
 if TYPE_CHECKING:
@@ -62,37 +62,52 @@ def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_dispute
     return workspace.decisions.decide(decisions)
 
 
-def approve(workspace: Workspace, keys: Sequence[AssessmentKey], *, reviewer: str | None = None) -> tuple[ReviewEvent, ...]:
+def approve(
+    workspace: Workspace, keys: Sequence[AssessmentKey], *, reviewer: str | None = None, via: Via = Via.SCRIPT
+) -> tuple[ReviewEvent, ...]:
     """Approve the judge's grades, so that they count. Either all approvals are stored or none. Raises the errors of `decide`."""
-    decision = _decision(workspace, Verb.APPROVE, reviewer)
+    decision = _decision(workspace, Verb.APPROVE, reviewer, via)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
 
 def reject(
-    workspace: Workspace, keys: Sequence[AssessmentKey], *, reason: str, reviewer: str | None = None
+    workspace: Workspace, keys: Sequence[AssessmentKey], *, reason: str, reviewer: str | None = None, via: Via = Via.SCRIPT
 ) -> tuple[ReviewEvent, ...]:
     """Reject grades, so that they count in no statistic. A reason is required. Raises the errors of `decide`."""
     check_words(Verb.REJECT, reason=reason)  # checked before the ids, which may be empty
-    decision = replace(_decision(workspace, Verb.REJECT, reviewer), reason=reason)
+    decision = replace(_decision(workspace, Verb.REJECT, reviewer, via), reason=reason)
     return decide(workspace, [replace(decision, assessment=key) for key in dict.fromkeys(keys)])
 
 
 def correct(
-    workspace: Workspace, key: AssessmentKey, corrections: Mapping[Place, float], *, reason: str, reviewer: str | None = None
+    workspace: Workspace,
+    key: AssessmentKey,
+    corrections: Mapping[Place, float],
+    *,
+    reason: str,
+    reviewer: str | None = None,
+    via: Via = Via.SCRIPT,
 ) -> ReviewEvent:
     """Approve with a person's scores: a value from 0 to 1 by (candidate, criterion), where None is the overall score."""
-    decision = _decision(workspace, Verb.CORRECT, reviewer)
+    decision = _decision(workspace, Verb.CORRECT, reviewer, via)
     return decide(workspace, [replace(decision, assessment=key, reason=reason, corrections=corrections)])[0]
 
 
 def undo(workspace: Workspace, key: AssessmentKey, *, reviewer: str | None = None) -> ReviewEvent:
     """Undo the last decision; the assessment is pending again, with the grades unchanged."""
-    return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer), assessment=key)])[0]
+    return decide(workspace, [replace(_decision(workspace, Verb.UNDO, reviewer, Via.SCRIPT), assessment=key)])[0]
 
 
-def _decision(workspace: Workspace, verb: Verb, reviewer: str | None) -> Decision:
+def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via) -> Decision:
+    name = reviewer or workspace.reviewer
     return Decision(
-        assessment=AssessmentKey(0), verb=verb, reviewer=reviewer or workspace.reviewer, via=Via.SCRIPT, displayed=False
+        assessment=AssessmentKey(0),
+        verb=verb,
+        reviewer=name,
+        via=via,
+        displayed=False,
+        # A record names its reviewers itself, so the person who imports it states nothing.
+        stated_by="" if via is Via.IMPORT else stated_by(name, signed_in=workspace.reviewer),
     )
 
 

@@ -112,7 +112,11 @@ class ResponseDocument:
 
 @document
 class ReviewEventDocument:
-    """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`."""
+    """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`.
+
+    `road`: `shown` on the reviewer's screen, `scripted` or `imported`. `stated_by`: the person who gave the reviewer's name;
+    null if this was the reviewer.
+    """
 
     event: int
     id: str
@@ -123,6 +127,8 @@ class ReviewEventDocument:
     at: str
     via: str = source("decision.via")
     displayed: str | None = source("decision.displayed")
+    road: str = source("decision.road")
+    stated_by: str | None
     reason: str = source("decision.reason")
     note: str = source("decision.note")
     corrections: Mapping[str, float] | None
@@ -196,6 +202,7 @@ def review_event(event: ReviewEvent) -> ReviewEventDocument:
         event,
         event=event.id,
         id=shown_assessment(event.decision.assessment),
+        stated_by=event.decision.stated_by or None,
         corrections={
             name if criterion is None else f"{name}/{criterion}": value
             for (name, criterion), value in event.decision.corrections.items()

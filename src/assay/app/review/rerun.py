@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from assay.app.review.agreement import refuse_disputed
 from assay.app.review.decisions import require_reason
 from assay.app.review.lottery import stored_lottery
+from assay.domain import review
 from assay.domain.errors import Refused, StoreError
 from assay.domain.events import nobody
 from assay.domain.identifiers import AssessmentKey, TrialKey, shown_assessment
@@ -37,6 +38,7 @@ async def rerun(
     note: str = "",
     force: bool = False,
     reviewer: str | None = None,
+    stated_by: str | None = None,
     via: Via = Via.SCRIPT,
     displayed: bool = False,
     idempotency_key: str | None = None,
@@ -45,6 +47,7 @@ async def rerun(
 
     The rest of the run is unchanged. If the judge fails, the old attempt stays current. A repeated idempotency key calls no
     model and returns the attempt of the earlier request. Reruns may run in parallel, because each has separate providers.
+    `stated_by`: the person who gave the reviewer's name; None for this workspace's reviewer.
 
     Raises Refused if all attempts are used and `force` is False, or if the assessment is not the current attempt.
     """
@@ -56,6 +59,7 @@ async def rerun(
         assessment=key,
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
+        stated_by=_stater(workspace, reviewer) if stated_by is None else stated_by,
         via=via,
         displayed=displayed,
         reason=reason or note,
@@ -81,6 +85,10 @@ async def rerun(
         if not judged or (decision.reviewer, decision.reason) not in [(each.reviewer, each.reason) for each in asked]:
             raise
         return detail.attempts[-1], None
+
+
+def _stater(workspace: Workspace, reviewer: str | None) -> str:
+    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.reviewer)
 
 
 def _checked(
@@ -141,6 +149,7 @@ async def rerun_trial(
         assessment=AssessmentKey(0),  # the store fills in each assessment that is replaced
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
+        stated_by=_stater(workspace, reviewer),
         via=via,
         displayed=False,
         reason=reason or note or ("the candidates were asked again" if responses else "the trial was tried again"),

@@ -35,6 +35,7 @@ from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import UNDOABLE, AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import Arm, BlindVerdict, DecisionTaken, GradesShown, ObservationKind, SecondRequested, with_body
 from assay.domain.protocol import Protocol
+from assay.domain.review import Decision, Via
 
 if TYPE_CHECKING:
     from assay.app.review.concealment import Concealment
@@ -44,7 +45,22 @@ if TYPE_CHECKING:
 NOT_BLIND: Final = "Not blind: the arena has shown you who wrote this."
 """Note above the grades of an item if the reviewer already knows the authors."""
 
-_REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs whose grades were shown
+_REMEMBERED: Final = 20_000  # maximum number of remembered (reviewer, item) pairs
+
+
+class _Remembered:
+    """The newest (reviewer, item) pairs of some kind."""
+
+    def __init__(self) -> None:
+        self._pairs: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    def __contains__(self, pair: tuple[str, int]) -> bool:
+        return pair in self._pairs
+
+    def add(self, pair: tuple[str, int]) -> None:
+        self._pairs[pair] = None
+        while len(self._pairs) > _REMEMBERED:
+            self._pairs.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +90,8 @@ class ReviewService:
         self._showcase = showcase
         self._concealment = concealment
         self._plans = RunProtocols(workspace)
-        self._noted: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._noted = _Remembered()
+        self._served = _Remembered()
         self.opinions = SecondOpinions(workspace, self._plans)
         self.control_items = ControlItems(workspace, concealment, self._plans, self.opinions)
 
@@ -107,6 +124,7 @@ class ReviewService:
             if item.closed == "disputed":
                 item = replace(item, rerunnable=False, no_rerun="disputed")
             items.append(item)
+            self.note_served([key], reviewer=reviewer)
             if detail.row.by_model and not item.blind and self._reveals(item, detail, past[key], shared):
                 revealing.append(detail)
         self._note_shown(revealing, reviewer)
@@ -224,6 +242,21 @@ class ReviewService:
             note(self._workspace, detail, reviewer, f"verdict:{key}:{reviewer}", verdict)
         return self.item(key, reviewer=reviewer)
 
+    def note_served(self, keys: Iterable[AssessmentKey], *, reviewer: str) -> None:
+        """Remember that these items are sent to this reviewer."""
+        for key in keys:
+            self._served.add((reviewer, int(key)))
+
+    def was_served(self, key: AssessmentKey, *, reviewer: str) -> bool:
+        """True if this service sent the item to this reviewer, or the store knows that one did before a restart.
+
+        The page cannot claim it: a decision counts as read on screen only if the server itself sent the item.
+        """
+        if (reviewer, int(key)) in self._served:
+            return True
+        kinds = (ObservationKind.SHOWN, ObservationKind.VERDICT)
+        return bool(self._workspace.observations.read(kinds=kinds, assessments=(key,), reviewer=reviewer))
+
     # --- decide
 
     def decide(self, key: AssessmentKey, submitted: SubmittedDecision) -> AssessmentState:
@@ -242,7 +275,8 @@ class ReviewService:
         if submitted.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
             problem = "is blind: give your own verdict first."
             raise Refused(shown_assessment(key), problem, remedy="Score it to see the judge's scores.")
-        resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row))
+        displayed = submitted.via is not Via.SCRIPT and self.was_served(key, reviewer=submitted.reviewer)
+        resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row), displayed=displayed)
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row], reviewer=submitted.reviewer)
         taken = decision_taken(detail, submitted, resolved, arm=arm or Arm.BLIND, protocol=protocol, disclosed=bool(disclosed))
         try:
@@ -327,14 +361,10 @@ class ReviewService:
         detail = decisions.assessment(self._workspace, key)
         note(self._workspace, detail, reviewer, f"rerun:{idempotency_key}", self._rerun_taken(detail, reviewer))
 
-    def rerun_control(
-        self, key: AssessmentKey, *, reviewer: str, idempotency_key: str, reason: str, rerun_note: str
-    ) -> AssessmentKey:
-        detail = self.control_items.detail(key)
-        taken = self._rerun_taken(detail, reviewer)
-        return self.control_items.rerun(
-            detail, reviewer=reviewer, idempotency_key=idempotency_key, reason=reason, rerun_note=rerun_note, taken=taken
-        )
+    def rerun_control(self, decision: Decision) -> AssessmentKey:
+        """Make a further attempt at a control item; the decision is the request."""
+        detail = self.control_items.detail(decision.assessment)
+        return self.control_items.rerun(detail, decision, taken=self._rerun_taken(detail, decision.reviewer))
 
     def is_taken(self, key: AssessmentKey, *, idempotency_key: str) -> bool:
         """True if a decision with this idempotency key was made on this item."""
@@ -387,9 +417,8 @@ class ReviewService:
                 for detail in new.values()
             ]
         )
-        self._noted.update(dict.fromkeys(new))
-        while len(self._noted) > _REMEMBERED:
-            self._noted.popitem(last=False)
+        for mark in new:
+            self._noted.add(mark)
 
 
 def _check_own(detail: AssessmentDetail, submitted: SubmittedDecision) -> None:

@@ -30,6 +30,7 @@ class SubmittedDecision:
         corrections: (pane, criterion or None for the overall score, score from 0 to 1); panes count from 0.
         active_ms: milliseconds that the reviewer spent on the item.
         run: run that must contain the item; None to accept any run.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer.
     """
 
     verb: Verb
@@ -41,6 +42,7 @@ class SubmittedDecision:
     active_ms: int | None = None
     run: str | None = None
     via: Via = Via.PAGE
+    stated_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +62,13 @@ class ResolvedDecision:
         return self.decision.corrections
 
 
-def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: Mapping[str, str]) -> ResolvedDecision:
+def resolve(
+    detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: Mapping[str, str], displayed: bool
+) -> ResolvedDecision:
     """Convert a submitted decision to candidates and scores, regardless of the item's state.
 
     Real items, opinions and control items all use this function, so that the same mistake always gets the same message.
-    `labels` are the candidates' names for messages.
+    `labels` are the candidates' names for messages. `displayed`: True if the service sent the item to this reviewer.
 
     Raises InputError or UnknownName for a missing reason or score, or for a score that the item does not have. Raises Refused
     if a candidate would have no score.
@@ -81,7 +85,8 @@ def resolve(detail: AssessmentDetail, submitted: SubmittedDecision, *, labels: M
         verb=verb,
         reviewer=submitted.reviewer,
         via=submitted.via,
-        displayed=verb is not Verb.UNDO,
+        displayed=displayed and verb is not Verb.UNDO,
+        stated_by=submitted.stated_by,
         reason=reason,
         note=note,
         corrections=corrections,

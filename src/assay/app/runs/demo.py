@@ -13,6 +13,7 @@ from assay.app.runs import execution, preflight
 from assay.app.suites import read_suite
 from assay.domain.errors import Refused
 from assay.domain.events import Listener, nobody
+from assay.domain.review import Via
 from assay.domain.run import RunOptions, RunPlan
 from assay.domain.selection import AssessmentRow, Selection
 
@@ -52,7 +53,7 @@ def write_down_demo(workspace: Workspace) -> RunPlan:
 
 
 def review_demo(workspace: Workspace, run: RunId) -> Reviewed:
-    """Apply the recorded review, which approves, corrects, rejects and reruns assessments."""
+    """Apply the recorded review, which approves, corrects, rejects and reruns assessments; its decisions count as imported."""
     taken = {"approve": 0, "correct": 0, "reject": 0, "rerun": 0}
     for decision in json.loads(content("review.json").read_text("utf-8")):
         # Read again for each decision, because a rerun replaces the assessment.
@@ -70,14 +71,14 @@ def _apply(workspace: Workspace, row: AssessmentRow, decision: dict[str, Any]) -
     reason = decision.get("reason", "")
     match decision["decision"]:
         case "approve":
-            decisions.approve(workspace, [row.key], reviewer=REVIEWER)
+            decisions.approve(workspace, [row.key], reviewer=REVIEWER, via=Via.IMPORT)
         case "correct":
             corrections = decisions.parsed_corrections(
                 (f"{name}={value}" for name, value in decision["corrections"].items()), row
             )
-            decisions.correct(workspace, row.key, corrections, reason=reason, reviewer=REVIEWER)
+            decisions.correct(workspace, row.key, corrections, reason=reason, reviewer=REVIEWER, via=Via.IMPORT)
         case "reject":
-            decisions.reject(workspace, [row.key], reason=reason, reviewer=REVIEWER)
+            decisions.reject(workspace, [row.key], reason=reason, reviewer=REVIEWER, via=Via.IMPORT)
         case "rerun":
             rerun_.rerun_now(workspace, row.key, reason=reason, note=decision["note"], reviewer=REVIEWER)
         case other:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.workspace import Workspace
+    from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.selection import Excluded, Selection
     from assay.statistics.table import ScoreTable
@@ -37,7 +38,7 @@ class Basis:
         running: True if a selected run is not finished.
         looks: number of planned looks (interim tests), if all selected runs plan the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
-        approved: True if a person approved every counted score.
+        approvals: number of counted grades that people approved, by how each decision came about.
     """
 
     table: ScoreTable
@@ -48,7 +49,7 @@ class Basis:
     running: bool
     looks: int | None
     protocols: tuple[dict[str, Any], ...] = ()
-    approved: bool
+    approvals: Approvals
 
     @property
     def n_trials(self) -> int:
@@ -91,9 +92,15 @@ def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns
         margin=rules.margin,
         running=workspace.archive.runs.totals(selection).going_on,
         looks=rules.looks,
-        approved=columns.approved,
+        approvals=approvals_of(workspace, selection),
         protocols=rules.protocols,
     )
+
+
+def approvals_of(workspace: Workspace, selection: Selection) -> Approvals:
+    """Count the selection's approved grades by how each decision came about, with the project's rule for scripts."""
+    allowed = bool(workspace.settings.values["count_scripted"])
+    return replace(workspace.archive.scores.approvals(selection), scripted_allowed=allowed)
 
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:

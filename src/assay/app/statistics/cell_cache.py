@@ -43,7 +43,7 @@ class KeptCells:
 
     Attributes:
         rebuilt: number of full computations, including the first.
-        tasks: label of each task. Like runs, cautions, approved and graded_by, it comes from the last full computation, because
+        tasks: label of each task. Like runs, cautions and graded_by, it comes from the last full computation, because
             decisions do not change it.
         n_trials: current number of counted trials.
         newest: id of the newest review event that the cells include.
@@ -100,7 +100,7 @@ class KeptCells:
         columns = self._archive.scores.columns(self._selection)
         names = names_of_tasks(columns.tasks)
         self.tasks = dict(zip(names, columns.tasks, strict=True))
-        self.runs, self.cautions, self.approved = columns.runs, cautions(columns), columns.approved
+        self.runs, self.cautions = columns.runs, cautions(columns)
         self.graded_by = frozenset(columns.judges[code] for code in np.unique(columns.judge))
         self._cells = _all_planned(columns, names)
         place = {name: code for code, name in enumerate(self._cells.tasks)}

@@ -51,6 +51,19 @@ class ExcludedDocument:
 
 
 @document
+class ApprovalsDocument:
+    """JSON of the number of counted grades that people approved, by how each decision came about.
+
+    `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal, Python, or a program over HTTP.
+    `imported`: stated by a table or record.
+    """
+
+    shown: int
+    scripted: int
+    imported: int
+
+
+@document
 class TaskMeanDocument:
     """JSON of one candidate's mean on one task."""
 
@@ -138,6 +151,7 @@ class ScoresDocument:
     protocol: tuple[Mapping[str, Json], ...]
     candidates: tuple[MeanDocument, ...]
     excluded: ExcludedDocument
+    approvals: ApprovalsDocument
     warnings: tuple[WarningDocument, ...]
     diagnostics: ScoreDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
@@ -232,6 +246,7 @@ class ComparisonDocument:
     runs: tuple[str, ...]
     protocol: tuple[Mapping[str, Json], ...]
     excluded: ExcludedDocument
+    approvals: ApprovalsDocument
     other_scope: OtherDifferenceDocument | None
     second_opinion: SecondOpinionDocument | None
     by_task: tuple[TaskDifferenceDocument, ...]
@@ -310,6 +325,7 @@ class RankingDocument:
     preferences: StrengthsDocument | None
     calibrated: CalibratedRankingDocument | None
     excluded: ExcludedDocument
+    approvals: ApprovalsDocument
     warnings: tuple[WarningDocument, ...]
 
 
@@ -379,6 +395,7 @@ class PowerPlanDocument:
     reviews_per_trial: float | None = source("cost.reviews")
     kept_share: float = source("cost.kept")
     excluded: ExcludedDocument
+    approvals: ApprovalsDocument
     warnings: tuple[WarningDocument, ...]
 
 
@@ -444,13 +461,13 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
             hardest=None if plan.hardest is None else plan.hardest.pair,
             closest_undecided=None if plan.closest is None else plan.closest.pair,
         ),
-        excluded=plan.basis.excluded,
+        **attributes(plan.basis, "excluded", "approvals"),
         warnings=warning_documents(plan.basis),
     )
 
 
 def _of_basis(basis: Basis) -> dict[str, object]:
-    return attributes(basis, "runs", "excluded") | {"protocol": basis.protocols}
+    return attributes(basis, "runs", "excluded", "approvals") | {"protocol": basis.protocols}
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:

@@ -63,8 +63,7 @@ class CandidateScores:
         return f"CandidateScores({_short(self.estimates)}; {_counted(self.basis)})"
 
     def _repr_html_(self) -> str:
-        approved = self.basis.approved
-        sentences = [f"{e.candidate}: {wording.estimate_sentence(e, approved=approved)}" for e in self.estimates]
+        sentences = [f"{e.candidate}: {wording.estimate_sentence(e)}" for e in self.estimates]
         return notebooks.html_of(
             [_counted(self.basis), *(sentences if len(sentences) == 1 else ())],
             picture=notebooks.drawing(notebooks.estimate_marks(self.estimates)),
@@ -312,7 +311,7 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
     basis, ranking = ranking_result.basis, ranking_result.ranking
     ranked_ones = [candidate for candidate in ranking.candidates if candidate.rank is not None]
     if len(ranked_ones) < 2:
-        return "".join(wording.estimate_sentence(only.estimate, approved=basis.approved) for only in ranked_ones)
+        return "".join(wording.estimate_sentence(only.estimate) for only in ranked_ones)
     a, b = (candidate.candidate for candidate in ranked_ones[:2])
     comparison = compared(basis.table, a, b, None, basis.margin, rng=np.random.default_rng(DRAWS_SEED))
     pair = next(pair for pair in ranking.pairs if {pair.a, pair.b} == {a, b})
@@ -362,7 +361,7 @@ def _short(estimates: Sequence[Estimate]) -> str:
 
 
 def _counted(basis: Basis) -> str:
-    return wording.what_counts(basis.n_trials, basis.excluded)
+    return wording.what_counts(basis.n_trials, basis.excluded, basis.approvals)
 
 
 def _looks(basis: Basis) -> Looks | None:

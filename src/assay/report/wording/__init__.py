@@ -6,6 +6,12 @@ undecided comparison is never called equal. The command line and the pages impor
 
 from __future__ import annotations
 
+from assay.report.wording.approvals import (
+    approval_roads as approval_roads,
+    approvals as approvals,
+    scripted_refused as scripted_refused,
+    unseen_refused as unseen_refused,
+)
 from assay.report.wording.estimates import (
     anytime_mean as anytime_mean,
     estimate_line as estimate_line,
@@ -15,7 +21,6 @@ from assay.report.wording.estimates import (
     rank_line as rank_line,
     rank_range as rank_range,
     task_line as task_line,
-    trials_in_words as trials_in_words,
 )
 from assay.report.wording.numbers import (
     count as count,
@@ -62,6 +67,7 @@ from assay.report.wording.reviews import (
     regraded as regraded,
     reviews_planned as reviews_planned,
     switched_protocol as switched_protocol,
+    trials_that_count as trials_that_count,
     unfinished as unfinished,
     what_counts as what_counts,
 )

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from assay.statistics.ranking import Ranked
 
 
-def estimate_line(estimate: Estimate, *, approved: bool) -> str:
-    """Summarise a score: `84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 approved trials`.
-
-    In this module, `approved` is False if a scorer or policy accepted some trial; no sentence then calls trials approved.
-    """
+def estimate_line(estimate: Estimate) -> str:
+    """Summarise a score: `84.2 ± 3.1 sd, 95% range 78.9 to 88.4, 12 tasks, 58 trials`."""
     if estimate.mean is None:
         return MISSING[estimate.reason or "no_approved_trials"]
     return ", ".join(
@@ -28,21 +25,19 @@ def estimate_line(estimate: Estimate, *, approved: bool) -> str:
             number(estimate.mean) + (f" ± {number(estimate.sd)} sd" if estimate.sd is not None else ""),
             range_or_none(estimate.ci95, estimate.n_tasks),
             tasks_in_families(estimate.n_tasks, estimate.n_families),
-            trials_in_words(estimate.n_trials, approved=approved),
+            count(estimate.n_trials, "trial"),
         )
     )
 
 
-def estimate_sentence(estimate: Estimate, *, approved: bool) -> str:
+def estimate_sentence(estimate: Estimate) -> str:
     name = estimate.candidate
     if estimate.mean is None or estimate.ci95 is None:
         score = "" if estimate.mean is None else f"{name} scores {number(estimate.mean)}. "
         return score + _why_no_range(estimate)
-    basis = (
-        f"{tasks_in_families(estimate.n_tasks, estimate.n_families)}, {trials_in_words(estimate.n_trials, approved=approved)}"
-    )
+    basis = f"{tasks_in_families(estimate.n_tasks, estimate.n_families)}, {count(estimate.n_trials, 'trial')}"
     if estimate.method == "bounded_identical":
-        return _identical_scores(estimate, estimate.mean, estimate.ci95, approved)
+        return _identical_scores(estimate, estimate.mean, estimate.ci95)
     if estimate.scope == TASKS_LIKE_THESE:
         return (
             f"{name} scores {number(estimate.mean)}. On tasks of this kind its true score is plausibly "
@@ -69,10 +64,10 @@ def range_scope(estimates: Sequence[Estimate]) -> str:
     return f"95% range: plausible scores {again}; it says nothing yet about other tasks."
 
 
-def task_line(task: TaskEstimate, *, approved: bool) -> str:
-    """Summarise a task: `auth: 85.0 over 10 approved trials (95% range 84.2 to 85.8)`."""
+def task_line(task: TaskEstimate) -> str:
+    """Summarise a task: `auth: 85.0 over 10 trials (95% range 84.2 to 85.8)`."""
     ranged = "no range yet" if task.ci95 is None else f"95% range {range_words(task.ci95)}"
-    return f"{task.task}: {number(task.mean)} over {trials_in_words(task.n_trials, approved=approved)} ({ranged})"
+    return f"{task.task}: {number(task.mean)} over {count(task.n_trials, 'trial')} ({ranged})"
 
 
 def anytime_mean(name: str, anytime: Anytime) -> str:
@@ -113,12 +108,7 @@ def _why_no_range(estimate: Estimate) -> str:
     return why_no_range(estimate.reason, estimate.n_tasks)
 
 
-def trials_in_words(n: int, *, approved: bool) -> str:
-    """Write the number of trials that count; they are called approved only if a person approved each of them."""
-    return count(n, "approved trial" if approved else "trial")
-
-
-def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float], approved: bool) -> str:
+def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float]) -> str:
     like = estimate.scope == TASKS_LIKE_THESE
     families = estimate.n_families
     n, unit = (estimate.n_tasks, "task") if like else (estimate.n_trials, "trial")
@@ -131,7 +121,7 @@ def _identical_scores(estimate: Estimate, mean: float, ci95: tuple[float, float]
     if like:
         given = f"All {count(n, unit)} average {number(mean)} for {estimate.candidate}."
     else:
-        given = f"All {trials_in_words(n, approved=approved)} of {estimate.candidate} gave {number(mean)}."
+        given = f"All {count(n, 'trial')} of {estimate.candidate} gave {number(mean)}."
     return (
         f"{given} {count(n, f'identical {unit} score').capitalize()} cannot rule out that up to about {share:.0f}% of {others} "
         f"would score {direction}; the range is {range_words(ci95)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
+from assay.report.wording.approvals import approvals
 from assay.report.wording.numbers import capitalise, count, difference_range, number, range_words, signed
 from assay.report.wording.reasons import MISSING
 from assay.statistics.positions import LEAST_TASKS
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.positions import JudgePositions
     from assay.analysis.references import JudgeAgainstReferences
+    from assay.domain.review import Approvals
     from assay.domain.selection import Excluded, ReplacedGrades
     from assay.statistics.bounds import Coverage
     from assay.statistics.sampled_pairs import SampledDifference
@@ -34,9 +36,12 @@ _POLICIES: Final = {
 }
 
 
-def what_counts(n: int, excluded: Excluded) -> str:
-    """Summarise trials: `58 trials count; 3 await review, 2 rejected, 1 failed; 4 superseded attempts`."""
-    text = "No trials count yet" if n == 0 else f"{count(n, 'trial')} {'counts' if n == 1 else 'count'}"
+def what_counts(n: int, excluded: Excluded, given: Approvals) -> str:
+    """Summarise trials and the approvals that they rest on.
+
+    For example, `58 trials count (28 approved: 21 read on screen, 7 by script); 3 await review, 2 rejected, 1 failed`.
+    """
+    text = trials_that_count(n, given)
     if excluded.partly:
         text += f", {excluded.partly:,} of them with more grades awaiting review"
     parts = [
@@ -53,6 +58,14 @@ def what_counts(n: int, excluded: Excluded) -> str:
     ]
     attempts = [count(excluded.superseded, "superseded attempt")] if excluded.superseded else []
     return "; ".join([text, *([", ".join(parts)] if parts else []), *attempts])
+
+
+def trials_that_count(n: int, given: Approvals) -> str:
+    """State how many trials count, and how many approvals they rest on."""
+    if n == 0:
+        return "No trials count yet"
+    rests = f" ({approvals(given)})" if given.total else ""
+    return f"{count(n, 'trial')} {'counts' if n == 1 else 'count'}{rests}"
 
 
 def unfinished(*, running: bool, pending: int, p_value: bool) -> str:

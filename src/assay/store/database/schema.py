@@ -36,7 +36,7 @@ from sqlalchemy.types import TypeEngine
 OLDEST: Final = "0011"
 """Oldest schema that can be upgraded; 0001 to 0010 were never released."""
 
-VERSION: Final = "0011"
+VERSION: Final = "0012"
 """The latest migration, whose result is these tables."""
 
 VERSION_TABLE: Final = "assay_version"
@@ -462,9 +462,11 @@ review_event = Table(
     *_filled(Text, "reason", "note", "corrections"),
     Column("at", String(30), nullable=False),
     *_filled(String(64), "previous_hash", "hash"),
+    Column("stated_by", Text),
     Index("ix_review_event_assessment_key", "assessment_key"),
 )
-"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash`: over the row and `previous_hash`."""
+"""Append-only. `corrections`: JSON list of [candidate, criterion or null, score]. `hash`: over the row and `previous_hash`.
+`stated_by`: the person who gave the reviewer's name; null if this was the reviewer, or for decisions before schema 0012."""
 
 lease = Table(
     "lease",
@@ -550,6 +552,7 @@ control_event = Table(
     Column("displayed", Boolean, nullable=False),
     *_filled(Text, "reason", "note", "corrections"),
     Column("at", String(30), nullable=False),
+    Column("stated_by", Text),
     Index("ix_control_event_assessment_key", "assessment_key"),
 )
 """Decisions on control items: the columns of `review_event`, but without its hash chain, its log and its exports."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.store.queries.approvals import approvals
 from assay.store.queries.not_counted import excluded, took_part
 from assay.store.queries.reference_pairs import reference_graders, reference_pairs
 from assay.store.queries.replaced_grades import replaced_grades
@@ -19,6 +20,7 @@ class ScoreQueries(Queries):
     criterion_moments = snapshot(criterion_moments)
     review_columns = snapshot(review_columns)
     excluded = snapshot(excluded)
+    approvals = snapshot(approvals)
     took_part = snapshot(took_part)
     replaced = snapshot(replaced_grades)
     reference_graders = snapshot(reference_graders)

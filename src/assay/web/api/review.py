@@ -13,8 +13,9 @@ from assay.app.review.submitted_decision import SubmittedDecision
 from assay.app.wire import attributes
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
+from assay.domain.review import Via
 from assay.domain.selection import Selection
-from assay.web.context import Rooms, reviewer_of, rooms_of
+from assay.web.context import Rooms, reviewer_of, rooms_of, sender_of
 from assay.web.errors import problem_of
 from assay.web.jobs.reruns import RerunRequest
 from assay.web.responses import Answer, Body
@@ -230,18 +231,20 @@ def decisions(request: Request, body: DecisionsBody) -> Response:
 @router.post("/api/rerun", tags=["review"], status_code=202)
 async def rerun(request: Request, body: RerunBody) -> Response:
     """Start judging a trial again, or return the state: repeat the same request until `status` is not `running`."""
-    rooms = rooms_of(request)
+    rooms, sender = rooms_of(request), sender_of(request, body.reviewer)
+    # The store blocks, so calling it in the event loop would delay every stream.
+    key = await asyncio.to_thread(key_of, request, body.id)
+    served = await asyncio.to_thread(rooms.review.was_served, key, reviewer=sender.reviewer)
     request_ = RerunRequest(
         **attributes(body, "key", "attempt", "reason", "note"),
+        **attributes(sender, "reviewer", "stated_by", "via"),
         name=body.id,
         sealed=is_sealed(request),
-        # The store blocks, so calling it in the event loop would delay every stream.
-        assessment=await asyncio.to_thread(key_of, request, body.id),
-        reviewer=reviewer_of(request, body.reviewer),
+        assessment=key,
+        displayed=served and sender.via is not Via.SCRIPT,
     )
     if not (request_.reason.strip() or request_.note.strip()):
         raise InputError("reason", "a rerun needs a reason.")
-    rooms = rooms_of(request)
     with by_its_name(request_.name, request_.assessment):
         await asyncio.to_thread(rooms.review.check_run, request_.assessment, body.run)
         return Answer(await rooms.reruns.ask(request_), status_code=202)
@@ -291,17 +294,17 @@ def _taken(
 
 def decide(request: Request, body: DecisionBody) -> str:
     """Apply one decision and return the new state; raises `InputError` if it is refused."""
-    rooms, reviewer, key = rooms_of(request), reviewer_of(request, body.reviewer), key_of(request, body.id)
+    rooms, sender, key = rooms_of(request), sender_of(request, body.reviewer), key_of(request, body.id)
     submitted = SubmittedDecision(
         verb=Verb(body.verb),
-        reviewer=reviewer,
+        **attributes(sender, "reviewer", "stated_by", "via"),
         idempotency_key=body.key,
         **attributes(body, "run", "reason", "note", "active_ms"),
         corrections=tuple((score.pane, score.criterion, score.score) for score in body.corrections),
     )
     with by_its_name(body.id, key):
         # Without this check, a decision during a rerun was accepted and then replaced by the new attempt.
-        rooms.reruns.refuse_meanwhile(key, reviewer=reviewer, idempotency_key=body.key)
+        rooms.reruns.refuse_meanwhile(key, reviewer=sender.reviewer, idempotency_key=body.key)
         state = rooms.review.decide(key, submitted)
     rooms.queue.done_with(key)
     return str(state)

@@ -22,8 +22,8 @@ from assay.app.wire import attributes
 from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
-from assay.domain.lifecycle import AssessmentPurpose
-from assay.domain.review import Via
+from assay.domain.lifecycle import AssessmentPurpose, Verb
+from assay.domain.review import Decision, Via
 from assay.web.errors import problem_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ _AROUND_S: Final = 0.2  # time a rerun takes besides the judge's answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerunRequest:
-    """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new attempt's id is opaque too."""
+    """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new attempt's id is opaque too.
+
+    `via`, `displayed`, `stated_by`: as in the decision that the request becomes.
+    """
 
     key: str
     name: str
@@ -53,6 +56,9 @@ class RerunRequest:
     assessment: AssessmentKey
     attempt: int
     reviewer: str
+    stated_by: str
+    via: Via
+    displayed: bool
     reason: str
     note: str
 
@@ -171,9 +177,7 @@ class Reruns:
             outcome = await rerun.rerun(
                 self._workspace,
                 request_.assessment,
-                **attributes(request_, "reason", "note", "reviewer"),
-                via=Via.PAGE,
-                displayed=True,
+                **attributes(request_, "reason", "note", "reviewer", "stated_by", "via", "displayed"),
                 idempotency_key=request_.key,
             )
         except AssayError as error:
@@ -193,15 +197,13 @@ class Reruns:
         await asyncio.sleep(self._took[-1] if broken else self._takes_s(detail))
         if broken is not None:
             raise broken
-        new = await asyncio.to_thread(
-            self._review.rerun_control,
-            request_.assessment,
-            reviewer=request_.reviewer,
-            idempotency_key=request_.key,
-            reason=request_.reason,
-            rerun_note=request_.note,
+        decision = Decision(
+            verb=Verb.RERUN,
+            **attributes(request_, "assessment", "reviewer", "stated_by", "via", "displayed", "note", "key"),
+            reason=request_.reason or request_.note,
+            purpose=AssessmentPurpose.CONTROL,
         )
-        return new, None
+        return await asyncio.to_thread(self._review.rerun_control, decision), None
 
     def _takes_s(self, detail: AssessmentDetail) -> float:
         """Return the seconds for a control item's rerun, taken from a recent real rerun or from the original judge call."""

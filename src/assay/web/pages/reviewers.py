@@ -16,7 +16,7 @@ from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.app.wire import attributes
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.selection import Selection
-from assay.web.context import reviewer_of, rooms_of
+from assay.web.context import reviewer_of, rooms_of, sender_of
 from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
@@ -228,7 +228,7 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
             rooms.review,
             key,
             **attributes(body, "choice", "reason", "kind", "confidence", "together"),
-            reviewer=reviewer_of(request, body.reviewer),
+            **attributes(sender_of(request, body.reviewer), "reviewer", "via", "stated_by"),
             idempotency_key=body.key,
         )
     rooms.queue.done_with(key)
@@ -346,7 +346,9 @@ def _settled(request: Request) -> dict[str, dict[str, int]]:
 def _disputes(request: Request) -> list[Mapping[str, object]]:
     rooms = rooms_of(request)
     rows: list[Mapping[str, object]] = []
-    for dispute in adjudication.disputes(rooms.workspace, rooms.review):
+    disputes = adjudication.disputes(rooms.workspace, rooms.review)
+    rooms.review.note_served([dispute.detail.row.key for dispute in disputes], reviewer=reviewer_of(request))
+    for dispute in disputes:
         row, order = dispute.detail.row, panes_of(dispute.detail.row)
         labels = [*rooms.showcase.labels(row).values()]
         rows.append(

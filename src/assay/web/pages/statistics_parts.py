@@ -42,7 +42,6 @@ _GRADED: Final = frozenset({"needs_review", "approved", "rejected"})
 def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping[str, Any]:
     ranking, contrast = overview.report.ranking, overview.contrast
     undecided = _undecided(overview, asked)
-    counting = wording.trials_in_words(overview.n_trials, approved=overview.approved)
     asked_pair = bool(asked.a or asked.b)
     headline, beneath = _headlines(overview, undecided, asked_pair=asked_pair)
     verdict = str(overview.verdict) if asked_pair and len(ranking.candidates) > 2 else ""
@@ -61,7 +60,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
-        "counting": plural(overview.n_trials, f"{counting} counts", f"{counting} count"),
+        "counting": wording.trials_that_count(overview.n_trials, overview.approvals),
         "left_out": [*_lacking(overview, asked), *_left_out(overview, asked)],
         "warnings": [_warning(caution) for caution in overview.cautions],
         "unfinished": overview.unfinished,
@@ -76,7 +75,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
                 "bar": bar,
                 "n": candidate.estimate.n_trials,
                 "rank": wording.rank_range(candidate),
-                "said": wording.estimate_sentence(candidate.estimate, approved=overview.approved),
+                "said": wording.estimate_sentence(candidate.estimate),
                 "lacks": _lacks(overview.incomplete.get(str(candidate.candidate), 0), candidate.estimate.n_trials),
                 "trials": asked.address("/statistics/trials", candidate=str(candidate.candidate)),
             }
@@ -163,7 +162,7 @@ def matrix_part(overview: StatisticsOverview, asked: StatisticsQuery, start: int
                     "mean": NOTHING if each is None else wording.number(each.mean),
                     # One of ten classes, because the content policy forbids inline styles.
                     "shade": None if each is None else min(9, int(10 * each.mean)),
-                    "said": "" if each is None else wording.task_line(each, approved=overview.approved),
+                    "said": "" if each is None else wording.task_line(each),
                     "n": 0 if each is None else each.n_trials,
                     "open": trials + narrowed[candidate],
                 }
@@ -327,7 +326,7 @@ def _no_range(overview: StatisticsOverview, beneath: str) -> str:
     for candidate in overview.report.ranking.candidates:
         estimate = candidate.estimate
         if estimate.mean is not None and estimate.ci95 is None:
-            sentence = wording.estimate_sentence(estimate, approved=overview.approved)
+            sentence = wording.estimate_sentence(estimate)
             reason = sentence.removeprefix(f"{candidate.candidate} scores {wording.number(estimate.mean)}. ")
             return "" if reason.partition(";")[0] in beneath else reason
     return ""

@@ -281,6 +281,19 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
+def from_browser(request: Request) -> bool:
+    """True if one of our pages sent the request; False for a program, with or without a token.
+
+    Browsers set these headers themselves, and a page's script cannot.
+    """
+    if "authorization" in request.headers:
+        return False
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        return site == "same-origin"
+    return origin is not None and urlsplit(origin).netloc.lower() == request.headers.get("host", "").lower()
+
+
 def _bearer(headers: dict[str, str]) -> str | None:
     scheme, _, credentials = headers.get("authorization", "").partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else None

@@ -1,0 +1,47 @@
+"""Words for approved grades: how many there are, and how each decision came about.
+
+Every surface that prints a number of approved grades takes its words from here, so that none of them can present a script's
+approvals as reviews.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from assay.report.wording.numbers import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assay.domain.review import Approvals
+
+_ALLOWED: Final = "; the project's setting `count_scripted: true` accepts approvals by script"
+
+
+def approvals(numbers: Approvals) -> str:
+    """State how many grades people approved, and how: `28 approved: 21 read on screen, 7 by script`; empty without any."""
+    return f"{numbers.total:,} approved: {approval_roads(numbers)}" if numbers.total else ""
+
+
+def approval_roads(numbers: Approvals) -> str:
+    """State how the approvals came about: `21 read on screen, 7 by script`; empty without any."""
+    parts = ((numbers.shown, "read on screen"), (numbers.scripted, "by script"), (numbers.imported, "imported"))
+    text = ", ".join(f"{number:,} {how}" for number, how in parts if number)
+    return text + _ALLOWED if numbers.scripted and numbers.scripted_allowed else text
+
+
+def scripted_refused(numbers: Approvals, ids: Sequence[str]) -> str:
+    """State that approvals by script do not count as vetted: `7 of 28 approvals were made by script: a1, a2 and 5 more.`"""
+    were = "was" if numbers.scripted == 1 else "were"
+    more = f" and {numbers.scripted - len(ids):,} more" if numbers.scripted > len(ids) else ""
+    named = f" ({', '.join(ids)}{more})" if ids else ""
+    return (
+        f"{numbers.scripted:,} of {count(numbers.total, 'approval')} {were} made by script{named}, not on a reviewer's screen."
+    )
+
+
+def unseen_refused(n: int) -> str:
+    """State that grades seen by no person do not count as vetted."""
+    return (
+        f"{count(n, 'counted grade')} {'was' if n == 1 else 'were'} seen by no person, because the review policy exempts them."
+    )
