@@ -78,7 +78,13 @@ from assay.domain.model import ModelSpec as ModelSpec, Parameters as Parameters,
 from assay.domain.one_or_many import Identifier as Identifier, OneOrMany as OneOrMany
 from assay.domain.programs import Agent as Agent, Command as Command, Function as Function, WebService as WebService
 from assay.domain.protocol import Protocol as Protocol
-from assay.domain.review import Decision as Decision, ReviewEvent as ReviewEvent, Via as Via
+from assay.domain.review import (
+    Approvals as Approvals,
+    Decision as Decision,
+    ReviewEvent as ReviewEvent,
+    Road as Road,
+    Via as Via,
+)
 from assay.domain.review_sample import ReviewRule as ReviewRule, ReviewSample as ReviewSample, SampledBy as SampledBy
 from assay.domain.scenarios import CheckCommand as CheckCommand, EvaluatorSpec as EvaluatorSpec, Scenario as Scenario
 from assay.domain.selection import (
