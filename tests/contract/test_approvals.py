@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.stores import a_decision, a_plan, a_task, judged, planned, wait
@@ -27,7 +28,7 @@ def with_assessments(store: Store, n: int) -> list[AssessmentRow]:
     return list(store.archive.assessments.matching(Selection()))
 
 
-def decision(verb: Verb, row: AssessmentRow, via: Via, *, displayed: bool, **more: object) -> Decision:
+def decision(verb: Verb, row: AssessmentRow, via: Via, *, displayed: bool, **more: Any) -> Decision:
     return replace(a_decision(verb, row.key, **more), via=via, displayed=displayed)
 
 
