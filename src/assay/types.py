@@ -63,6 +63,7 @@ from assay.domain.events import (
     TrialEnded as TrialEnded,
 )
 from assay.domain.failure import Failure as Failure, Fault as Fault
+from assay.domain.first_look import FirstLook as FirstLook, SampleAnswer as SampleAnswer, Sign as Sign, SignKind as SignKind
 from assay.domain.identifiers import AssessmentKey as AssessmentKey, RunId as RunId, TrialKey as TrialKey
 from assay.domain.import_records import Held as Held, Noted as Noted, Skipped as Skipped
 from assay.domain.lifecycle import (

@@ -41,6 +41,10 @@ _MOST_DRAWN: Final = 2_000
 """Maximum number of rows in a formatted table, because rich formats only 1,600 rows per second."""
 
 
+_MOST_SAMPLES: Final = 8
+"""Candidates whose answers the summary of a run shows."""
+
+
 def visible(text: str) -> str:
     """Return the text with every control character, direction mark and lone surrogate shown as `\\x1b` or `\\u202e`."""
     # Windows line breaks are part of a file's text, not an attempt to overwrite a line.
@@ -189,6 +193,16 @@ def say_result(result: RunResult) -> None:
     if trials["failed"]:
         more = f" --budget {result.enough_usd:g}" if result.enough_usd is not None else ""
         say(f"  retry the failed trials with: assay resume {document.run_id}{more}")
+    for sample in document.answers[:_MOST_SAMPLES]:
+        score = "not scored yet" if sample.score is None else f"{100 * sample.score:.3g}"
+        reference = "" if sample.expected is None else f" (expected: {sample.expected})"
+        say(f"  {sample.candidate}, {sample.task}: {score} for: {sample.text or 'an empty answer'}{reference}")
+    if len(document.answers) > _MOST_SAMPLES:
+        say(f"  … and {len(document.answers) - _MOST_SAMPLES} more candidates")
+    for sign in document.signs:
+        say(f"look: {sign.text}", colour="yellow")
+        if sign.command is not None:
+            say(f"  {sign.command}")
     if unproven := [name for name, record in result.calibrations.items() if record is None]:
         say(f"uncalibrated: {', '.join(unproven)}; `assay calibrate MODEL` measures a judge")
     if waiting:

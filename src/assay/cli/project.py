@@ -69,7 +69,7 @@ def init(
     if any(candidates.values()):
         raise InputError("--prompt, --model, --judge and --map", "need --from.", remedy="Add --from FILE, with your tasks.")
     made = start_project(folder, rubric=rubric)
-    lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay stats"]
+    lines = [*(f"made {path}" for path in made), f"next: {go}assay run suites/first.yaml && assay compare careful hasty"]
     return answer({"folder": str(folder), "files": [str(path) for path in made]}, "\n".join(lines), as_json=as_json)
 
 

@@ -27,6 +27,7 @@ _SHOWN = 30
 @click.argument("run_id", metavar="RUN")
 @click.option("--judge", metavar="MODEL", help="Grade with this model instead of the run's judges.")
 @file_option("--suite", about="Use the scoring, rubric and judges of this suite.")
+@click.option("--score", metavar="METHOD", help="Score with this method, such as contains, every task that a rule scores.")
 @file_option("--rubric", about="Grade with the rubric in this file.")
 @STAGE
 @click.option("--budget", type=float, metavar="USD", help="Maximum cost of the judging.")
@@ -65,7 +66,9 @@ def grade_again(
     from assay.app.runs import documents, regrade as regrading
 
     cap = opened.settings.values["budget"]
-    ahead = regrading.planned(opened, run_id, judge=options["judge"], suite=suite, rubric=rubric, budget_usd=cap)
+    score = options.get("score")
+    judge = options["judge"]
+    ahead = regrading.planned(opened, run_id, judge=judge, suite=suite, rubric=rubric, score=score, budget_usd=cap)
     if options["dry_run"]:
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:

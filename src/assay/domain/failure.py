@@ -11,6 +11,19 @@ from assay.domain.calls import Usage
 NO_TOOLS: Final = "no_tools"
 """Kind of failure if a model or its provider cannot be offered tools."""
 
+_FATAL: Final = frozenset(
+    {"http_401", "http_402", "http_403", "http_404", "connection", "not_local", "cannot_start", "exit_126", "exit_127"}
+)
+
+
+def is_fatal(kind: str) -> bool:
+    """True if every further call to the same model or program probably fails for the same reason.
+
+    Such a reason is a wrong key, an account without credit, an unknown model or address, a server that refuses connections
+    although the call was repeated, or a command that does not exist.
+    """
+    return kind in _FATAL
+
 
 class Fault(StrEnum):
     """Party at fault for a failure; only `CANDIDATE` and `REFUSAL` count against the candidate."""

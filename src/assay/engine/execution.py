@@ -4,6 +4,9 @@ One feeder claims a few trials at a time, and workers carry them out. The number
 module starts all asyncio tasks, in one TaskGroup. Pausing or cancelling a run sets its state in the store, which the feeder
 reads before every claim and every `LOOK_S` seconds. Then trials that have begun are finished, and the other claimed trials are
 released.
+
+The first trial is carried out alone. It asks each of its candidates and judges once, so that a wrong key, model name or address
+costs one call of each and not a whole run.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from dataclasses import dataclass, field
 
 from assay.domain.errors import StoreError
 from assay.domain.events import Listener, RunEnded, TrialEnded
-from assay.domain.failure import Failure, Fault
+from assay.domain.failure import Failure, Fault, is_fatal
 from assay.domain.lifecycle import RunState
 from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import ClaimedTrial, Entry, RunPlan
+from assay.domain.suite import PERSON
 from assay.engine.asking import Asker
 from assay.engine.bench import Bench
 from assay.engine.spending import Spending
@@ -27,6 +31,8 @@ from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Wo
 
 LOOK_S = 0.25
 """Seconds between checks for pause and cancel; trials may still start during this time."""
+_LOCAL = frozenset({"echo", "replay", PERSON})
+"""Providers that answer without a network."""
 QUICK_S = 1.0
 LARGEST_HANDFUL = 8
 """Maximum trials claimed at once per worker. The number doubles while the workers finish a claim within `QUICK_S`, because
@@ -68,14 +74,21 @@ class Engine:
         bench = self.bench(plan)
         held: set[int] = set()
         try:
-            while await self._round(bench, held):
-                pass
+            failure = await self._first_trial(bench, held)
+            if failure is None or not is_fatal(failure.kind):
+                while await self._round(bench, held):
+                    pass
         except BaseException:
             # Claims become void only when their process ends. A server keeps running, so these trials would stay blocked.
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
+        if failure is not None and is_fatal(failure.kind):
+            self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
+            self.journal.set_state(plan.id, RunState.INTERRUPTED)
+            self.listener(RunEnded(run=plan.id, finished=False))
+            return
         if held:  # the answers are only structured so far; a later run of the same trials judges them
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
@@ -84,6 +97,16 @@ class Engine:
         self.journal.set_state(plan.id, RunState.FINISHED)
         # The state is read again, because `FINISHED` has no effect while another process still holds trials of the run.
         self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
+
+    async def _first_trial(self, bench: Bench, held: set[int]) -> Failure | None:
+        """Carry out one trial before all others and return its failure; None if it succeeded, or if the run calls no server."""
+        if not _calls_servers(bench.plan):
+            return None
+        claimed = self._claim(bench.plan, 1, _Wish())
+        if not claimed:
+            return None
+        held.update(trial.key for trial in claimed)
+        return await self._carry_out(bench, claimed[0], held)
 
     async def _round(self, bench: Bench, held: set[int]) -> bool:
         """Work until no trial can be claimed; return True if trials released because of a pause must be claimed again."""
@@ -168,19 +191,28 @@ class Engine:
                 await asyncio.to_thread(self.journal.release, [claimed.key])
                 held.discard(claimed.key)
                 continue
-            try:
-                failure = await carry_out(bench, claimed)
-            except StoreError:
-                raise  # this trial itself did not fail, and the next trials could not be stored either
-            except Exception as error:  # a bug in one trial must not stop the others; it is a fault of the harness
-                failure = Failure(
-                    kind="internal",
-                    fault=Fault.HARNESS,
-                    detail=f"{type(error).__name__}: {error}"[:500],
-                    tries=claimed.tries + 1,
-                )
-                await self.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
-            if failure is not None or not bench.only_structure:
-                held.discard(claimed.key)
-            task = claimed.task
-            self.listener(TrialEnded(task=task.id, thing=task.thing, k=claimed.k, of=claimed.of, failure=failure))
+            await self._carry_out(bench, claimed, held)
+
+    async def _carry_out(self, bench: Bench, claimed: ClaimedTrial, held: set[int]) -> Failure | None:
+        """Carry out a claimed trial, report its end and return its failure, if any."""
+        try:
+            failure = await carry_out(bench, claimed)
+        except StoreError:
+            raise  # this trial itself did not fail, and the next trials could not be stored either
+        except Exception as error:  # a bug in one trial must not stop the others; it is a fault of the harness
+            failure = Failure(
+                kind="internal", fault=Fault.HARNESS, detail=f"{type(error).__name__}: {error}"[:500], tries=claimed.tries + 1
+            )
+            await self.journal.record(Entry(trial=claimed.key, finished=True, failure=failure))
+        if failure is not None or not bench.only_structure:
+            held.discard(claimed.key)
+        task = claimed.task
+        self.listener(TrialEnded(task=task.id, thing=task.thing, k=claimed.k, of=claimed.of, failure=failure))
+        return failure
+
+
+def _calls_servers(plan: RunPlan) -> bool:
+    """True if the run calls a model over a network, so that a key, a name or an address may be wrong."""
+    asked = plan.candidates if plan.regrade_of is None else ()
+    models = [*(candidate.model for candidate in asked), *(judge.model for judge in plan.judges)]
+    return any(model is not None and model.program is None and model.provider not in _LOCAL for model in models)

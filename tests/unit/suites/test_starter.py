@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ def written(folder: Path) -> Path:
 
 def test_the_suite_runs_at_once_without_a_key(tmp_path: Path) -> None:
     suite = load_suite(written(tmp_path) / "suites" / "first.yaml")
-    assert suite.trials == 3
+    assert suite.trials is None
     assert [candidate.model for candidate in suite.candidates] == [None, None]
-    assert [task.scoring.method for task in suite.tasks] == ["exact", "exact"]
+    assert [task.scoring.method for task in suite.tasks] == [*["contains"] * 3, *["numeric"] * 2, *["choice"] * 2, "json"]
     assert suite.judges == ()
     assert notes_on(suite) == ()
 
@@ -51,10 +52,10 @@ def test_the_set_file_compares_two_people(tmp_path: Path) -> None:
 
 
 def test_commented_lines_of_the_starter_suite_are_valid(tmp_path: Path) -> None:
-    text = starter_files()["suites/first.yaml"].replace("    score: exact\n", "")
+    text = re.sub(r"    score: \w+\n", "", starter_files()["suites/first.yaml"])
     head, tasks = text.split("\ntasks:")
     lines = [line.removeprefix("# ") if line.startswith("# ") else line for line in head.split("\n")]
-    keys = ("candidates:", "  - ", "judge:", "  model:", "  mode:", "rubric:", "name:", "description:", "trials:")
+    keys = ("candidates:", "  - ", "judge:", "  model:", "  mode:", "rubric:", "name:", "description:")
     path = tmp_path / "first.yaml"
     path.write_text("\n".join(line for line in lines if line.startswith(keys)) + "\ntasks:" + tasks)
     suite = load_suite(path)

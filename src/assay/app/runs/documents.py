@@ -79,6 +79,28 @@ class BudgetDocument:
 
 
 @document
+class SampleAnswerDocument:
+    """JSON of one answer of a candidate, shortened; `score` is null if no score of it counts yet."""
+
+    candidate: str
+    task: str
+    trial: int = source("k")
+    text: str
+    expected: str | None
+    score: float | None
+
+
+@document
+class SignDocument:
+    """JSON of a sign that a run's scores deserve a look; `command` applies the remedy, if a command does."""
+
+    code: str
+    candidate: str | None
+    text: str
+    command: str | None
+
+
+@document
 class RunResultDocument:
     """JSON of `assay run`, `assay resume` and `assay extend`."""
 
@@ -93,6 +115,8 @@ class RunResultDocument:
     unpriced_calls: int
     budget: BudgetDocument | None
     judges: tuple[JudgeStampDocument, ...]
+    answers: tuple[SampleAnswerDocument, ...]
+    signs: tuple[SignDocument, ...]
     seconds: float
 
 
@@ -325,6 +349,8 @@ def run_result(result: RunResult) -> RunResultDocument:
         judges=tuple(
             fill(JudgeStampDocument, record, judge=name, calibration=record) for name, record in result.calibrations.items()
         ),
+        answers=tuple(fill(SampleAnswerDocument, answer) for answer in result.look.answers),
+        signs=tuple(fill(SignDocument, sign, code=sign.kind.value) for sign in result.look.signs),
         seconds=round(result.seconds, 3),
     )
 

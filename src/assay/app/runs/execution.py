@@ -13,10 +13,12 @@ from assay.app.calibration_status import Stamps
 from assay.app.review.carry_over import keep_reviews
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import enough_usd, with_budget
+from assay.app.runs.first_look import first_look
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
 from assay.app.runs.stopper import Stopper
 from assay.domain.errors import AssayError, DamagedValue, Interrupted, ReadOnlyStore, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
+from assay.domain.first_look import NO_LOOK, FirstLook
 from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import TO_COME, TrialState
 from assay.domain.run import RunOptions
@@ -43,7 +45,8 @@ class RunResult:
     """Result of an executed run. `seconds` is the wall time in this process.
 
     `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a budget that probably covers
-    the trials that failed for lack of budget; None if no trial failed for that reason.
+    the trials that failed for lack of budget; None if no trial failed for that reason. `look` is empty for a run that was not
+    executed in this process.
     """
 
     summary: RunSummary
@@ -51,6 +54,7 @@ class RunResult:
     seconds: float
     calibrations: Mapping[str, CalibrationRecord | None] = field(default_factory=dict)
     enough_usd: float | None = None
+    look: FirstLook = NO_LOOK
 
 
 def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookAhead | None = None, **how: Any) -> RunResult:
@@ -149,7 +153,8 @@ def carry_out(
     with _resume_named(plan):
         result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
         watch.ended(result.summary)
-        return replace(result, enough_usd=enough_usd(workspace, plan, result.summary, result.failures))
+        enough = enough_usd(workspace, plan, result.summary, result.failures)
+        return replace(result, enough_usd=enough, look=first_look(workspace, plan))
 
 
 def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:

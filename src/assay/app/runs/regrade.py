@@ -24,10 +24,11 @@ from assay.domain.protocol import PLAIN
 from assay.domain.run import PlannedTask, RunOptions
 from assay.domain.run_removal import check_in_use
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode, JudgeSpec
+from assay.domain.suite import JudgeMode, JudgeSpec, Scoring
 from assay.engine.planning import planned_run, run_id
 from assay.report import wording
 from assay.scoring.rubrics import QUALITY
+from assay.scoring.scorers import JUDGED, MATH, SCORERS, option_problems, reference_problems
 from assay.statistics.comparisons import compare
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def planned(
     judge: str | None = None,
     suite: Path | None = None,
     rubric: Rubric | None = None,
+    score: str | None = None,
     budget_usd: float | None = None,
 ) -> RegradePlan:
     """Plan a regrade, without calling a model or storing anything.
@@ -131,6 +133,7 @@ def planned(
         judge: model that replaces the judges of the run.
         suite: suite file whose scoring, rubric and judges replace those of the run; tasks are matched by id.
         rubric: rubric that replaces the run's rubric.
+        score: method that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
         budget_usd: maximum cost of judging, in US dollars.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
@@ -153,6 +156,7 @@ def planned(
         tasks = tuple(_matched(workspace, old, loaded, notes))
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
+    tasks = tasks if score is None else tuple(_scored_by(score, tasks, notes))
     if not tasks:
         raise InputError(summary.id, "no task is left to grade.", remedy="Tasks are matched by their id.")
     started = workspace.clock.now()
@@ -172,6 +176,25 @@ def planned(
     check_cap(estimate, budget_usd)
     notes.extend(over_budget(estimate, budget_usd))
     return RegradePlan(plan=plan, tasks=tasks, notes=tuple(notes), estimate=estimate)
+
+
+def _scored_by(method: str, tasks: Sequence[PlannedTask], notes: list[str]) -> Iterator[PlannedTask]:
+    """Yield the tasks with this method in place of their rule; a task whose reference does not fit is left out with a note."""
+    problems = option_problems(method, {})
+    if problems or method in JUDGED or method not in (*SCORERS, MATH):
+        problem = problems[0] if problems else f"{method!r} is not a rule that compares answers with references."
+        raise InputError("--score", problem, remedy="For example: --score contains")
+    left_out: list[str] = []
+    for planned_task in tasks:
+        task = planned_task.task
+        if task.judged or task.scenario is not None:
+            yield planned_task
+        elif reference_problems(method, task.reference):
+            left_out.append(task.id)
+        else:
+            yield replace(planned_task, task=replace(task, scoring=Scoring(method=method)))
+    if left_out:
+        notes.append(f"left out, because their references do not fit `{method}`: {', '.join(left_out[:20])}")
 
 
 def regrade(

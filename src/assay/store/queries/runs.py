@@ -16,6 +16,7 @@ from assay.store.database.codec import bytes_json
 from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, TRIAL
 from assay.store.queries.filters import HIDDEN_STATES, find_run, scope_of
+from assay.store.queries.first_look import candidate_totals
 from assay.store.queries.graded_trials import graded_run
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.run_summaries import run_summaries
@@ -157,6 +158,7 @@ class RunQueries(Queries):
     newest_run_event = snapshot(newest_run_event)
     numbers = snapshot(run_numbers)
     graded = snapshot(graded_run)
+    candidate_totals = snapshot(candidate_totals)
 
     def __init__(self, database: Database, claims: Claims) -> None:
         super().__init__(database)
