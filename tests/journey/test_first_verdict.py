@@ -51,6 +51,7 @@ def test_a_table_and_two_prompts_give_a_chatty_right_answer_its_due(assay: Comma
     server.answer = answer
     made = assay("init", "--from", "rows.csv", "--prompt", "terse.txt", "--prompt", "long.txt", "--model", "openai/m")
     assert made.code == 0, made.err
+    assert "next: assay run rows.yaml && assay compare terse long" in made.out
     ran = assay("run", "rows.yaml")
     assert "  long, row-2: 100 for: Good question! The capital is **Lima**" in ran.out
     assert "look: terse scored 0 in all 6 scores." in ran.out

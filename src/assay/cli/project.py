@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,9 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
     for error in errors:
         tell(str(error))
     if not as_json and not errors:
-        say(f"next: assay run {proposal.path} && assay {'stats' if proposal.by_rule else 'review'}")
+        names = [*(str(candidate["name"]) for candidate in proposal.candidates), *proposal.answers]
+        verdict = shlex.join(["compare", *names]) if len(names) == 2 else "stats"
+        say(f"next: assay run {proposal.path} && assay {verdict if proposal.by_rule else 'review'}")
     return 2 if errors else 0
 
 
