@@ -25,6 +25,13 @@ from assay.analysis.partial_review import (
 )
 from assay.analysis.positions import JudgePositions as JudgePositions
 from assay.analysis.references import JudgeAgainstReferences as JudgeAgainstReferences
+from assay.analysis.verdict_rates import (
+    CandidateVerdicts as CandidateVerdicts,
+    RateDifference as RateDifference,
+    VerdictComparison as VerdictComparison,
+    VerdictRate as VerdictRate,
+    VerdictRates as VerdictRates,
+)
 from assay.app.calibration.setup import Calibrated as Calibrated, JudgeSetting as JudgeSetting
 from assay.app.exports.exporters import Exported as Exported
 from assay.app.imports.options import ImportResult as ImportResult, ReplacedRun as ReplacedRun

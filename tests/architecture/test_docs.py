@@ -41,7 +41,7 @@ FILTERED = {"stats", "compare", "rank", "plan", "gate", "chart", "export"}
 NAMED_BY_USERS = {"scores", "corrections", "judge_scores", "labels"}
 """Keys whose values have names of candidates as keys."""
 
-OF_THE_STATISTICS = "Parts of every answer", "Diagnostics", "While more may come"
+OF_THE_STATISTICS = "Parts of every answer", "Verdicts", "Diagnostics", "While more may come"
 
 JUDGE_REPLY = {
     "candidates": {

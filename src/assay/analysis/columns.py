@@ -110,6 +110,15 @@ class ScoreColumns:
     unplaced: NDArray[np.bool_] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VerdictColumns:
+    """Counted verdicts: `labels` and their `values` between 0 and 1, best first; the score of each row is its verdict's value."""
+
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    scores: ScoreColumns
+
+
 STATES: Final = tuple(AssessmentState)
 """Assessment states, in the order of their codes in `ReviewColumns.state`."""
 

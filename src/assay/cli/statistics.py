@@ -12,6 +12,7 @@ from assay.cli.output import answer, print_json, say, say_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assay.analysis.verdict_rates import VerdictComparison, VerdictRates
     from assay.app.statistics.basis import Basis, StillOpen
     from assay.app.statistics.documents import (
         ComparisonDocument,
@@ -141,8 +142,30 @@ def gate(
     return 0 if outcome.passed else EXIT_GATE_CLOSED
 
 
+def _say_verdicts(rates: VerdictRates | None) -> None:
+    """Print the rate of each verdict per candidate, the headline of runs that give verdicts."""
+    from assay.app.statistics.results import wording
+
+    if rates is None:
+        return
+    for line in wording.verdict_lines(rates):
+        say(line, bold=True)
+    say(wording.verdict_level(rates))
+
+
+def _say_verdict_differences(comparison: VerdictComparison | None) -> None:
+    from assay.app.statistics.results import wording
+
+    if comparison is None or not comparison.differences:
+        return
+    for line in wording.verdict_difference_lines(comparison):
+        say(line, bold=True)
+    say(wording.verdict_level(comparison))
+
+
 def _say_gate(outcome: GateResult, document: GateDocument) -> None:
     say(outcome.verdict, colour="green" if outcome.passed else "red", bold=True)
+    _say_verdict_differences(outcome.contrast.verdicts)
     say(outcome.contrast.verdict)
     if outcome.baseline is not None:
         _say_basis(outcome.contrast.basis)
@@ -165,6 +188,7 @@ def say_standing(
         _say_warnings(documents.scores_document(candidate_scores).warnings)
         return
     say()
+    _say_verdicts(candidate_scores.verdicts)
     _say_scores(ranking_result)
     pairs = ranking_result.ranking.compared
     leader = ranking_result.ranking.candidates[0].candidate if pairs else None
@@ -195,6 +219,7 @@ def _say_ranks(ranking_result: RankingResult, document: RankingDocument) -> None
 
     _say_basis(ranking_result.basis)
     say()
+    _say_verdicts(ranking_result.verdicts)
     _say_scores(ranking_result)
     _say_pairs(ranking_result.ranking.compared)
     if made := wording.comparisons_made(ranking_result.ranking):
@@ -295,6 +320,7 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     from assay.app.statistics.results import wording
 
     comparison = comparison_result.comparison
+    _say_verdict_differences(comparison_result.verdicts)
     say(comparison_result.verdict, bold=True)
     _say_basis(comparison_result.basis)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:

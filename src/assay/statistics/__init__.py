@@ -56,6 +56,7 @@ from assay.statistics.reports import Report, report
 from assay.statistics.sampled_pairs import SampledDifference
 from assay.statistics.sensitivity import Sensitivity, sensitivity
 from assay.statistics.sequential import EValue, PlannedLooks, e_value, planned_looks, sequential
+from assay.statistics.superiority import WinProbability
 from assay.statistics.table import JudgeCalls, ScoreTable
 from assay.statistics.variances import VarianceComponents, variance_components
 from assay.statistics.warnings import Caution
@@ -106,6 +107,7 @@ __all__ = [
     "TaskDifference",
     "TaskEstimate",
     "VarianceComponents",
+    "WinProbability",
     "approval_rates",
     "bradley_terry",
     "calibration",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.statistics.arrays import Bools, Floats, Interval, Ints
+from assay.statistics.distributions import t_quantile, t_two_sided
 from assay.statistics.families import FEWEST_FAMILIES, across
 from assay.statistics.intervals import logit_interval
 from assay.statistics.table import ScoreTable
@@ -35,6 +36,46 @@ def superiority(table: ScoreTable, a: int, b: int, shared: Bools) -> Superiority
         return Superiority(value=value, ci95=None)
     low, high = logit_interval(value, np.sqrt(moments.variance), moments.df)
     return Superiority(value=value, ci95=(float(low), float(high)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinProbability:
+    """Probability that a random trial of A gets the better verdict than one of B, a tie counting half.
+
+    `odds` are value / (1 - value); None if B never wins. `ci95` and `p_value` are None if the tasks do not vary.
+    """
+
+    value: float
+    ci95: Interval | None
+    p_value: float | None
+    odds: float | None
+
+
+def win_probability(table: ScoreTable, a: int, b: int) -> WinProbability | None:
+    """Test the win probability per task against one half by CR2 and plain t; None if no task is shared.
+
+    Source: simulated for ordered verdicts with 6 to 60 tasks; the plain t claimed falsely in 0.5% to 5.8%, the logit in up to 4.8%.
+    """
+    shared = (np.bincount(table.task_codes[table.rows_of(a)], minlength=len(table.tasks)) > 0) & (
+        np.bincount(table.task_codes[table.rows_of(b)], minlength=len(table.tasks)) > 0
+    )
+    weights = np.where(shared, table.weight, 0.0)
+    if not weights.any():
+        return None
+    family = table.cells.family
+    moments = across(superiority_by_task(table, a, b), weights, family)
+    value = min(max(float(moments.estimate), 0.0), 1.0)
+    odds = value / (1.0 - value) if value < 1.0 else None
+    if moments.n_units < (2 if family is None else FEWEST_FAMILIES) or moments.constant:
+        return WinProbability(value=value, ci95=None, p_value=None, odds=odds)
+    std_err, df = float(np.sqrt(moments.variance)), float(moments.df)
+    half = float(t_quantile(0.975, df)) * std_err
+    return WinProbability(
+        value=value,
+        ci95=(max(value - half, 0.0), min(value + half, 1.0)),
+        p_value=float(t_two_sided((value - 0.5) / std_err, df)),
+        odds=odds,
+    )
 
 
 def superiority_by_task(table: ScoreTable, a: int, b: int) -> Floats:

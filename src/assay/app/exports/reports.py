@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from assay.analysis import diagnostics
+from assay.analysis.verdict_rates import verdict_rates
 from assay.app.exports.pseudonyms import Anonymiser, names_for
 from assay.app.provenance import provenance
 from assay.app.registry import run_description
@@ -106,7 +107,7 @@ def _report(
         anonymised=names.active,
         estimates=candidates,
         ranking=ranking,
-        verdicts=_verdicts(basis, ranking),
+        verdicts=(*_verdict_rates(workspace, selection, names), *_verdicts(basis, ranking)),
         criteria=_criteria(plans, candidates, beside),
         behind=tuple(standing_lines(beside)),
         counted=basis.n_trials,
@@ -119,6 +120,16 @@ def _report(
         runs=tuple(_run(workspace, summary, names) for summary in summaries[:MOST_RUNS]),
         runs_left_out=max(0, len(summaries) - MOST_RUNS),
     )
+
+
+def _verdict_rates(workspace: Workspace, selection: Selection, names: Anonymiser) -> tuple[str, ...]:
+    """Return the rates of verdicts per candidate as sentences; empty if the runs give no verdicts."""
+    columns = workspace.archive.scores.verdicts(selection)
+    if columns is None or not len(columns.scores.score):
+        return ()
+    shown = tuple(names.candidate(name) for name in columns.scores.candidates)
+    rates = verdict_rates(replace(columns, scores=replace(columns.scores, candidates=shown)))
+    return (*wording.verdict_lines(rates), wording.verdict_level(rates))
 
 
 def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:

@@ -144,6 +144,65 @@ class ComparisonAnytimeDocument(AnytimeDocument):
 
 
 @document
+class VerdictRateDocument:
+    """JSON of the rate of one verdict; `interval` has the `level` of all rates and is null if it cannot be computed."""
+
+    verdict: str
+    rate: float
+    interval: Range | None
+
+
+@document
+class CandidateVerdictsDocument:
+    """JSON of one candidate's rates, best verdict first."""
+
+    candidate: str
+    rates: tuple[VerdictRateDocument, ...]
+    n_trials: int
+    n_tasks: int
+
+
+@document
+class VerdictRatesDocument:
+    """JSON of the rates of all verdicts. All intervals of one candidate hold at once in 95%, so each has the level `level`."""
+
+    labels: tuple[str, ...]
+    level: float
+    candidates: tuple[CandidateVerdictsDocument, ...]
+
+
+@document
+class RateDifferenceDocument:
+    """JSON of the difference of one verdict's rates on shared tasks."""
+
+    verdict: str
+    rate_a: float
+    rate_b: float
+    difference: float
+    interval: Range | None
+
+
+@document
+class WinProbabilityDocument:
+    """JSON of the probability that a random answer of A gets the better verdict; ties count half."""
+
+    value: float
+    ci95: Range | None
+    p_value: float | None
+    odds: float | None
+
+
+@document
+class VerdictComparisonDocument:
+    """JSON of the verdicts of two candidates side by side."""
+
+    labels: tuple[str, ...]
+    level: float
+    differences: tuple[RateDifferenceDocument, ...]
+    win: WinProbabilityDocument | None
+
+
+@document
 class ScoresDocument:
     """JSON of `assay stats`."""
 
@@ -156,6 +215,7 @@ class ScoresDocument:
     diagnostics: ScoreDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
     looks: LooksDocument | None
+    verdicts: VerdictRatesDocument | None
 
 
 @document
@@ -250,6 +310,7 @@ class ComparisonDocument:
     other_scope: OtherDifferenceDocument | None
     second_opinion: SecondOpinionDocument | None
     by_task: tuple[TaskDifferenceDocument, ...]
+    verdicts: VerdictComparisonDocument | None
 
 
 @document
@@ -324,6 +385,7 @@ class RankingDocument:
     groups: tuple[tuple[str, ...], ...]
     preferences: StrengthsDocument | None
     calibrated: CalibratedRankingDocument | None
+    verdicts: VerdictRatesDocument | None
     excluded: ExcludedDocument
     approvals: ApprovalsDocument
     warnings: tuple[WarningDocument, ...]
@@ -428,6 +490,7 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
         diagnostics={} if diagnostics is None else comparison_diagnostics(diagnostics),
         anytime=None if result.anytime is None else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
         verdict=result.verdict,
+        verdicts=result.verdicts,
         **_of_basis(result.basis),
     )
 
@@ -446,6 +509,7 @@ def ranking_document(result: RankingResult) -> RankingDocument:
         preferences=None if result.preferences is None else _strengths_document(result.preferences),
         calibrated=None if result.calibrated is None else calibrated_ranking(result.calibrated),
         warnings=warning_documents(result.basis, result.ranking.warnings),
+        verdicts=result.verdicts,
     )
 
 

@@ -20,6 +20,7 @@ from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
 from assay.app.statistics import basis as basis_, results
 from assay.app.statistics.cell_cache import KeptCells
+from assay.app.statistics.verdicts import rates_of
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TrialKey, shown_trial
 from assay.domain.selection import Excluded, Selection, TrialRow
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.analysis.columns import TaskLabel
+    from assay.analysis.verdict_rates import VerdictRates
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.review import Approvals
@@ -69,6 +71,7 @@ class StatisticsOverview:
         incomplete: number of trials without a counted score (rejected, failed or pending), by candidate. Empty if every trial
             has a score or the runs have different candidates.
         newest: last review event that the figures include.
+        rates: rates of each candidate's verdicts; None if the runs give no verdicts.
     """
 
     selection: Selection
@@ -89,6 +92,7 @@ class StatisticsOverview:
     tasks: Mapping[str, TaskLabel]
     protocols: tuple[Mapping[str, JsonValue], ...]
     newest: int
+    rates: VerdictRates | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +250,7 @@ class _Kept:
             tasks=cells.tasks,
             protocols=rules.protocols,
             newest=cells.newest,
+            rates=rates_of(self._workspace, self._selection),
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:

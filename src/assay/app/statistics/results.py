@@ -13,10 +13,12 @@ from assay.analysis.partial_review import CalibratedRanking, calibrated_ranking,
 from assay.app.statistics import notebooks
 from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
+from assay.app.statistics.verdicts import comparison_of, rates_of
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
 from assay.domain.suite import JudgeMode
+from assay.domain.verdict_scales import VERDICT
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
 from assay.statistics.comparisons import Comparison, compare as compared
 from assay.statistics.estimates import Estimate, estimates
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import polars
 
     from assay.analysis.columns import ReviewColumns
+    from assay.analysis.verdict_rates import VerdictComparison, VerdictRates
     from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
     from assay.domain.selection import Selection
@@ -58,6 +61,7 @@ class CandidateScores:
     diagnostics: diagnostics.ScoreDiagnostics | None
     anytime: tuple[Anytime, ...] | None
     looks: Looks | None = None
+    verdicts: VerdictRates | None = None
 
     def __repr__(self) -> str:
         return f"CandidateScores({_short(self.estimates)}; {_counted(self.basis)})"
@@ -65,7 +69,7 @@ class CandidateScores:
     def _repr_html_(self) -> str:
         sentences = [f"{e.candidate}: {wording.estimate_sentence(e)}" for e in self.estimates]
         return notebooks.html_of(
-            [_counted(self.basis), *(sentences if len(sentences) == 1 else ())],
+            [*_rates(self.verdicts), _counted(self.basis), *(sentences if len(sentences) == 1 else ())],
             picture=notebooks.drawing(notebooks.estimate_marks(self.estimates)),
             notes=[caution.text for caution in self.basis.cautions],
         )
@@ -95,13 +99,15 @@ class ComparisonResult:
     still_open: StillOpen
     anytime: Anytime | None
     looks: Looks | None
+    verdicts: VerdictComparison | None = None
 
     def __repr__(self) -> str:
         return f"ComparisonResult({self.verdict})"
 
     def _repr_html_(self) -> str:
         notes = [_counted(self.basis), *(caution.text for caution in self.basis.cautions)]
-        return notebooks.html_of([self.verdict], picture=notebooks.difference_drawing(self.comparison), notes=notes)
+        verdicts = () if self.verdicts is None else wording.verdict_difference_lines(self.verdicts)
+        return notebooks.html_of([*verdicts, self.verdict], picture=notebooks.difference_drawing(self.comparison), notes=notes)
 
     @overload
     def to_frame(self, library: Literal["pandas"]) -> pandas.DataFrame: ...
@@ -125,6 +131,7 @@ class RankingResult:
     basis: Basis
     preferences: BradleyTerry | None = None
     calibrated: CalibratedRanking | None = None
+    verdicts: VerdictRates | None = None
 
     def __repr__(self) -> str:
         return f"RankingResult({_short([place.estimate for place in self.ranking.candidates])}; {_counted(self.basis)})"
@@ -132,7 +139,7 @@ class RankingResult:
     def _repr_html_(self) -> str:
         places = self.ranking.candidates
         return notebooks.html_of(
-            [f"{place.candidate}: {wording.rank_line(place)}" for place in places[:_MOST_SHOWN]],
+            [*_rates(self.verdicts), *(f"{place.candidate}: {wording.rank_line(place)}" for place in places[:_MOST_SHOWN])],
             picture=notebooks.drawing(notebooks.estimate_marks([place.estimate for place in places])),
             notes=[_counted(self.basis), *(caution.text for caution in self.basis.cautions)],
         )
@@ -199,7 +206,7 @@ def stats(
     basis = basis or basis_of(workspace, selection)
     candidates = estimates(basis.table)
     beside = None
-    if diagnose:
+    if diagnose and not by_verdict(selection):
         beside = diagnostics.diagnose_scores(
             basis.table,
             candidates,
@@ -215,6 +222,7 @@ def stats(
         diagnostics=beside,
         anytime=tuple(anytime_mean(basis.table, estimate) for estimate in candidates) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
+        verdicts=rates_of(workspace, selection),
     )
 
 
@@ -249,7 +257,7 @@ def compare(
     if not basis.runs:
         comparison = replace(comparison, reason="no_shared_tasks")  # both have results, but in different suites
     beside = None
-    if diagnose:
+    if diagnose and not by_verdict(selection):
         reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
         beside = diagnostics.diagnose_comparison(
             basis.table, comparison, reviews, margin=margin, draw=draw_of(workspace, basis.runs), rng=rng
@@ -262,6 +270,7 @@ def compare(
         still_open=basis.still_open,
         anytime=anytime_difference(basis.table, comparison) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
+        verdicts=comparison_of(workspace, selection, a, b, scope=scope),
     )
 
 
@@ -290,7 +299,7 @@ def rank(
     basis = basis or basis_of(workspace, selection)
     ranking = ranked(basis.table, scope, _margin(basis, margin))
     calibrated = None
-    if basis.excluded.pending + basis.excluded.left_out:
+    if basis.excluded.pending + basis.excluded.left_out and not by_verdict(selection):
         draw = draw_of(workspace, basis.runs)
         if draw.refused is not None:
             calibrated = CalibratedRanking(candidates=(), pairs=(), reason=draw.refused)
@@ -303,6 +312,7 @@ def rank(
         basis=basis,
         calibrated=calibrated,
         preferences=strengths(basis.table) if _judged_in_pairs(workspace, basis.runs) else None,
+        verdicts=rates_of(workspace, selection),
     )
 
 
@@ -358,6 +368,15 @@ def _short(estimates: Sequence[Estimate]) -> str:
     means = [f"{e.candidate} {'–' if e.mean is None else wording.number(e.mean)}" for e in estimates[:_MOST_SHOWN]]
     rest = len(estimates) - len(means)
     return ", ".join(means) + (f" and {rest} more" if rest else "")
+
+
+def by_verdict(selection: Selection) -> bool:
+    """True if the verdict may be the selected criterion; diagnostics, which read scores, are then left out."""
+    return VERDICT in {folded(name) for name in selection.criteria}
+
+
+def _rates(rates: VerdictRates | None) -> tuple[str, ...]:
+    return () if rates is None else wording.verdict_lines(rates)[:_MOST_SHOWN]
 
 
 def _counted(basis: Basis) -> str:

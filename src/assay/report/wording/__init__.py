@@ -72,6 +72,11 @@ from assay.report.wording.reviews import (
     what_counts as what_counts,
 )
 from assay.report.wording.standings import standings as standings, standings_line as standings_line
+from assay.report.wording.verdict_rates import (
+    verdict_difference_lines as verdict_difference_lines,
+    verdict_level as verdict_level,
+    verdict_lines as verdict_lines,
+)
 from assay.report.wording.verdicts import (
     TAKEN_BACK as TAKEN_BACK,
     anytime_difference as anytime_difference,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, case, exists, func, select
 
+from assay.domain.errors import InputError
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.review import ReviewEvent
@@ -41,6 +42,9 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
     from assay.analysis.tables import names_of_tasks  # NumPy, which is not needed to open a store
 
     scope = scope_of(connection, selection)
+    if scope.verdict:
+        remedy = "Use `assay export evaluations`, which has the verdict of each response."
+        raise InputError("--criterion", "is verdict, which this export does not contain.", remedy=remedy)
     labels, task_keys = labels_of(connection, scope)
     tasks = {key: (label, name) for key, label, name in zip(task_keys, labels, names_of_tasks(labels), strict=True)}
     candidates = _names_by_run(connection, scope)

@@ -14,6 +14,7 @@ from assay.domain.family_rule import FamilyRule, family_rule
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import HIDDEN, UNREADABLE
 from assay.domain.selection import Selection
+from assay.domain.verdict_scales import VERDICT
 from assay.store.database import schema
 from assay.store.database.connections import portions
 from assay.store.queries.regrade_families import Families, families
@@ -68,6 +69,7 @@ class Scope:
         every_run: True if no filter excludes a run.
         hidden: keys of half-written, deleted or replaced runs, which are never read.
         graders, criteria: keys of the selected judges and criteria.
+        verdict: True if the criterion is the verdict, which is derived from all criteria.
         families: selected runs that grade the same responses.
         family_rule: rule that groups tasks into families; None for the stored families.
         named_in: runs used to detect candidates that share a name, if `compared` excludes some of these runs.
@@ -81,6 +83,7 @@ class Scope:
     languages: tuple[str, ...] | None
     graders: tuple[int, ...] | None
     criteria: tuple[int, ...] | None
+    verdict: bool
     families: Families
     family_rule: FamilyRule | None
     named_in: SelectedRuns | None
@@ -169,7 +172,10 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         graders = tuple(_matching("judge", selection.judges, _pairs(connection, *_named(schema.grader))))
         own = schema.run_grader
         conditions.append(run.c.key.in_(select(own.c.run_key).where(own.c.grader_key.in_(graders))))
+    verdict = False
     if selection.criteria:
+        verdict = _chooses_verdict(connection, selection.criteria)
+    if selection.criteria and not verdict:
         criteria = tuple(_matching("criterion", selection.criteria, _pairs(connection, *_named(schema.criterion))))
         own = schema.run_criterion
         conditions.append(run.c.key.in_(select(own.c.run_key).where(own.c.criterion_key.in_(criteria))))
@@ -189,10 +195,23 @@ def scope_of(connection: Connection, selection: Selection) -> Scope:
         languages=_values(connection, "language", selection.languages, schema.task.c.language),
         graders=graders,
         criteria=criteria,
+        verdict=verdict,
         named_in=named_in,
         families=families(connection, lambda: [key for key, _ in listed.rows], graders=graders),
         family_rule=family_rule(selection.family_by),
     )
+
+
+def _chooses_verdict(connection: Connection, names: Sequence[str]) -> bool:
+    """True if the only criterion is `verdict` and no rubric has a criterion of that name."""
+    if VERDICT not in {folded(name) for name in names}:
+        return False
+    if connection.execute(select(schema.criterion.c.key).where(func.lower(schema.criterion.c.name) == VERDICT)).first():
+        return False
+    if len({folded(name) for name in names}) > 1:
+        problem = "verdict is derived from all criteria, so it cannot be combined with other criteria."
+        raise InputError("--criterion", problem, remedy="Use --criterion verdict alone.")
+    return True
 
 
 def _among(runs: SelectedRuns) -> list[ColumnElement[bool]]:

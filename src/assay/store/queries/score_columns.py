@@ -22,7 +22,7 @@ from assay.store.queries.task_families import families_of
 from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -42,14 +42,19 @@ COUNTING: Final = tuple(sorted(state.value for state in COUNTS))
 
 def score_columns(connection: Connection, selection: Selection, /) -> ScoreColumns:
     """Read all scores that count. If the selection has `criteria`, a score is the weighted mean over these only."""
+    scope = scope_of(connection, selection)
+    variants = scope.variants(connection)
+    rows = scores_apart(connection, _scores(scope) if scope.criteria is None else _criteria_scores(scope), variants)
+    return columns_of(connection, scope, rows, variants)
+
+
+def columns_of(connection: Connection, scope: Scope, rows: NDArray[np.float64], variants: tuple[Variant, ...]) -> ScoreColumns:
+    """Return rows of task, candidate, grader, trial, score and marks as columns with codes and labels."""
     import numpy as np
 
-    scope = scope_of(connection, selection)
     labels, task_keys = labels_of(connection, scope)
-    variants = scope.variants(connection)
     candidates = candidates_of(connection, scope, variants)
     judges = judges_of(connection, scope)
-    rows = scores_apart(connection, _scores(scope) if scope.criteria is None else _criteria_scores(scope), variants)
     task = codes_of(rows[:, 0], task_keys)
     marks = rows[:, 5].astype(np.int64)
     judge = codes_of(rows[:, 2], tuple(judges))
@@ -107,8 +112,21 @@ def trial_scores(connection: Connection, selection: Selection, trials: Collectio
     The query uses an index, so its cost does not depend on the size of the store.
     """
     scope = scope_of(connection, selection)
+    assessment, score, trial = schema.assessment, schema.score, schema.trial
+    keys = select(trial.c.key).where(trial.c.key.in_(list(trials)), *scope.where(trial))
+    scores = (_scores(scope) if scope.criteria is None else _criteria_scores(scope)).where(
+        score.c.assessment_key.in_(select(assessment.c.key).where(assessment.c.trial_key.in_(keys))),
+        # The run as well: `score` is clustered by run, and has no other index that leads to these rows.
+        score.c.run_key.in_(select(trial.c.run_key).where(trial.c.key.in_(keys))),
+    )
+    return scores_by_trial(connection, scope, trials, connection.execute(scores))
+
+
+def scores_by_trial(
+    connection: Connection, scope: Scope, trials: Collection[TrialKey], scores: Iterable[Sequence[Any]]
+) -> tuple[TrialScores, ...]:
+    """Return those trials that are in the scope, with scores given as rows of task, candidate, grader, trial, score and marks."""
     trial, task, suite = schema.trial, schema.task, schema.suite
-    assessment, score = schema.assessment, schema.score
     rows = connection.execute(
         select(trial.c.key, suite.c.name, task.c.task_id, task.c.digest)
         .join(task, task.c.key == trial.c.task_key)
@@ -116,16 +134,10 @@ def trial_scores(connection: Connection, selection: Selection, trials: Collectio
         .where(trial.c.key.in_(list(trials)), *scope.where(trial))
         .order_by(trial.c.key)
     ).all()
-    keys = [row.key for row in rows]
-    scores = (_scores(scope) if scope.criteria is None else _criteria_scores(scope)).where(
-        score.c.assessment_key.in_(select(assessment.c.key).where(assessment.c.trial_key.in_(keys))),
-        # The run as well: `score` is clustered by run, and has no other index that leads to these rows.
-        score.c.run_key.in_(select(trial.c.run_key).where(trial.c.key.in_(keys))),
-    )
     names = {row.key: row.name for row in connection.execute(select(schema.candidate.c.key, schema.candidate.c.name))}
     given: dict[int, dict[str, list[float]]] = {}
     joint: dict[int, bool] = {}
-    for _, candidate, _, key, value, marks in connection.execute(scores):
+    for _, candidate, _, key, value, marks in scores:
         given.setdefault(key, {}).setdefault(names[candidate], []).append(float(value))
         joint[key] = joint.get(key, True) and bool(int(marks) & _JOINT)
     return tuple(
@@ -144,7 +156,7 @@ def trial_scores(connection: Connection, selection: Selection, trials: Collectio
 def _scores(scope: Scope) -> Select[Any]:
     table = schema.score
     return select(
-        table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key, table.c.value, _marks()
+        table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key, table.c.value, marks_of()
     ).where(
         *scope.where(table),
         *scope.where_grader(table),
@@ -154,7 +166,7 @@ def _scores(scope: Scope) -> Select[Any]:
     )
 
 
-def _marks() -> ColumnElement[int]:
+def marks_of() -> ColumnElement[int]:
     """Return a score's flags as one number, because each additional column costs as much as the rest of the row."""
     table = schema.score
     joint = case((table.c.joint, case((table.c.place.is_(None), _JOINT + _UNPLACED), else_=_JOINT)), else_=0)
@@ -174,7 +186,7 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
     shown = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key)
     missing = func.sum(case((and_(grade.c.value.is_(None), grade.c.weight > 0), 1), else_=0))
     return (
-        select(*shown, cast(score, Double), _marks())
+        select(*shown, cast(score, Double), marks_of())
         .join(grade, same)
         .where(
             *scope.where(table),

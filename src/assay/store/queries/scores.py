@@ -7,16 +7,18 @@ from assay.store.queries.not_counted import excluded, took_part
 from assay.store.queries.reference_pairs import reference_graders, reference_pairs
 from assay.store.queries.replaced_grades import replaced_grades
 from assay.store.queries.review_columns import review_columns
-from assay.store.queries.score_columns import candidate_names, criterion_moments, score_columns, trial_scores
+from assay.store.queries.score_columns import candidate_names, criterion_moments
 from assay.store.queries.snapshots import Queries, snapshot
+from assay.store.queries.verdict_columns import chosen_columns, chosen_trials, verdict_columns
 
 
 class ScoreQueries(Queries):
     """Queries about scores, which return columns and counts."""
 
-    columns = snapshot(score_columns)
+    columns = snapshot(chosen_columns)
     candidates = snapshot(candidate_names)
-    of_trials = snapshot(trial_scores)
+    of_trials = snapshot(chosen_trials)
+    verdicts = snapshot(verdict_columns)
     criterion_moments = snapshot(criterion_moments)
     review_columns = snapshot(review_columns)
     excluded = snapshot(excluded)

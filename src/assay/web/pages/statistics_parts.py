@@ -51,6 +51,9 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
     p_value = None if contrast is None else contrast.p_value
     return {
         "headline": headline,
+        "verdict_rates": ()
+        if overview.rates is None
+        else (*wording.verdict_lines(overview.rates), wording.verdict_level(overview.rates)),
         "provisional": _provisional(overview),
         "beneath": beneath,
         "no_range": _no_range(overview, beneath),

@@ -1,0 +1,25 @@
+"""Rates of verdicts for `stats`, `rank`, `compare` and `gate`, computed from counted grades with corrections included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.analysis.verdict_rates import VerdictComparison, VerdictRates, verdict_comparison, verdict_rates
+
+if TYPE_CHECKING:
+    from assay.app.workspace import Workspace
+    from assay.domain.selection import Selection
+
+
+def rates_of(workspace: Workspace, selection: Selection) -> VerdictRates | None:
+    """Return the rates of every candidate's verdicts; None if the selected runs give none, or criteria are selected."""
+    columns = workspace.archive.scores.verdicts(selection)
+    return None if columns is None or not len(columns.scores.score) else verdict_rates(columns)
+
+
+def comparison_of(
+    workspace: Workspace, selection: Selection, a: str, b: str, *, scope: str | None = None
+) -> VerdictComparison | None:
+    """Compare the verdicts of two candidates; None if the selected runs give none, or criteria are selected."""
+    columns = workspace.archive.scores.verdicts(selection)
+    return None if columns is None or not len(columns.scores.score) else verdict_comparison(columns, a, b, scope=scope)

@@ -1,0 +1,166 @@
+"""Read the verdicts that count, derived from the counted grades with corrections included; no verdict is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Connection, Double, Select, and_, case, cast, func, select
+
+from assay.analysis.columns import VerdictColumns
+from assay.domain.errors import InputError
+from assay.domain.lifecycle import AssessmentState
+from assay.domain.verdict_scales import VerdictScale, verdict_scale
+from assay.store.database import schema
+from assay.store.database.codec import bytes_json, rubric_record
+from assay.store.queries.filters import Scope, scope_of
+from assay.store.queries.score_columns import (
+    COUNTING,
+    columns_of,
+    marks_of,
+    matrix_of,
+    score_columns,
+    scores_by_trial,
+    trial_scores,
+)
+from assay.store.queries.variants import split_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from assay.analysis.columns import ScoreColumns, TrialScores
+    from assay.domain.identifiers import TrialKey
+    from assay.domain.selection import Selection
+
+MOST_RUNS: Final = 500
+"""Maximum number of selected runs whose rubrics are read. Each costs 0.1 ms, and nobody reads the verdicts of more at once."""
+
+_SCORE: Final = 4
+_ROUNDING: Final = 1e-9
+
+
+def verdict_columns(connection: Connection, selection: Selection, /) -> VerdictColumns | None:
+    """Read the value of each counted verdict as its score; None if no selected run gives verdicts, or if their labels differ."""
+    scope = scope_of(connection, selection)
+    if scope.criteria is not None or len(scope.runs) > MOST_RUNS:
+        return None
+    scales = _scales(connection, scope)
+    if len({scale.labels for scale in scales.values()}) != 1:
+        return None
+    variants = scope.variants(connection)
+    rows = _rows(connection, _graded(scope, tuple(scales)), scales)
+    if variants:
+        rows[:, 1] = split_keys(variants, rows[:, 1], rows[:, -1])
+    labels, values = zip(*next(iter(scales.values())).labels, strict=True)
+    return VerdictColumns(labels=labels, values=values, scores=columns_of(connection, scope, rows[:, :6], variants))
+
+
+def chosen_columns(connection: Connection, selection: Selection, /) -> ScoreColumns:
+    """Read all scores that count, over the selected criteria; the criterion `verdict` gives the values of verdicts."""
+    if not scope_of(connection, selection).verdict:
+        return score_columns(connection, selection)
+    verdicts = verdict_columns(connection, selection)
+    if verdicts is None:
+        raise _no_verdicts()
+    return verdicts.scores
+
+
+def chosen_trials(connection: Connection, selection: Selection, trials: Collection[TrialKey], /) -> tuple[TrialScores, ...]:
+    """Read the counting scores of some trials, over the selected criteria or as the values of verdicts."""
+    scope = scope_of(connection, selection)
+    if not scope.verdict:
+        return trial_scores(connection, selection, trials)
+    scales = _scales(connection, scope)
+    of_trials = _graded(scope, tuple(scales)).where(schema.score.c.trial_key.in_(list(trials)))
+    rows = [(*map(int, row[:4]), row[4], int(row[5])) for row in _rows(connection, of_trials, scales)]
+    return scores_by_trial(connection, scope, trials, rows)
+
+
+def _no_verdicts() -> InputError:
+    problem = "is verdict, but no selected run gives verdicts with the same labels."
+    remedy = "Verdicts need a rubric with rules, or with a single criterion whose scale has words; select one run with --run."
+    return InputError("--criterion", problem, remedy=remedy)
+
+
+def _rows(connection: Connection, statement: Select[Any], scales: Mapping[int, VerdictScale]) -> NDArray[np.float64]:
+    import numpy as np
+
+    rows = matrix_of(connection, statement)
+    run = rows[:, -1].astype(np.int64)
+    for key, scale in scales.items():
+        rows[run == key, _SCORE] = _values(rows[run == key], scale)
+    return rows
+
+
+def _scales(connection: Connection, scope: Scope) -> dict[int, VerdictScale]:
+    run, body = schema.run, schema.body
+    plans = select(run.c.key, body.c.content).join(body, body.c.key == run.c.plan_key).where(*scope.where_key(run.c.key))
+    scales: dict[int, VerdictScale] = {}
+    for key, content in connection.execute(plans):
+        scale = verdict_scale(rubric_record(bytes_json(content)["rubric"]))
+        if scale is not None:
+            scales[key] = scale
+    return scales
+
+
+def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
+    """Select counted scores with the numbers of their grades: all, given, no (0), yes (1), and the weighted sum of them."""
+    table, grade = schema.score, schema.grade
+    own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
+    same = and_(*(column == grade.c[column.name] for column in own))
+    shown = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key)
+    heavy = grade.c.weight > 0
+    missing = func.sum(case((and_(heavy, grade.c.value.is_(None)), 1), else_=0))
+    return (
+        select(
+            *shown,
+            cast(table.c.value, Double),
+            marks_of(),
+            func.count(),
+            func.count(grade.c.value),
+            func.sum(case((grade.c.value == 0.0, 1), else_=0)),
+            func.sum(case((grade.c.value == 1.0, 1), else_=0)),
+            func.sum(case((heavy, grade.c.weight * grade.c.value), else_=0.0)),
+            case((missing > 0, 0.0), else_=func.sum(case((heavy, grade.c.weight), else_=0.0))),
+            table.c.run_key,
+        )
+        .join(grade, same)
+        .where(
+            *scope.where(table),
+            *scope.where_grader(table),
+            *scope.families.hold(table),
+            table.c.run_key.in_(runs),
+            table.c.state.in_(COUNTING),
+            # A deterministic scorer gives no verdict, also if a judge of the same run does.
+            table.c.state != AssessmentState.NOT_REQUIRED.value,
+            table.c.value.is_not(None),
+        )
+        .group_by(table.c.run_key, table.c.assessment_key, *shown, table.c.value, table.c.joint, table.c.state, table.c.place)
+    )
+
+
+def _values(rows: NDArray[np.float64], scale: VerdictScale) -> NDArray[np.float64]:
+    """Return the value of each row's verdict, by the rules of `domain.assessment.Assessment.verdicts`."""
+    import numpy as np
+
+    score = rows[:, _SCORE]
+    best, *_, worst = (value for _, value in scale.labels)
+    rules = scale.rules
+    if rules is None:
+        values = np.array([value for _, value in scale.labels])
+        return values[np.abs(score[:, None] - values[None, :]).argmin(axis=1)] if len(rows) else score
+    count, given, no, yes, total, weight = rows[:, 6:12].T
+    by_score = np.where(score >= 1.0, best, np.where(score <= 0.0, worst, 0.5))
+    # A person set the overall score directly if it is not the mean of the grades.
+    direct = (weight <= 0) | (np.abs(score - total / np.where(weight > 0, weight, 1.0)) > _ROUNDING)
+    by_rule = np.full(len(rows), worst)
+    if rules.pass_if_all_yes:
+        by_rule[yes == given] = best
+    if rules.partial_if_any_partial:
+        by_rule[given - no - yes > 0] = 0.5
+    by_rule[given < count] = worst
+    if rules.fail_if_any_no:
+        by_rule[no > 0] = worst
+    return np.where(direct, by_score, by_rule)

@@ -1,0 +1,163 @@
+"""Verdicts count: their rates are the headline of every result, and `verdict` is a criterion."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+
+import assay as assay_api
+from assay.app.workspace import Workspace
+from assay.web.server import create_app
+from tests.journey.conftest import Command
+
+RUBRIC: dict[str, Any] = {"criteria": ["steps", "result"], "scores": {"Yes": 1, "Partial": 0.5, "No": 0}}
+WORDS = {"Pass": ("Yes", "Yes"), "Partial": ("Yes", "Partial"), "Fail": ("Yes", "No")}
+ALICE = ("Pass", "Pass", "Pass", "Partial", "Pass", "Fail")
+BOB = ("Pass", "Fail", "Partial", "Fail", "Fail", "Fail")
+
+
+def graded(verdict: str) -> dict[str, Any]:
+    steps, result = WORDS[verdict]
+    return {"steps": {"score": steps, "reason": "It follows."}, "result": {"score": result, "reason": "It is checked here."}}
+
+
+@pytest.fixture
+def run_id(assay: Command, project: Path) -> str:
+    """A run with six tasks, judged by a recording; nothing is reviewed yet."""
+    lines = []
+    for number, (alice, bob) in enumerate(zip(ALICE, BOB, strict=True)):
+        candidates = {"{{label:alice}}": graded(alice), "{{label:bob}}": graded(bob)}
+        reply = {"text": {"candidates": candidates, "report": "Done."}}
+        lines.append(json.dumps({"match": {"role": "judge", "task": f"t{number}"}, "reply": reply}))
+    (project / "judge.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    tasks = [{"id": f"t{n}", "prompt": f"Task {n}?", "snippets": {"alice": "a", "bob": "b"}} for n in range(len(ALICE))]
+    suite = {"name": "proofs", "judge": "replay/judge.jsonl", "rubric": RUBRIC, "tasks": tasks}
+    (project / "proofs.yaml").write_text(yaml.safe_dump(suite), "utf-8")
+    return str(assay("run", "proofs.yaml", "--json").document["run_id"])
+
+
+@pytest.fixture
+def approved(assay: Command, run_id: str) -> str:
+    waiting = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    assert assay("review", "approve", *(row["id"] for row in waiting), "--reviewer", "rita").code == 0
+    return run_id
+
+
+def rates(document: dict[str, Any]) -> dict[str, dict[str, float]]:
+    return {
+        row["candidate"]: {rate["verdict"]: round(rate["rate"], 4) for rate in row["rates"]}
+        for row in document["verdicts"]["candidates"]
+    }
+
+
+def test_pending_verdicts_reach_no_rate(assay: Command, run_id: str) -> None:
+    assert assay("stats", "--json").document["verdicts"] is None
+
+
+def test_stats_and_rank_show_the_rate_of_each_verdict(assay: Command, approved: str) -> None:
+    document = assay("stats", "--json").document
+    assert document["verdicts"]["labels"] == ["Pass", "Partial", "Fail"]
+    assert document["verdicts"]["level"] == pytest.approx(1 - 0.05 / 3)
+    assert rates(document) == {
+        "alice": {"Pass": 0.6667, "Partial": 0.1667, "Fail": 0.1667},
+        "bob": {"Pass": 0.1667, "Partial": 0.1667, "Fail": 0.6667},
+    }
+    for row in document["verdicts"]["candidates"]:
+        assert (row["n_trials"], row["n_tasks"]) == (6, 6)
+        assert all(rate["interval"][0] < rate["rate"] < rate["interval"][1] for rate in row["rates"])
+    assert rates(assay("rank", "--json").document) == rates(document)
+    for verb in ("stats", "rank"):
+        shown = assay(verb).out
+        assert "alice: Pass 66.7% (" in shown
+        assert "Ranges are 98.3% ranges, so that all 3 of a candidate hold at once in 95% of cases." in shown
+    assert assay("stats", "--criterion", "steps", "--json").document["verdicts"] is None
+
+
+def test_comparison_and_gate_show_the_difference_of_each_rate(assay: Command, approved: str) -> None:
+    document = assay("compare", "alice", "bob", "--json").document["verdicts"]
+    differences = {row["verdict"]: row["difference"] for row in document["differences"]}
+    assert differences == {"Pass": pytest.approx(0.5), "Partial": pytest.approx(0), "Fail": pytest.approx(-0.5)}
+    # Alice gets the better verdict on four tasks and the same one on two.
+    assert document["win"]["value"] == pytest.approx((4 + 2 * 0.5) / 6)
+    assert document["win"]["odds"] == pytest.approx(5.0)
+    assert document["win"]["ci95"][0] < 5 / 6
+    shown = assay("compare", "alice", "bob").out
+    assert "Pass: alice 66.7%, bob 16.7%, difference +50.0 points (" in shown
+    assert "A random answer of alice gets a better verdict than one of bob 83 times in 100 (" in shown
+    gate = assay("gate", "alice", "--against", "bob", "--margin", "3pts", "--json").document
+    assert gate["verdicts"]["differences"] == document["differences"]
+
+
+def test_the_verdict_is_a_criterion(assay: Command, approved: str) -> None:
+    document = assay("stats", "--criterion", "verdict", "--json").document
+    means = {row["candidate"]: row["mean"] for row in document["candidates"]}
+    assert means == {"alice": pytest.approx(4.5 / 6), "bob": pytest.approx(1.5 / 6)}
+    compared = assay("compare", "alice", "bob", "--criterion", "verdict", "--json").document
+    assert compared["difference"] == pytest.approx(0.5)
+    assert assay("rank", "--criterion", "verdict", "--json").document["candidates"][0]["candidate"] == "alice"
+    refused = assay("stats", "--criterion", "verdict", "--criterion", "steps")
+    assert refused.code == 2
+    assert "Use --criterion verdict alone." in refused.err
+    export = assay("export", "csv", "--criterion", "verdict", "--output", "rows.csv")
+    assert export.code == 2
+    assert "assay export evaluations" in export.err
+
+
+def test_a_corrected_grade_changes_the_verdict(assay: Command, run_id: str) -> None:
+    rows = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    by_task = {row["task"]: row["id"] for row in rows}
+    fixed = assay(
+        "review", "correct", by_task["t5"], "--score", "alice/result=1", "--reason", "It holds.", "--reviewer", "rita"
+    )
+    assert fixed.code == 0, fixed.err
+    assert assay("review", "approve", *(key for task, key in by_task.items() if task != "t5"), "--reviewer", "rita").code == 0
+    assert rates(assay("stats", "--json").document)["alice"] == {"Pass": 0.8333, "Partial": 0.1667, "Fail": 0.0}
+    rows = assay("review", "list", "--json").document["assessments"]
+    verdicts = [row["verdicts"]["alice"] for row in rows]
+    assert verdicts.count("Pass") == 5
+
+
+def test_words_of_a_single_criterion_are_verdicts(assay: Command, project: Path) -> None:
+    reply = {"candidates": {"{{label:ann}}": {"clarity": {"score": "good", "reason": "Clear."}}}, "report": "Done."}
+    (project / "judge.jsonl").write_text(json.dumps({"match": {"role": "judge"}, "reply": {"text": reply}}) + "\n", "utf-8")
+    suite = {
+        "name": "texts",
+        "judge": {"model": "replay/judge.jsonl", "mode": "each"},
+        "review": "none",
+        "rubric": [{"name": "clarity", "scale": ["bad", "fair", "good", "excellent"]}],
+        "tasks": [{"id": f"t{n}", "prompt": f"{n}?", "snippets": {"ann": "a"}} for n in range(3)],
+    }
+    (project / "texts.yaml").write_text(yaml.safe_dump(suite), "utf-8")
+    assert assay("run", "texts.yaml", "--json").code == 0
+    document = assay("stats", "--json").document
+    assert document["verdicts"]["labels"] == ["excellent", "good", "fair", "bad"]
+    assert rates(document)["ann"]["good"] == 1.0
+
+
+def test_report_begins_with_the_rates(assay: Command, approved: str, project: Path) -> None:
+    for name in ("html", "markdown"):
+        assert assay("export", name, "--output", f"report.{name}").code == 0
+        text = (project / f"report.{name}").read_text("utf-8")
+        assert "Pass 66.7%" in text
+
+
+def test_results_in_python_have_the_rates(approved: str) -> None:
+    verdicts = assay_api.stats().verdicts
+    assert verdicts is not None
+    assert [rate.verdict for rate in verdicts.candidates[0].rates] == ["Pass", "Partial", "Fail"]
+    compared = assay_api.compare("alice", "bob").verdicts
+    assert compared is not None
+    assert compared.win is not None
+
+
+def test_the_results_page_begins_with_the_rates(approved: str) -> None:
+    with Workspace.open() as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+        page = client.get("/results").text
+        assert "alice: Pass 66.7% (" in page
+        assert page.index("alice: Pass") < page.index("<h1>")
+        assert "75.0" in client.get("/results?criterion=verdict").text
