@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from assay.statistics.levels import interval_at, level_for
 from assay.statistics.superiority import win_probability
 
 
-def table(*of_tasks: tuple[list[float], list[float]]) -> ScoreTable:
+def table(*of_tasks: tuple[Sequence[float], Sequence[float]]) -> ScoreTable:
     rows = [
         (task, name, trial, score)
         for task, both in enumerate(of_tasks)
