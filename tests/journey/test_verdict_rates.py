@@ -15,6 +15,7 @@ from assay.app.workspace import Workspace
 from assay.web.server import create_app
 from tests.journey.conftest import Command
 
+HOME = {"Origin": "http://127.0.0.1:8000"}
 RUBRIC: dict[str, Any] = {"criteria": ["steps", "result"], "scores": {"Yes": 1, "Partial": 0.5, "No": 0}}
 WORDS = {"Pass": ("Yes", "Yes"), "Partial": ("Yes", "Partial"), "Fail": ("Yes", "No")}
 ALICE = ("Pass", "Pass", "Pass", "Partial", "Pass", "Fail")
@@ -161,3 +162,31 @@ def test_the_results_page_begins_with_the_rates(approved: str) -> None:
         assert "alice: Pass 66.7% (" in page
         assert page.index("alice: Pass") < page.index("<h1>")
         assert "75.0" in client.get("/results?criterion=verdict").text
+
+
+def test_corrections_take_the_words_of_the_scale(assay: Command, run_id: str, project: Path) -> None:
+    rows = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    ids = {row["task"]: row["id"] for row in rows}
+
+    def correct(task: str, score: str) -> Any:
+        return assay("review", "correct", ids[task], "--score", score, "--reason", "It holds.", "--reviewer", "rita", "--json")
+
+    assert correct("t5", "alice/result=yes").code == 0
+    assert correct("t4", "bob=Partial").code == 2, "rules derive the verdict of a candidate"
+    unknown = correct("t3", "alice/result=Maybe")
+    assert unknown.code == 2
+    assert "Write Yes, Partial, No, 0.7, or 7/10." in unknown.err
+    assay_api.review.correct(ids["t3"], {"alice/result": "No", "bob/result": 0.5}, reason="No proof.", reviewer="rita")
+    with Workspace.open() as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+        panes = client.get(f"/api/assessments/{ids['t2']}").json()["panes"]
+        pane = next(place for place, each in enumerate(panes) if each["score"] == 1)
+        about = {"id": ids["t2"], "verb": "correct", "reason": "No proof.", "reviewer": "rita"}
+        for word, ok in (("Maybe", False), ("Partial", True)):
+            corrections = [{"pane": pane, "criterion": "result", "score": word}]
+            body = {"decisions": [{"key": f"key-{word}", **about, "corrections": corrections}]}
+            (result,) = client.post("/api/decisions", json=body, headers=HOME).json()["results"]
+            assert result["ok"] is ok, result
+    after = {row["task"]: row["verdicts"] for row in assay("review", "list", "--json").document["assessments"]}
+    assert after["t5"]["alice"] == "Pass"
+    assert after["t3"] == {"alice": "Fail", "bob": "Partial"}
+    assert after["t2"]["alice"] == "Partial"

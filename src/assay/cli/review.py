@@ -127,7 +127,13 @@ def reject(ids: tuple[str, ...], reason: str, reviewer: str | None, store: str |
 
 @review.command()
 @click.argument("assessment_id", metavar="ID")
-@click.option("--score", "scores", multiple=True, metavar="NAME[/CRITERION]=VALUE", help="0 to 1, or 7/10. May be repeated.")
+@click.option(
+    "--score",
+    "scores",
+    multiple=True,
+    metavar="NAME[/CRITERION]=VALUE",
+    help="A word of the scale, 0 to 1, or 7/10. May be repeated.",
+)
 @click.option("--reason", required=True, metavar="TEXT", help="Reason, stored with the decision.")
 @_reviewer
 @common
@@ -139,7 +145,7 @@ def correct(
 
     with workspace(store) as opened:
         row = decisions.assessment(opened, decisions.assessment_key(assessment_id)).row
-        corrections = decisions.parsed_corrections(scores, row)
+        corrections = decisions.parsed_corrections(scores, row, decisions.scale_words(opened, row))
         event = decisions.correct(opened, row.key, corrections, reason=reason, reviewer=reviewer)
     return _decided((event,), as_json=as_json)
 

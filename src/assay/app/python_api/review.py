@@ -47,14 +47,14 @@ def reject(
 
 def correct(
     assessment: Identifier,
-    scores: Mapping[str, float],
+    scores: Mapping[str, float | str],
     *,
     reason: str,
     reviewer: str | None = None,
     store: str | None = None,
     folder: Folder = None,
 ) -> ReviewEvent:
-    """Approve with your own scores from 0 to 1, by `name` or `name/criterion`."""
+    """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the scale such as `Yes`."""
     return Project(folder, store).review.correct(assessment, scores, reason=reason, reviewer=reviewer)
 
 

@@ -56,13 +56,14 @@ class ReviewDesk:
             return decisions.reject(workspace, keys, reason=reason, reviewer=reviewer)
 
     def correct(
-        self, assessment: Identifier, scores: Mapping[str, float], *, reason: str, reviewer: str | None = None
+        self, assessment: Identifier, scores: Mapping[str, float | str], *, reason: str, reviewer: str | None = None
     ) -> ReviewEvent:
-        """Approve with your own scores from 0 to 1, by `name` or `name/criterion`."""
+        """Approve with your own scores by `name` or `name/criterion`: from 0 to 1, or words of the scale such as `Yes`."""
         key = _key(assessment)
         with self._open() as workspace:
             row = decisions.assessment(workspace, key).row
-            corrections = decisions.parsed_corrections((f"{name}={value}" for name, value in scores.items()), row)
+            texts = [f"{name}={value}" for name, value in scores.items()]
+            corrections = decisions.parsed_corrections(texts, row, decisions.scale_words(workspace, row))
             return decisions.correct(workspace, row.key, corrections, reason=reason, reviewer=reviewer)
 
     def rerun(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.review.agreement import refuse_disputed
 from assay.domain.errors import InputError, UnknownName
@@ -12,10 +12,14 @@ from assay.domain.identifiers import AssessmentKey, TrialKey, folded
 from assay.domain.lifecycle import AssessmentState, Verb
 from assay.domain.review import Decision, ReviewEvent, Via, stated_by
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialRow
+from assay.domain.verdict_scales import verdict_scale
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.decisions import Place
+
+ScaleWords: TypeAlias = Mapping[str | None, Mapping[str, float]]
+"""The words of each criterion's scale with their scores from 0 to 1; None stands for the overall score."""
 
 
 def assessments(
@@ -111,19 +115,46 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via) 
     )
 
 
-def parsed_corrections(texts: Iterable[str], row: AssessmentRow) -> dict[tuple[str, str | None], float]:
+def parsed_corrections(
+    texts: Iterable[str], row: AssessmentRow, words: ScaleWords | None = None
+) -> dict[tuple[str, str | None], float]:
     """Parse corrections as `parsed_correction` does; raises `InputError` if the same score is given twice."""
     corrections: dict[tuple[str, str | None], float] = {}
     for text in texts:
-        target, value = parsed_correction(text, row)
+        target, value = parsed_correction(text, row, words)
         if target in corrections:
             raise InputError("--score", f"{text!r} gives the same score twice.")
         corrections[target] = value
     return corrections
 
 
-def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | None], float]:
-    """Parse `NAME[/CRITERION]=VALUE`, where VALUE is a number such as 0.7 or 7/10. The longest matching name is used.
+def scale_words(workspace: Workspace, row: AssessmentRow) -> ScaleWords:
+    """Return the words of an assessment's scales with their scores; the overall score has those of an only criterion."""
+    rubric = workspace.journal.plan_of(row.run_id).rubric
+    scale = verdict_scale(rubric)
+    # Rules derive the verdict from the grades: an overall score of 0.5 with the grades 1 and 0 is a Fail, so `alice=Partial` would lie.
+    by_rules = scale is None or scale.rules is not None
+    words: dict[str | None, dict[str, float]] = {None: {} if by_rules or scale is None else dict(scale.labels)}
+    for criterion in rubric.criteria:
+        best_first = sorted(criterion.labels, key=lambda label: criterion.normalised(label[1]) or 0.0, reverse=True)
+        scores = {word: criterion.normalised(raw) for word, raw in best_first}
+        words[criterion.name] = {word: score for word, score in scores.items() if score is not None}
+    return words
+
+
+def score_of(given: str | float, criterion: str | None, words: ScaleWords, *, where: str) -> float:
+    """Return a score that a program gives as a number from 0 to 1 or as a word of the scale; raises `InputError`."""
+    if isinstance(given, str):
+        return _value(given, given, words.get(criterion) or {}, where=where)
+    if not 0 <= given <= 1:
+        raise InputError(
+            where, f"is {given:g}, but a score must be between 0 and 1.", remedy="Write 0.7, or a word of the scale."
+        )
+    return float(given)
+
+
+def parsed_correction(text: str, row: AssessmentRow, words: ScaleWords | None = None) -> tuple[tuple[str, str | None], float]:
+    """Parse `NAME[/CRITERION]=VALUE`. VALUE is a word of the scale, or a number such as 0.7 or 7/10. The longest name is used.
 
     Raises InputError without `=` or for a value outside 0 to 1, and UnknownName for an unknown candidate or criterion.
     """
@@ -138,11 +169,14 @@ def parsed_correction(text: str, row: AssessmentRow) -> tuple[tuple[str, str | N
     wanted = folded(name.strip())
     for known in targets:
         if folded(known) == wanted:
-            return targets[known], _value(value, text)
+            return targets[known], _value(value, text, (words or {}).get(targets[known][1]) or {})
     raise UnknownName("score", name.strip(), targets, remedy=f"This assessment has: {', '.join(targets)}.")
 
 
-def _value(value: str, text: str) -> float:
+def _value(value: str, text: str, words: Mapping[str, float], *, where: str = "--score") -> float:
+    for word, worth in words.items():
+        if folded(word) == folded(value.strip()):
+            return worth
     number, slash, whole = value.strip().partition("/")
     try:
         score = float(number) / float(whole) if slash else float(number)
@@ -150,7 +184,8 @@ def _value(value: str, text: str) -> float:
         score = -1.0
     if not 0 <= score <= 1:
         problem = f"{text!r} gives {value.strip()!r}, but a score must be between 0 and 1."
-        raise InputError("--score", problem, remedy="Write 0.7, or 7/10.")
+        remedy = f"Write {', '.join(words)}, 0.7, or 7/10." if words else "Write 0.7, or 7/10."
+        raise InputError(where, problem, remedy=remedy)
     return score
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from assay.app.review.decisions import scale_words, score_of
 from assay.app.review.drawn_responses import drawn
 from assay.app.review.submitted_decision import SubmittedDecision
 from assay.app.wire import attributes
@@ -25,6 +26,7 @@ from assay.web.security.access import visitor_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assay.app.review.decisions import ScaleWords
     from assay.domain.identifiers import AssessmentKey
 
 
@@ -33,11 +35,14 @@ _ROUNDS = 4  # rounds of leasing to find enough items that do not wait for anoth
 
 
 class CorrectionBody(Body):
-    """One score. `pane` is the candidate's position on the page, from 0; without a criterion, this is its overall score."""
+    """One score, from 0 to 1 or as a word of the scale such as `Yes`.
+
+    `pane` is the candidate's position on the page, from 0; without a criterion, this is its overall score.
+    """
 
     pane: int = Field(ge=0, le=10_000)
     criterion: str | None = None
-    score: float = Field(ge=0, le=1)
+    score: Annotated[float, Field(ge=0, le=1)] | Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class AboutOne(Body):
@@ -190,9 +195,9 @@ def drawn_responses(request: Request, assessment_id: str, whole: bool = False) -
 @router.post("/api/review/verdict", tags=["review"])
 def review_verdict(request: Request, body: VerdictBody) -> Response:
     """Record a reviewer's own scores of a blind item, and return the item with the judge's grades."""
-    scores = [(score.pane, score.criterion, score.score) for score in body.scores]
     rooms, reviewer = rooms_of(request), reviewer_of(request, body.reviewer)
     key = key_of(request, body.id)
+    scores = _scores_of(request, key, body.scores)
     with by_its_name(body.id, key):
         rooms.review.check_run(key, body.run)
         return Answer(as_named(request, rooms.review.verdict(key, scores, reviewer=reviewer)))
@@ -300,7 +305,7 @@ def decide(request: Request, body: DecisionBody) -> str:
         **attributes(sender, "reviewer", "stated_by", "via"),
         idempotency_key=body.key,
         **attributes(body, "run", "reason", "note", "active_ms"),
-        corrections=tuple((score.pane, score.criterion, score.score) for score in body.corrections),
+        corrections=tuple(_scores_of(request, key, body.corrections)),
     )
     with by_its_name(body.id, key):
         # Without this check, a decision during a rerun was accepted and then replaced by the new attempt.
@@ -308,3 +313,12 @@ def decide(request: Request, body: DecisionBody) -> str:
         state = rooms.review.decide(key, submitted)
     rooms.queue.done_with(key)
     return str(state)
+
+
+def _scores_of(request: Request, key: AssessmentKey, given: Sequence[CorrectionBody]) -> list[tuple[int, str | None, float]]:
+    """Return scores by pane and criterion as numbers; words are read only if one is given, because that reads the plan."""
+    words: ScaleWords = {}
+    if any(isinstance(score.score, str) for score in given):
+        workspace = rooms_of(request).workspace
+        words = scale_words(workspace, workspace.archive.assessments.detail(key).row)
+    return [(score.pane, score.criterion, score_of(score.score, score.criterion, words, where="score")) for score in given]
