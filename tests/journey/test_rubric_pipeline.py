@@ -379,3 +379,20 @@ def test_a_blind_item_withholds_verdict_and_check(assay: Command, files: Path) -
             text = client.get(address).text
             assert '"structured":{' in text
             assert not re.search(r'"verdict":"|Final answer (does|matches)|"math"', text), address
+
+
+def test_a_review_policy_holds_for_a_file_of_answers(assay: Command, files: Path) -> None:
+    given = ("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json")
+    flagged = assay(*given, "--review", "flagged")
+    assert flagged.code == 0, flagged.err
+    states = {
+        row["candidates"][0]: row["state"]
+        for row in assay("review", "list", "--run", flagged.document["run_id"], "--json").document["assessments"]
+    }
+    assert states == {"m1": "exempt", "m2": "pending"}
+    none = assay(*given, "--review", "none").document
+    rows = assay("review", "list", "--run", none["run_id"], "--json").document["assessments"]
+    assert {row["state"] for row in rows} == {"exempt"}
+    wrong = assay(*given, "--review", "some")
+    assert wrong.code == 2
+    assert "is not a review policy" in wrong.err

@@ -74,6 +74,7 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
     from assay.app.runs.start import tasks_of
     from assay.app.suites import default_rubric, rubric_of_file
     from assay.cli.run import import_answers, looked_ahead
+    from assay.domain.review_sample import parsed_rule
 
     rubric = None if options["rubric"] is None else rubric_of_file(opened, options["rubric"])
     of_answers = default_rubric(opened) if rubric is None else rubric
@@ -84,8 +85,10 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
         yield ahead.plan, tasks_of(loaded, chosen)
         return
     judge = options["judge"] or opened.settings.values["judge"]
+    review = None if options["review"] is None else parsed_rule(options["review"], where="--review")
     for run in import_answers(opened, [suite], options):
-        regraded = regrading.planned(opened, run, judge=judge, rubric=of_answers, budget_usd=opened.settings.values["budget"])
+        budget = opened.settings.values["budget"]
+        regraded = regrading.planned(opened, run, judge=judge, rubric=of_answers, review=review, budget_usd=budget)
         yield regraded.plan, regraded.tasks
 
 

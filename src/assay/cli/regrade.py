@@ -62,13 +62,17 @@ def grade_again(
     suite: Path | None = None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses again and print the result; `judge`, `stage` and `dry_run` are options of the command."""
+    """Grade a run's responses again and print the result; `judge`, `stage`, `review` and `dry_run` are options of the command."""
     from assay.app.runs import documents, regrade as regrading
+    from assay.domain.review_sample import parsed_rule
 
     cap = opened.settings.values["budget"]
     score = options.get("score")
     judge = options["judge"]
-    ahead = regrading.planned(opened, run_id, judge=judge, suite=suite, rubric=rubric, score=score, budget_usd=cap)
+    review = None if options.get("review") is None else parsed_rule(options["review"], where="--review")
+    ahead = regrading.planned(
+        opened, run_id, judge=judge, suite=suite, rubric=rubric, score=score, review=review, budget_usd=cap
+    )
     if options["dry_run"]:
         return _estimated(ahead, as_json=as_json)
     with progress_on(sys.stderr) as listener:

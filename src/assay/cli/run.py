@@ -211,7 +211,7 @@ def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, 
     """Import files of answers and return the ids of their runs; raises UsageError for options that do not apply."""
     from assay.app.imports.raw_answers import import_raw
 
-    unfit = [name for name in ("trials", "candidates", "benchmark", "review", "batch_id", "limit") if options[name]]
+    unfit = [name for name in ("trials", "candidates", "benchmark", "batch_id", "limit") if options[name]]
     if unfit:
         option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from assay.domain.digest import JsonValue
@@ -76,13 +76,16 @@ def planned_run(suite: Suite, options: RunOptions, *, started: str, seed: int, n
 
 def _protocol(suite: Suite, review: ReviewRule) -> dict[str, JsonValue]:
     """Return the run's review protocol, which is fixed before there are any results."""
-    protocol: dict[str, JsonValue] = {
-        **suite.protocol.as_json(),
-        **review.as_json(),
-        # If only part of a sample is reviewed, that part must be random.
-        "order": str(suite.order if review.sample is None else ReviewOrder.RANDOM),
-    }
+    protocol = with_review({**suite.protocol.as_json(), "order": str(suite.order)}, review)
     return protocol if suite.looks is None else {**protocol, "looks": suite.looks}
+
+
+def with_review(protocol: Mapping[str, JsonValue], review: ReviewRule) -> dict[str, JsonValue]:
+    """Return a review protocol with another rule for which grades a person must review."""
+    kept = {key: value for key, value in protocol.items() if key != "sample"}
+    # If only part of a sample is reviewed, that part must be random.
+    order = {} if review.sample is None else {"order": str(ReviewOrder.RANDOM)}
+    return {**kept, **review.as_json(), **order}
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:

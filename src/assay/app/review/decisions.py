@@ -132,7 +132,7 @@ def scale_words(workspace: Workspace, row: AssessmentRow) -> ScaleWords:
     """Return the words of an assessment's scales with their scores; the overall score has those of an only criterion."""
     rubric = workspace.journal.plan_of(row.run_id).rubric
     scale = verdict_scale(rubric)
-    # Rules derive the verdict from the grades: an overall score of 0.5 with the grades 1 and 0 is a Fail, so `alice=Partial` would lie.
+    # Rules derive the verdict from the grades: with the grades 1 and 0, an overall score of 0.5 is a Fail and no Partial.
     by_rules = scale is None or scale.rules is not None
     words: dict[str | None, dict[str, float]] = {None: {} if by_rules or scale is None else dict(scale.labels)}
     for criterion in rubric.criteria:

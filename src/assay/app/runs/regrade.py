@@ -25,7 +25,7 @@ from assay.domain.run import PlannedTask, RunOptions
 from assay.domain.run_removal import check_in_use
 from assay.domain.selection import Selection
 from assay.domain.suite import JudgeMode, JudgeSpec, Scoring
-from assay.engine.planning import planned_run, run_id
+from assay.engine.planning import planned_run, run_id, with_review
 from assay.report import wording
 from assay.scoring.rubrics import QUALITY
 from assay.scoring.scorers import JUDGED, MATH, SCORERS, option_problems, reference_problems
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from assay.domain.events import Listener
     from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.lifecycle import AssessmentState
+    from assay.domain.review_sample import ReviewRule
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary
     from assay.domain.suite import Rubric, Suite, Task
@@ -124,6 +125,7 @@ def planned(
     suite: Path | None = None,
     rubric: Rubric | None = None,
     score: str | None = None,
+    review: ReviewRule | None = None,
     budget_usd: float | None = None,
 ) -> RegradePlan:
     """Plan a regrade, without calling a model or storing anything.
@@ -134,6 +136,7 @@ def planned(
         suite: suite file whose scoring, rubric and judges replace those of the run; tasks are matched by id.
         rubric: rubric that replaces the run's rubric.
         score: method that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
+        review: rule for which of the new grades a person must review; None keeps the run's rule.
         budget_usd: maximum cost of judging, in US dollars.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
@@ -157,6 +160,8 @@ def planned(
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
     tasks = tasks if score is None else tuple(_scored_by(score, tasks, notes))
+    if review is not None:
+        plan = replace(plan, policy=review.policy, protocol=with_review(plan.protocol, review))
     if not tasks:
         raise InputError(summary.id, "no task is left to grade.", remedy="Tasks are matched by their id.")
     started = workspace.clock.now()
