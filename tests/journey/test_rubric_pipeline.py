@@ -93,6 +93,10 @@ def test_raw_answers_are_structured_judged_verified_and_flagged(assay: Command, 
     (judge,) = document["agreement"]
     assert (judge["n"], judge["agreement"]) == (4, 0.25)
     assert judge["confusion"]["Fail"] == {"Pass": 1, "Partial": 1, "Fail": 0}
+    assert judge["on_verdicts"]
+    assert judge["judge_rates"] == {"Pass": 0.5, "Partial": 0.5, "Fail": 0.0}
+    assert judge["people_rates"] == {"Pass": 0.5, "Partial": 0.0, "Fail": 0.5}
+    assert judge["bias"] == pytest.approx(0.25)
     shown = assay("show", partial["id"]).out
     assert "m2: Partial" in shown
     assert "m2: Final answer does not match. (math)" in shown

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.verdict_scales import VALUES
 from assay.domain.verdicts import Verdict, verdict_of_score
 from assay.statistics.estimates import Estimate, estimate
 from assay.statistics.judge_accuracy import Calibration, calibration
@@ -28,6 +29,8 @@ class JudgeAgainstReferences:
     Attributes:
         agreement: share of responses with the same verdict, averaged over tasks. `by_candidate`: the same for each candidate.
         confusion: number of responses by (people's verdict, judge's verdict).
+        calibration: compares the values of verdicts (Pass 1, Partial 0.5, Fail 0) if `on_verdicts`, otherwise the scores.
+        people_rates, judge_rates: share of each verdict, over all responses.
     """
 
     judge: str
@@ -36,6 +39,9 @@ class JudgeAgainstReferences:
     confusion: Mapping[tuple[Verdict, Verdict], int]
     kappa: Kappa
     calibration: Calibration
+    on_verdicts: bool
+    people_rates: Mapping[Verdict, float]
+    judge_rates: Mapping[Verdict, float]
 
 
 def judges_against_references(pairs: Iterable[ReferencePair]) -> tuple[JudgeAgainstReferences, ...]:
@@ -51,6 +57,10 @@ def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferen
     people = [verdict_of_score(pair.reference) for pair in pairs]
     verdicts = [pair.verdict or verdict_of_score(float(pair.judged >= 0.5) if binary else pair.judged) for pair in pairs]
     same = [float(a is b) for a, b in zip(people, verdicts, strict=True)]
+    # A mean of criteria against a person's 0 or 1 would compare unlike things, so the bias of verdicts is that of their values.
+    on_verdicts = any(pair.verdict is not None for pair in pairs)
+    judged = [VALUES[verdict] for verdict in verdicts] if on_verdicts else [pair.judged for pair in pairs]
+    given = [VALUES[verdict] for verdict in people] if on_verdicts else [pair.reference for pair in pairs]
     tasks = [pair.task for pair in pairs]
     # Responses to one task are not independent, so the range is computed for a mean over tasks.
     whole = ScoreTable.from_columns(
@@ -65,5 +75,12 @@ def _compared(judge: str, pairs: Sequence[ReferencePair]) -> JudgeAgainstReferen
         by_candidate=tuple(estimate(each, name) for name in dict.fromkeys(pair.candidate for pair in pairs)),
         confusion=Counter(zip(people, verdicts, strict=True)),
         kappa=cohen_kappa(people, verdicts),
-        calibration=calibration([pair.judged for pair in pairs], [pair.reference for pair in pairs]),
+        calibration=calibration(judged, given),
+        on_verdicts=on_verdicts,
+        people_rates=_rates(people),
+        judge_rates=_rates(verdicts),
     )
+
+
+def _rates(verdicts: Sequence[Verdict]) -> dict[Verdict, float]:
+    return {verdict: verdicts.count(verdict) / len(verdicts) for verdict in Verdict}

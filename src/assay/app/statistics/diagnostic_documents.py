@@ -215,6 +215,9 @@ class ReferenceAgreementDocument:
     kappa_ci95: Range | None
     bias: float | None
     bias_ci95: Range | None
+    on_verdicts: bool
+    people_rates: dict[str, float]
+    judge_rates: dict[str, float]
     confusion: dict[str, dict[str, int]]
     by_candidate: dict[str, float | None]
     reason: str | None
@@ -499,6 +502,9 @@ def reference_agreement(judge: JudgeAgainstReferences) -> ReferenceAgreementDocu
         **attributes(agreement, "ci95", "n_tasks", "reason"),
         kappa=judge.kappa.kappa,
         kappa_ci95=judge.kappa.ci95,
+        on_verdicts=judge.on_verdicts,
+        people_rates={str(verdict): rate for verdict, rate in judge.people_rates.items()},
+        judge_rates={str(verdict): rate for verdict, rate in judge.judge_rates.items()},
         confusion={
             str(people): {str(verdict): judge.confusion.get((people, verdict), 0) for verdict in Verdict} for people in Verdict
         },

@@ -221,7 +221,14 @@ def judge_agreement(judge: JudgeAgainstReferences) -> str:
     if kappa.kappa is not None:
         beyond = "" if kappa.ci95 is None else f", plausible range {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
         text += f"; beyond chance, kappa is {kappa.kappa:.2f}{beyond}"
-    if c.bias is not None and abs(c.bias) >= 5e-4:
+    if judge.on_verdicts:
+        shares = [
+            f"{verdict} {number(judge.judge_rates[verdict])}% against people's {number(judge.people_rates[verdict])}%"
+            for verdict in judge.judge_rates
+            if judge.judge_rates[verdict] or judge.people_rates[verdict]
+        ]
+        text += f"; bias in verdicts: {', '.join(shares)}"
+    elif c.bias is not None and abs(c.bias) >= 5e-4:
         text += f"; it scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} on average"
     each = [f"{e.candidate} {number(e.mean)}%" for e in judge.by_candidate if e.mean is not None]
     if len(each) > 1:
