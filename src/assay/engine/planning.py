@@ -82,10 +82,10 @@ def _protocol(suite: Suite, review: ReviewRule) -> dict[str, JsonValue]:
 
 def with_review(protocol: Mapping[str, JsonValue], review: ReviewRule) -> dict[str, JsonValue]:
     """Return a review protocol with another rule for which grades a person must review."""
-    kept = {key: value for key, value in protocol.items() if key != "sample"}
+    kept = {key: value for key, value in protocol.items() if key not in {"sample", "order"}}
     # If only part of a sample is reviewed, that part must be random.
-    order = {} if review.sample is None else {"order": str(ReviewOrder.RANDOM)}
-    return {**kept, **review.as_json(), **order}
+    order = protocol.get("order", str(ReviewOrder.RANDOM)) if review.sample is None else str(ReviewOrder.RANDOM)
+    return {**kept, **review.as_json(), "order": order}
 
 
 def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
