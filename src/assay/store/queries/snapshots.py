@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -32,11 +32,13 @@ def snapshot(query: Callable[Concatenate[Connection, P], R]) -> Callable[Concate
     return method
 
 
-def streamed(query: Callable[Concatenate[Connection, P], Iterator[R]]) -> Callable[Concatenate[Queries, P], Iterator[R]]:
+def streamed(
+    query: Callable[Concatenate[Connection, P], Iterator[R]],
+) -> Callable[Concatenate[Queries, P], Generator[R, None, None]]:
     """Return a method for a generator function; its snapshot stays open until the last row is read."""
 
     @wraps(query)
-    def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> Iterator[R]:
+    def method(self: Queries, /, *args: P.args, **options: P.kwargs) -> Generator[R, None, None]:
         with self._database.reading() as connection:
             yield from query(connection, *args, **options)
 
