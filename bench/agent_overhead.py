@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from assay.agents.kept import KeptWorkspaces
 from assay.agents.opening import open_agent
 from assay.agents.workspaces import Workspaces
 from assay.domain.calls import ModelRequest, Purpose, Role
@@ -47,7 +48,9 @@ async def measured(folder: Path, files: int, trials: int) -> tuple[list[float], 
     task = Task(id="s/L0", thing="s", scoring=Scoring(method="evaluators"), scenario=scenario)
     program = Agent(target="cmd: true")
     commands = SandboxedCommands()
-    workspaces = Workspaces(choose=commands.choose, base=folder, kept=folder / "kept", gate=no_gate)
+    workspaces = Workspaces(
+        choose=commands.choose, base=folder, kept=KeptWorkspaces(folder / "kept", most_bytes=10**9), gate=no_gate
+    )
     provider = open_agent(program, workspaces, folder)
     assert provider is not None
     request = ModelRequest(

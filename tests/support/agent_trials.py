@@ -8,12 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import sandboxes
 
 from assay.agents.commands import CommandAgent
+from assay.agents.kept import KeptWorkspaces
 from assay.agents.workspaces import Workspaces, WorkspaceTrials
 from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.failure import CallFailed
@@ -51,11 +53,11 @@ class Trial:
     failure: str = ""
 
 
-def prepare(base: Path) -> None:
+def prepare(base: Path, scenario: str = SCENARIO, fixture: Mapping[str, str] = FIXTURE) -> None:
     """Write the scenario, and files that no agent may reach, into a folder."""
     folder = base / "suites" / "attacked" / "scenarios" / "mend"
-    files = {"scenario.yaml": SCENARIO, "prompts/L0.md": "Mend work()."}
-    files |= {f"repo/{name}": text for name, text in FIXTURE.items()}
+    files = {"scenario.yaml": scenario, "prompts/L0.md": "Mend work()."}
+    files |= {f"repo/{name}": text for name, text in fixture.items()}
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
@@ -90,7 +92,7 @@ async def _run(kind: str, base: Path, commands: dict[str, str]) -> dict[str, Tri
     folder = base / "suites" / "attacked" / "scenarios" / "mend"
     (task,) = load_scenario(folder, base=base).tasks
     assert task.scenario is not None
-    workspaces = Workspaces(choose=choose, base=base, kept=base / "kept", gate=no_gate)
+    workspaces = Workspaces(choose=choose, base=base, kept=KeptWorkspaces(base / "kept", most_bytes=10**9), gate=no_gate)
     trials = {}
     for name, command in commands.items():
         program = Agent(target="cmd")

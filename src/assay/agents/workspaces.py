@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -30,12 +29,13 @@ from assay.agents.files import (
     within,
 )
 from assay.agents.fresh_copies import AgentChanges, agent_changes, fresh_copy, restore_checks
+from assay.agents.kept import KeptWorkspaces
 from assay.agents.tools import TOOLS, use_tool
 from assay.domain.calls import ModelRequest, Reply, Usage
 from assay.domain.errors import AssayError
 from assay.domain.failure import CallFailed, Fault
 from assay.domain.programs import Agent
-from assay.domain.sandbox import CommandEnd, ShellLimits, ShellRequest
+from assay.domain.sandbox import CommandEnd, GuardedChecks, ShellLimits, ShellRequest
 from assay.domain.scenarios import CheckCommand, CheckOutcome, Scenario, Step, WorkspaceReport
 from assay.domain.tools import ToolCall, ToolResult
 from assay.ports import ModelGate, Sandbox, Shell
@@ -44,8 +44,6 @@ from assay.scoring.workspace_grader import heuristic_patterns
 
 SHOWN_OUTPUT: Final = 20_000
 LARGEST_STEPS: Final = 400_000
-KEPT_WORKSPACES: Final = 20
-"""Workspaces of the newest trials that stay on disk; each new trial removes older ones."""
 
 PROMPT: Final = "ASSAY_PROMPT"
 """Environment variable of the agent's shell that holds the prompt."""
@@ -147,7 +145,7 @@ class Workspaces:
         gate: opens an agent's gate to its models.
     """
 
-    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: Path, gate: OpenGate) -> None:
+    def __init__(self, *, choose: ChooseSandbox, base: Path, kept: KeptWorkspaces, gate: OpenGate) -> None:
         self._choose = choose
         self._base = base
         self._kept = kept
@@ -163,11 +161,10 @@ class Workspaces:
         Raises:
             CallFailed: the workspace could not be prepared, or the sandbox was lost.
         """
-        async with self._turn(), AsyncExitStack() as stack:
+        async with self._turn(), self._kept.place(task.replace("/", "-")) as place, AsyncExitStack() as stack:
             with _blaming_the_environment():
                 fixture = self._base / scenario.folder / scenario.fixture
                 sandbox = await self._choose()
-                place = self._kept / f"{task.replace('/', '-')}-{secrets.token_hex(4)}"
                 control, folder = place / "control" if scenario.baseline else fixture, place / "workspace"
                 gate = self.gate(needs.provider, scenario) if needs.provider else None
                 copied = await asyncio.to_thread(_copy_unchanged, scenario, fixture, control if scenario.baseline else folder)
@@ -175,7 +172,7 @@ class Workspaces:
                     await _warm_up(sandbox, scenario, control)
                     await asyncio.to_thread(shutil.copytree, control, folder, symlinks=True)
                 # In the background, because the agent need not wait for it.
-                base = asyncio.ensure_future(asyncio.to_thread(_base, self._kept, control if scenario.baseline else copied))
+                base = asyncio.ensure_future(asyncio.to_thread(Snapshot, control) if scenario.baseline else _known(copied))
                 stack.push_async_callback(asyncio.wait, [base])
                 wanted = ShellRequest(
                     workspace=str(folder),
@@ -326,11 +323,8 @@ def _check_unchanged(scenario: Scenario, fixture: Path, digests: Mapping[str, st
             raise CallFailed("fixture_changed", detail, transient=False, fault=Fault.HARNESS)
 
 
-def _base(kept: Path, base: Path | Snapshot) -> Snapshot:
-    old = sorted((each for each in kept.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
-    for each in old[:-KEPT_WORKSPACES]:
-        remove(each)
-    return Snapshot(base) if isinstance(base, Path) else base
+async def _known(snapshot: Snapshot) -> Snapshot:
+    return snapshot
 
 
 def _check_tools(outcomes: Sequence[CheckOutcome], untouched: Sequence[CheckOutcome]) -> None:
@@ -368,7 +362,12 @@ class _Course:
         try:
             await asyncio.to_thread(self._copy, changes)
             outcomes: list[CheckOutcome] = []
-            request = ShellRequest(workspace=str(self.place), network=scenario.setup_network, background=False)
+            request = ShellRequest(
+                workspace=str(self.place),
+                network=scenario.setup_network,
+                background=False,
+                checks=GuardedChecks.of(scenario.protected_files, scenario.files),
+            )
             async with self.sandbox.open(request) as shell:
                 for check in scenario.commands:
                     if outcomes:

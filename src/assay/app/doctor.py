@@ -46,7 +46,7 @@ class Check:
 def examine(workspace: Workspace, *, whole_store: bool = False) -> tuple[Check, ...]:
     """Check Python, the store, API keys, packages and the browser; `whole_store` reads every row. Keys are never shown."""
     parts = _parts_of_store(workspace) if whole_store else ()
-    return (_python(), _store(workspace), *parts, *_keys(workspace), *_extras(), _chromium(workspace))
+    return (_python(), _store(workspace), *parts, *_keys(workspace), *_extras(), _chromium(workspace), _kept(workspace))
 
 
 def _python() -> Check:
@@ -103,6 +103,12 @@ def _extras() -> Iterator[Check]:
             yield Check(f"extra {extra}", "good", "installed")
         else:
             yield Check(f"extra {extra}", "absent", "not installed", f"For {use}: pip install 'assay-bench[{extra}]'.")
+
+
+def _kept(workspace: Workspace) -> Check:
+    count, size = workspace.kept_workspaces.total_bytes()
+    most = workspace.settings.values["kept_workspaces_gb"]
+    return Check("workspaces", "good", f"{count} kept, {size / 10**9:.1f} of at most {most:g} GB")
 
 
 def _chromium(workspace: Workspace) -> Check:

@@ -21,6 +21,7 @@ from assay.domain.observations import ObservationKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assay.agents.kept import KeptWorkspaces
     from assay.agents.workspaces import Workspaces
     from assay.app.results_folder import ProjectingDecisions, Projector
     from assay.app.webhooks import Notices
@@ -204,12 +205,18 @@ class Workspace:
     def workspaces(self) -> Workspaces:
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
-        kept = self.settings.folder / ".assay" / "workspaces"
-
         def gate(provider: str, scenario: Scenario) -> ModelGate:
             return self.directory.gate(provider, network=scenario.network, limits=scenario.limits)
 
-        return Workspaces(choose=self.commands.choose, base=self.folder, kept=kept, gate=gate)
+        return Workspaces(choose=self.commands.choose, base=self.folder, kept=self.kept_workspaces, gate=gate)
+
+    @cached_property
+    def kept_workspaces(self) -> KeptWorkspaces:
+        """Workspaces of the newest agents' trials."""
+        from assay.agents.kept import KeptWorkspaces  # most runs have no agent
+
+        most = float(self.settings.values["kept_workspaces_gb"])
+        return KeptWorkspaces(self.settings.folder / ".assay" / "workspaces", most_bytes=int(most * 10**9))
 
     def _own_agent(self, program: Agent) -> Provider | None:
         from assay.agents.opening import open_agent

@@ -7,12 +7,12 @@ recognised by the words of the scenario's validation commands.
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
+from assay.domain.sandbox import RESERVED
 from assay.domain.scenarios import Scenario
 
 STEERING: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -54,13 +54,6 @@ _PYTHON: Final = (
 )
 """Files that Python or its packages run unasked, or in place of a source file."""
 
-_CHECKERS: Final = (
-    *("pytest", "_pytest", "pluggy", "mypy", "ruff", "flake8", "pylint", "pyright", "black", "isort", "bandit", "tox", "nox"),
-    *("coverage", "hypothesis", "pip", "setuptools", "build", "wheel"),
-)
-_RESERVED: Final = frozenset(sys.stdlib_module_names).union(_CHECKERS)
-"""Modules that an agent's file must not replace: those of Python, and those of tools that check code."""
-
 _INSTALLING: Final = frozenset({"ci", "i", "install", "add", "update"})
 _SCRIPT: Final = re.compile(r"(?:npm|pnpm|yarn|bun)\s+(?:(?:--?[\w=-]+)\s+)*(?:run(?:-script)?\s+)?([\w:.-]+)")
 
@@ -93,6 +86,7 @@ def violations(scenario: Scenario, base: Collection[str], changed: Collection[st
     packages = {path.rpartition("/")[0] for paths in (base, now) for path in paths if path.endswith("/__init__.py")}
     tops = {path.partition("/")[0] for path in base}
     protected = set(scenario.protected_files)
+    folders = {folder for path in protected for folder in _folders_of(path)}
     refused: dict[str, str] = {}
     for path in changed:
         if path in protected or _fits(path, scenario.allowed):
@@ -101,7 +95,9 @@ def violations(scenario: Scenario, base: Collection[str], changed: Collection[st
         name = path.rpartition("/")[2]
         pattern = next((each for each in scenario.protected if fnmatchcase(path, each)), None)
         tool = next((tool for each, tool in steering.items() if fnmatchcase(path, each)), None)
-        if verb == "added" and pattern is not None:
+        if verb == "added" and (path in folders or not protected.isdisjoint(_folders_of(path))):
+            refused[path] = f"{path} was added, and takes the place of protected files."
+        elif verb == "added" and pattern is not None:
             refused[path] = f"{path} was added, and matches the protected pattern {pattern!r}."
         elif tool is not None:
             refused[path] = f"{path} was {verb}, and steers {tool}."
@@ -116,13 +112,18 @@ def _fits(path: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(path, pattern) for pattern in patterns)
 
 
+def _folders_of(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
 def _shadowed(path: str, packages: Collection[str], tops: Collection[str]) -> str:
     """Return the module of Python or of a tool that an added file would replace in an import; empty if there is none."""
     if not path.endswith(".py"):
         return ""
     folder, _, name = path.rpartition("/")
     top = path.partition("/")[0]
-    if folder and top not in tops and top in _RESERVED:
+    if folder and top not in tops and top in RESERVED:
         return top
     stem = name.removesuffix(".py")
-    return stem if stem in _RESERVED and folder not in packages else ""
+    return stem if stem in RESERVED and folder not in packages else ""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, Self
+
+CHECKERS: Final = (
+    *("pytest", "_pytest", "pluggy", "mypy", "ruff", "flake8", "pylint", "pyright", "black", "isort", "bandit", "tox", "nox"),
+    *("coverage", "hypothesis", "pip", "setuptools", "build", "wheel"),
+)
+"""Modules of tools that check code or run checks."""
+
+RESERVED: Final = frozenset(sys.stdlib_module_names).union(CHECKERS)
+"""Modules that a file of graded code must not replace."""
 
 
 class CommandEnd(StrEnum):
@@ -54,6 +65,26 @@ class Gateway:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedChecks:
+    """Checks whose result the graded code must not decide; a process outside of the code's counts the tests.
+
+    Attributes:
+        trusted: paths of the files that the graded code could not write, relative to the workspace.
+        own: modules of Python that files of the workspace replace on purpose.
+    """
+
+    trusted: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, trusted: Iterable[str], known: Iterable[str]) -> Self:
+        """Return the checks for these trusted files in a workspace whose author wrote or named the `known` files."""
+        tops = {path.partition("/")[0] for path in known} | {path.rpartition("/")[2] for path in known}
+        names = {name.removesuffix(".py") for name in tops}
+        return cls(trusted=tuple(path for path in trusted if path.endswith(".py")), own=tuple(sorted(names & RESERVED)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShellRequest:
     """A request for a shell in one workspace.
 
@@ -64,6 +95,7 @@ class ShellRequest:
         environment: environment variables for the commands, in addition to PATH, HOME, TMPDIR and LANG. Nothing is inherited.
         gateway: the only server that commands reach without a network.
         background: True if processes may outlive the command that started them; False ends them with it.
+        checks: the checks to guard, if the commands run graded code.
     """
 
     workspace: str
@@ -72,6 +104,7 @@ class ShellRequest:
     environment: Mapping[str, str] = field(default_factory=dict)
     gateway: Gateway | None = None
     background: bool = True
+    checks: GuardedChecks | None = None
     limits: ShellLimits = field(default_factory=ShellLimits)
 
 
@@ -100,6 +133,9 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRequest:
+    """A request for one command in a workspace with these files; `checks` is as in `ShellRequest`."""
+
     files: Mapping[str, str]
     command: str
     seconds: float
+    checks: GuardedChecks | None = None

@@ -10,7 +10,7 @@ from typing import Final
 
 from assay.domain.assessment import Assessment
 from assay.domain.digest import JsonValue
-from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult
+from assay.domain.sandbox import CommandEnd, CommandRequest, CommandResult, GuardedChecks
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
@@ -33,7 +33,7 @@ _ENDINGS: Final = {
 }
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,8}")
 _RAN_NONE: Final = re.compile(r"^Ran 0 tests in ", re.MULTILINE)
-_RAN: Final = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)
+_ENDED_EARLY: Final = "the process of the tests ended before they were done"
 _NOT_STARTED: Final = (126, 127)
 _NO_TESTS: Final = 5  # exit code of pytest, and of unittest since Python 3.12
 _STOPPED: Final[Mapping[CommandEnd, str]] = MappingProxyType(
@@ -77,6 +77,7 @@ class TestsEvaluator(FunctionEvaluator):
                 files={answer: extracted(response.text, "fenced") or response.text, **files},
                 command=str(options.get("command", COMMAND)),
                 seconds=float(seconds) if isinstance(seconds, int | float) else SECONDS,
+                checks=GuardedChecks.of(files, (answer, *files)),
             )
             for response in sitting.responses
         )
@@ -102,7 +103,7 @@ class TestsEvaluator(FunctionEvaluator):
             raise Unscorable("tests_not_run", f"The command of the tests could not be started: {shown}")
         if result.exit_code == _NO_TESTS or _RAN_NONE.search(result.output):
             raise Unscorable("tests_not_run", f"The command found no tests: {shown}")
-        if result.succeeded and "command" not in self.scoring.options and _RAN.search(result.output) is None:
+        if not result.succeeded and _ENDED_EARLY in result.output:
             return False, f"The response ended the process before the tests were done.\n{shown}"
         verdict = "The tests pass." if result.succeeded else f"The tests fail (exit code {result.exit_code})."
         return result.succeeded, f"{verdict}\n{shown}"

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from assay.agents.kept import KeptWorkspaces
 from assay.agents.opening import WORKSPACE_AGENTS
 from assay.agents.workspaces import AgentNeeds, Workspaces, WorkspaceTrials
 from assay.domain.calls import ModelRequest, Purpose, Role
@@ -65,7 +66,11 @@ class WorkspaceAgentContract:
         task = Task(id="task", thing="task", prompt=asked, scoring=scoring, scenario=scenario)
         program = Agent(target=self.agent)
         made = WORKSPACE_AGENTS.load(self.agent)(self.words, folder)
-        trials = WorkspaceTrials(made, program, Workspaces(choose=choose, base=folder, kept=folder / "kept", gate=no_gate))
+        trials = WorkspaceTrials(
+            made,
+            program,
+            Workspaces(choose=choose, base=folder, kept=KeptWorkspaces(folder / "kept", most_bytes=10**9), gate=no_gate),
+        )
         purpose = Purpose(role=Role.CANDIDATE, task="task", trial=1)
         request = ModelRequest(model=of_program(program), messages=task.prompt, parameters=DEFAULTS, purpose=purpose, task=task)
         report = WorkspaceReport.from_text(asyncio.run(trials.complete(request)).text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,20 @@ def test_additions_that_decide_the_checks_are_violations(trial: Trial, path: str
     (violation,) = violations
     assert violation.startswith(f"{path} was added")
     assert reason in violation
+
+
+def test_links_and_folders_do_not_take_the_place_of_protected_files(trial: Trial) -> None:
+    trial.scenario = replace(trial.scenario, protected=("tests/*", "run.sh"))
+    (trial.workspace / "tests" / "test_work.py").unlink()
+    (trial.workspace / "tests").rmdir()
+    (trial.workspace / "tests").symlink_to("pkg")
+    (trial.workspace / "run.sh").unlink()
+    trial.write("run.sh/inner.txt", "x")
+    trial.write("pkg/test_work.py", "forged")
+    added, violations = trial.validated()
+    assert added == ["pkg/test_work.py"]
+    assert [each.partition(" ")[0] for each in violations] == ["run.sh/inner.txt", "tests"]
+    assert (trial.target / "tests" / "test_work.py").read_bytes() == b"original"
 
 
 def test_allowed_additions_are_validated(tmp_path: Path) -> None:

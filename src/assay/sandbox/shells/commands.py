@@ -34,7 +34,7 @@ class SandboxedCommands:
             with tempfile.TemporaryDirectory(prefix="assay-workspace-", ignore_cleanup_errors=True) as folder:
                 await asyncio.to_thread(_write, Path(folder), request.files)
                 try:
-                    async with sandbox.open(ShellRequest(workspace=folder)) as shell:
+                    async with sandbox.open(ShellRequest(workspace=folder, checks=request.checks)) as shell:
                         return await shell.run(request.command, seconds=request.seconds)
                 except SandboxError as error:
                     return CommandResult(

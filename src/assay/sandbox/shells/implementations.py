@@ -12,14 +12,15 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from assay.domain.sandbox import ShellRequest
+from assay.sandbox.shells import guards
 from assay.sandbox.shells.shell import SUPERVISOR, SandboxError, SupervisedShell
-from assay.sandbox.shells.visible import GATEWAY, WORKSPACE, visible
+from assay.sandbox.shells.visible import GATEWAY, GUARD, WORKSPACE, visible
 
 IMAGE: Final = "python:3.12-slim"
 """Default container image. Any image with a shell and Python 3.8 or later works."""
@@ -31,11 +32,15 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scratch:
-    """One shell's folders on the host, and the user id for its commands; None is the current user."""
+    """One shell's folders on the host, and the user id for its commands; None is the current user.
+
+    `guard` is the folder with the programs around guarded checks; commands see it read-only.
+    """
 
     temporary: Path
     root: Path
     user: int | None
+    guard: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ class NamespaceShells:
         mounts = [(str(scratch.temporary), "/tmp", True), (os.path.realpath(request.workspace), WORKSPACE, True)]
         mounts += [(path, path, False) for path in shown]  # after /tmp, because some may lie there
         mounts += [(request.gateway.socket, GATEWAY, False)] if request.gateway else []
+        mounts += [(str(scratch.guard), GUARD, False)] if scratch.guard else []
         namespaces = {"root": str(scratch.root), "mounts": mounts, "links": links, "writable": ["/tmp", WORKSPACE]}
         return _Launch(
             words=(*_PYTHON, str(SUPERVISOR)),
@@ -99,6 +105,7 @@ class BubblewrapShells:
             words += ["--symlink", target, place]
         words += ["--proc", "/proc", "--dev", "/dev", "--size", str(64 << 20), "--tmpfs", "/dev/shm"]
         words += ["--ro-bind", request.gateway.socket, GATEWAY] if request.gateway else []
+        words += ["--ro-bind", str(scratch.guard), GUARD] if scratch.guard else []
         words += ["--ro-bind", str(SUPERVISOR), _INSIDE, "--remount-ro", "/", "--chdir", WORKSPACE]
         python = _PYTHON[0] if scratch.user is None or _open_to_all(_PYTHON[0]) else "/usr/bin/python3"
         words += ["--", python, *_PYTHON[1:], _INSIDE]
@@ -142,6 +149,7 @@ class ContainerShells:
             (str(scratch.temporary), "/tmp", "rw"),
             (os.path.realpath(request.workspace), WORKSPACE, "rw"),
             *([(request.gateway.socket, GATEWAY, "rw")] if request.gateway else ()),
+            *([(str(scratch.guard), GUARD, "ro")] if scratch.guard else ()),
         ):
             words += ["--volume", f"{source}:{target}:{mode}"]
         return _Launch(words=[*words, self.image, "python3", "-I", "-S", _INSIDE])
@@ -188,13 +196,19 @@ async def _opened(
     try:
         scratch = await asyncio.to_thread(_scratch_in, Path(folder), request, user)
         launched = launch(request, scratch)
+        path = launched.path
+        if request.checks is not None and scratch.guard is not None:
+            inside = GUARD if launched.workspace == WORKSPACE else str(scratch.guard)
+            await asyncio.to_thread(guards.write_settings, scratch.guard, request.checks, launched.workspace)
+            request = replace(request, environment={**request.environment, **guards.environment(inside)})
+            path = (f"{inside}/bin", *path)
         shell = await SupervisedShell.start(
             launched.words,
             request,
             launched.description,
             workspace=launched.workspace,
             temporary=scratch.temporary,
-            path=launched.path,
+            path=path,
             user=launched.user,
         )
         try:
@@ -211,9 +225,12 @@ def _unused_user() -> int | None:
 
 
 def _scratch_in(folder: Path, request: ShellRequest, user: int | None) -> _Scratch:
-    scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user)
+    guard = folder / "guard" if request.checks is not None else None
+    scratch = _Scratch(temporary=folder / "tmp", root=folder / "root", user=user, guard=guard)
     scratch.temporary.mkdir(mode=0o700)
     scratch.root.mkdir()
+    if guard is not None:
+        guards.write(guard)
     if user is not None:
         folder.chmod(0o711)
         _give((Path(request.workspace), scratch.temporary), user)

@@ -9,6 +9,7 @@ from typing import Final
 
 WORKSPACE: Final = "/workspace"
 GATEWAY: Final = "/run/assay-gateway.sock"
+GUARD: Final = "/run/assay-guard"
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
 _SETTINGS: Final = (
     *("alternatives", "ca-certificates", "fonts", "group", "hosts", "java-11-openjdk", "java-17-openjdk", "ld.so.cache"),
