@@ -89,6 +89,7 @@ from assay.domain.protocol import Protocol as Protocol
 from assay.domain.review import (
     Approvals as Approvals,
     Decision as Decision,
+    Outcome as Outcome,
     ReviewEvent as ReviewEvent,
     Road as Road,
     Via as Via,

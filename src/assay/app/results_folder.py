@@ -172,9 +172,21 @@ class ProjectingDecisions:
         self._projector = projector
         self._after = after
         self.decided_by_key = decisions.decided_by_key
+        self.achieved = decisions.achieved
 
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         events = self._decisions.decide(decisions)
-        self._projector.note(events)
-        self._after(events)
+        self._announce(events)
         return events
+
+    def settle(self, decision: Decision, /, *, together: bool) -> ReviewEvent:
+        event = self._decisions.settle(decision, together=together)
+        self._announce((event,))
+        return event
+
+    def _announce(self, events: Sequence[ReviewEvent]) -> None:
+        # An opinion that awaits a second one changes no result.
+        decided = [event for event in events if event.id]
+        if decided:
+            self._projector.note(decided)
+            self._after(decided)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
@@ -14,6 +14,7 @@ from assay.cli.review_terminal import go_through
 from assay.domain.errors import InputError, StoreError, did_you_mean
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.review import Outcome
 from assay.domain.selection import AssessmentRow, Selection
 from assay.domain.suite import PERSON
 
@@ -229,9 +230,23 @@ def undo(assessment_id: str, reviewer: str | None, store: str | None, as_json: b
 def _decided(events: tuple[ReviewEvent, ...], *, as_json: bool) -> int:
     from assay.app.review import documents
 
-    lines = [f"{shown_assessment(event.decision.assessment)}: {event.before} → {event.after}" for event in events]
+    lines = [f"{shown_assessment(event.decision.assessment)}: {_effect(event)}" for event in events]
     document = {"events": [documents.review_event(event) for event in events]}
     return answer(document, "\n".join(lines), as_json=as_json)
+
+
+def _effect(event: ReviewEvent) -> str:
+    match event.outcome:
+        case Outcome.DECIDED:
+            return f"{event.before} → {event.after}"
+        case Outcome.FIRST_OPINION:
+            return "first of two opinions; another reviewer must give the second, so it is still pending"
+        case Outcome.DISPUTED:
+            return "disputed: the second opinion differs from the first; settle it at /adjudication (`assay serve`)"
+        case Outcome.WITHDRAWN:
+            return "your opinion is withdrawn; it is still pending"
+        case _:
+            assert_never(event.outcome)
 
 
 def _states(state: str | None) -> frozenset[AssessmentState] | None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from assay.domain.identifiers import AssessmentKey, RunId
 
 
+SCRIPTED_MARK: Final = "scripted:"
+"""Start of the idempotency key of a `GradesShown` that a scripted decision implies, although no screen showed the item."""
+
+
 class ObservationKind(StrEnum):
     """Kinds of observations, as named in the store."""
 
@@ -94,13 +98,18 @@ class SecondRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpinionGiven:
-    """One of two independent opinions. `result`: the scores if this opinion were final; empty for a rejection."""
+    """One of two independent opinions.
+
+    `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no item was on a screen, so that
+    the opinion measures no agreement between reviewers.
+    """
 
     verb: Verb
     reason: str = ""
     note: str = ""
     result: Mapping[str, float] = field(default_factory=dict)
     corrections: Mapping[Place, float] = field(default_factory=dict)
+    scripted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,12 +110,31 @@ class Decision:
         return reviewer_words(self.reviewer, self.stated_by)
 
 
+class Outcome(StrEnum):
+    """Effect of a decision.
+
+    `DECIDED`: the item has a new state. `FIRST_OPINION`: the item needs a second, independent opinion and stays pending.
+    `DISPUTED`: the second opinion differs from the first, so the item stays pending until a third person settles it.
+    `WITHDRAWN`: an undo took back an opinion on an item that was still pending.
+    """
+
+    DECIDED = "decided"
+    FIRST_OPINION = "first_opinion"
+    DISPUTED = "disputed"
+    WITHDRAWN = "withdrawn"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewEvent:
-    """A stored decision. `id` counts from 1, separately for real assessments and control items; `at` is ISO 8601, UTC."""
+    """A decision and its effect.
+
+    `id` counts from 1, separately for real assessments and control items. It is 0 for an opinion that changed no state: the
+    store keeps opinions apart from the events of decided items. `at` is ISO 8601, UTC.
+    """
 
     id: int
     decision: Decision
     before: AssessmentState
     after: AssessmentState
     at: str
+    outcome: Outcome = Outcome.DECIDED

@@ -76,8 +76,9 @@ def database(served: Served) -> sqlite3.Connection:
 def test_audit_shows_reviewer_verb_reason_and_way_of_each_decision(decided: Served) -> None:
     first, *_, last = served_events(decided)
     assert last | {"at": "", "note": ""} == {
-        "event": 1, "id": "a1", "decision": "reject", "before": "pending", "after": "rejected", "reviewer": "ann", "at": "",
-        "via": "page", "displayed": True, "reason": FORMULA, "note": "", "corrections": {}, "n_corrections": 0,
+        "event": 1, "id": "a1", "decision": "reject", "before": "pending", "after": "rejected", "outcome": "decided",
+        "reviewer": "ann", "at": "", "via": "script", "displayed": False, "road": "scripted", "stated_by": "root",
+        "reason": FORMULA, "note": "", "corrections": {}, "n_corrections": 0,
         "active_s": 4.2, "run_id": decided.run_id, "suite": "gates", "task": "gate-1", "thing": "Gate 1", "trial": 1,
         "trials": 5,
     }  # fmt: skip

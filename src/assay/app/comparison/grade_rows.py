@@ -11,10 +11,10 @@ import numpy as np
 
 from assay.analysis import grade_rows
 from assay.analysis.grade_rows import MOST_PANES, GradeRows
-from assay.app.review.agreement import standing_by_item
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, folded
 from assay.domain.observations import BlindVerdict, GradesShown, Observation, ObservationKind
+from assay.domain.opinions import standing_by_item
 from assay.domain.selection import Selection
 from assay.domain.suite import PERSON
 

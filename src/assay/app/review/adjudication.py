@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from assay.app.review import decisions
-from assay.app.review.agreement import StandingOpinion, differ, standing_by_item
 from assay.app.review.observations import note
 from assay.domain.errors import InputError, Refused
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import DisputeSettled, ObservationKind, OpinionGiven, with_body
+from assay.domain.opinions import StandingOpinion, differ, standing_by_item
 from assay.domain.review import Decision, Via
 
 if TYPE_CHECKING:
@@ -90,8 +89,6 @@ def settle(
         if known_event is not None:
             return str(known_event.after)
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
-    if reviewer in {opinion.reviewer for opinion in dispute.opinions} and not together:
-        raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")
     place = {"first": 0, "second": 1}.get(choice)
     chosen = OpinionGiven(verb=Verb.REJECT) if place is None else dispute.opinions[place].given
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"
@@ -107,7 +104,7 @@ def settle(
         key=idempotency_key,
         purpose=dispute.detail.row.purpose,
     )
-    (event,) = decisions.decide(workspace, [decision], check_disputes=False)
+    event = workspace.decisions.settle(decision, together=together)
     outcome = DisputeSettled(choice=choice, disagreement=kind, confidence=confidence, together=together)
     note(workspace, dispute.detail, reviewer, f"settled:{key}:{event.id}", outcome)
     return str(event.after)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from assay.app.review.protocol import holding
 from assay.domain.errors import Refused
+from assay.domain.identifiers import folded
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
+from assay.domain.observations import ObservationKind
+from assay.domain.opinions import StandingOpinion, differ, standing_opinions, takes_two
 from assay.domain.review import Decision, Via
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.assessment import Assessment
-    from assay.domain.identifiers import RunId
+    from assay.domain.identifiers import AssessmentKey, RunId
     from assay.domain.run import RunPlan
 
 
@@ -36,7 +41,8 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
         return 0
     current = [row for row, _ in gradings(workspace, plan.regrade_of)]
     pairs = Graders({place: row for row in current for place in places(row)})
-    decisions = []
+    protocol = holding(workspace, plan)
+    repeats = []
     waiting = frozenset({AssessmentState.PENDING})
     for row in workspace.archive.assessments.matching(Selection(runs=(plan.id,)), states=waiting):
         grader = pairs.grader_before(row.task, row.k, row.grader)
@@ -45,15 +51,45 @@ def keep_reviews(workspace: Workspace, plan: RunPlan) -> int:
             continue
         detail = workspace.archive.assessments.detail(was.key)
         if _came_out_alike(detail.judged, row.assessment) and (decision := _as_before(detail, row, plan)) is not None:
-            decisions.append(decision)
+            two = takes_two(row.key, protocol=protocol, seed=plan.seed, requested=False)
+            opinions = _opinions_before(workspace, was.key) if two else {}
+            repeats.append(_Repeat(decision=decision, opinions=opinions))
     kept = 0
-    for decision in decisions:
+    for repeat in repeats:
         try:
-            workspace.decisions.decide((decision,))
-            kept += 1
+            kept += _is_repeated(workspace, repeat)
         except Refused:  # somebody has decided the item in the meantime
             continue
     return kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repeat:
+    """An earlier decision, and the opinions by reviewer that it rested on if the new item needs two as well."""
+
+    decision: Decision
+    opinions: Mapping[str, StandingOpinion]
+
+
+def _opinions_before(workspace: Workspace, key: AssessmentKey) -> dict[str, StandingOpinion]:
+    observations = workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=(key,))
+    return standing_opinions(observations)
+
+
+def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
+    """Repeat a decision with the opinions before it; True if the item is decided now."""
+    decision = repeat.decision
+    settled = differ(repeat.opinions)
+    for number, opinion in enumerate(repeat.opinions.values(), 1):
+        if settled or folded(opinion.reviewer) != folded(decision.reviewer):
+            given = opinion.given
+            as_given = replace(decision, verb=given.verb, reviewer=opinion.reviewer, corrections=given.corrections)
+            workspace.decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
+    if settled:
+        event = workspace.decisions.settle(decision, together=True)
+    else:
+        (event,) = workspace.decisions.decide((decision,))
+    return event.after is not AssessmentState.PENDING
 
 
 def _came_out_alike(before: Assessment, after: Assessment) -> bool:

@@ -16,6 +16,7 @@ from assay.domain.control_items import CheckOrigin, ControlItem, ControlOrigin, 
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import Arm, DecisionTaken, Observation, ObservationKind, with_body
+from assay.domain.own_work import is_own_work
 from assay.domain.protocol import MOST, Protocol, chance
 from assay.scoring.planted_errors import DecidedAssessment, planted, reordered, unaltered
 
@@ -115,6 +116,8 @@ class ControlItemFactory:
         fit.sort(key=lambda key: (good and vouched[key] == "own", chance(seed, "source", int(key))))
         for key in fit[:_TRIES]:
             real = decisions.assessment(self._workspace, key)
+            if is_own_work(reviewer, real.row.candidates):
+                continue  # the reviewer could not decide the check
             if real.row.trial == detail.row.trial or not real.row.current or not real.row.by_model:
                 continue
             if real.row.state not in (_COUNTED[:1] if good else _COUNTED) or (good and real.judged.flags):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from assay.app.review.agreement import refuse_disputed
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, TrialKey, folded
 from assay.domain.lifecycle import AssessmentState, Verb
+from assay.domain.observations import ObservationKind
+from assay.domain.opinions import differ, disputed, standing_by_item
 from assay.domain.review import Decision, ReviewEvent, Via, stated_by
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialRow
 from assay.domain.verdict_scales import verdict_scale
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ScaleWords: TypeAlias = Mapping[str | None, Mapping[str, float]]
 """The words of each criterion's scale with their scores from 0 to 1; None stands for the overall score."""
+
+_AT_ONCE: Final = 500  # maximum number of keys in one query of the store
 
 
 def assessments(
@@ -48,22 +51,30 @@ def assessment_key(text: str) -> AssessmentKey:
     return AssessmentKey(number)
 
 
-def decide(workspace: Workspace, decisions: Sequence[Decision], *, check_disputes: bool = True) -> tuple[ReviewEvent, ...]:
-    """Apply decisions, all or none, and return their events. Every decision in Assay goes through this function.
+def decide(workspace: Workspace, decisions: Sequence[Decision]) -> tuple[ReviewEvent, ...]:
+    """Apply decisions, all or none, and return their events. Every decision in Assay goes through this function or `settle`.
 
-    Args:
-        check_disputes: False if the caller already checked for disputes or is settling one.
-
-    Raises InputError without a decision or a required reason, or for a correction without scores. Raises Refused if an
-    assessment is not pending, is incomplete, or is disputed between two reviewers.
+    Raises InputError without a decision or a required reason, or for a correction without scores. Raises the errors of
+    `StoreDecisions.decide`, which applies the review protocol of the run.
     """
     if not decisions:
         raise InputError("", "no assessment was given.", remedy="`assay review list` shows the ids of assessments.")
     for decision in decisions:
         check_words(decision.verb, reason=decision.reason, corrections=decision.corrections)
-    if check_disputes:
-        refuse_disputed(workspace, [decision.assessment for decision in decisions if decision.verb is not Verb.UNDO])
     return workspace.decisions.decide(decisions)
+
+
+def refuse_disputed(workspace: Workspace, keys: Sequence[AssessmentKey]) -> None:
+    """Raise `Refused` if an assessment is pending because two reviewers disagree on it."""
+    for start in range(0, len(keys), _AT_ONCE):
+        portion = keys[start : start + _AT_ONCE]
+        opinions = workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=portion)
+        standing = standing_by_item(opinions)
+        for key in portion:
+            if not differ(standing.get(key, {})):
+                continue
+            if workspace.archive.assessments.detail(key).row.state is AssessmentState.PENDING:
+                raise disputed(key)
 
 
 def approve(

@@ -114,6 +114,8 @@ class ResponseDocument:
 class ReviewEventDocument:
     """JSON of one decision. Keys of corrections are `candidate` or `candidate/criterion`.
 
+    `outcome`: `decided`, or `first_opinion`, `disputed` or `withdrawn` if an opinion left the item pending. An opinion has no
+    event, so `event` is 0.
     `road`: `shown` on the reviewer's screen, `scripted` or `imported`. `stated_by`: the person who gave the reviewer's name;
     null if this was the reviewer.
     """
@@ -123,6 +125,7 @@ class ReviewEventDocument:
     decision: str = source("decision.verb")
     before: str
     after: str
+    outcome: str
     reviewer: str = source("decision.reviewer")
     at: str
     via: str = source("decision.via")

@@ -160,8 +160,8 @@ class Item:
         own: the reviewer's earlier verdict, as (pane, criterion or None, score); None without a verdict.
         second: True if two people decide the item independently.
         person: True if only people grade the item, so that there are no scores to show.
-        closed: why this reviewer may not decide a pending item: `given` (their opinion awaits a second one) or `disputed`
-            (two reviewers disagree). Empty if they may decide.
+        closed: why this reviewer may not decide a pending item: `given` (their opinion awaits a second one), `disputed`
+            (two reviewers disagree) or `own_work` (it grades the reviewer's work). Empty if they may decide.
         told: True if the arena showed this reviewer the authors of the responses, so that the item is not blind.
     """
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from assay.domain.achieved_review import AchievedReview
 from assay.domain.digest import canonical
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.run import PlannedTask, RunPlan
+
+RANDOM: Final = "random"
+"""Review order in a run's protocol: chance draws the next item."""
 
 OF_THE_RUN = AssessmentKey(0)
 """Assessment key of observations that concern the whole run."""
@@ -97,7 +101,7 @@ def switch(workspace: Workspace, run: RunId, numbers: Mapping[str, float], *, re
 
 
 def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, Any], ...]:
-    """Return the distinct protocols of these runs, each with its `runs`.
+    """Return the distinct protocols of these runs, each with its `runs` and what their reviews `achieved`.
 
     `switched` lists protocol changes made after decisions: the new `version` and the number of items `decided_before`.
     """
@@ -118,7 +122,19 @@ def in_use(workspace: Workspace, plans: Iterable[RunPlan]) -> tuple[dict[str, An
             **({"switched": late} if late else {}),
         }
         in_use.setdefault(canonical(held), {**held, "runs": []})["runs"].append(str(plan.id))
-    return tuple(in_use.values())
+    return with_achieved(workspace, in_use.values())
+
+
+def with_achieved(workspace: Workspace, protocols: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return protocols of `in_use` with what the reviews of their runs have achieved by now."""
+    protocols = tuple(protocols)
+    runs = [RunId(run) for held in protocols for run in held["runs"]]
+    ordered = [RunId(run) for held in protocols if held.get("order") == RANDOM for run in held["runs"]]
+    achieved = workspace.decisions.achieved(runs, ordered=ordered)
+    return tuple(
+        {**held, "achieved": AchievedReview.total(achieved[run] for run in map(RunId, held["runs"])).as_json()}
+        for held in protocols
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assay.app.review.agreement import refuse_disputed
-from assay.app.review.decisions import require_reason
+from assay.app.review.decisions import refuse_disputed, require_reason
 from assay.app.review.lottery import stored_lottery
 from assay.domain import review
 from assay.domain.errors import Refused, StoreError

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assay.analysis.reviewers import Pairs, Reviewer, ReviewerDecision, ReviewerEvidence, quickest, reviewer_of
-from assay.app.review.agreement import StandingOpinion, agree, standing_by_item
 from assay.app.review.protocol import OF_THE_RUN
 from assay.domain.control_items import ControlItem, RepeatOrigin
 from assay.domain.errors import UnknownName
@@ -25,6 +24,7 @@ from assay.domain.observations import (
     SessionEnded,
     with_body,
 )
+from assay.domain.opinions import StandingOpinion, agree, standing_by_item
 from assay.domain.selection import AssessmentDetail, Selection
 from assay.scoring.planted_errors import GOOD
 
@@ -189,7 +189,9 @@ def _opinion_pairs(observations: Sequence[Observation]) -> list[tuple[StandingOp
         if observation.kind is ObservationKind.OPINION and observation.purpose is AssessmentPurpose.WORK
     ]
     standing = [[*given.values()] for given in standing_by_item(opinions).values()]
-    return [(given[0], given[1]) for given in standing if len(given) > 1]
+    pairs = [(given[0], given[1]) for given in standing if len(given) > 1]
+    # A script that approves without a look at the item would pass for perfect agreement.
+    return [pair for pair in pairs if not any(opinion.given.scripted for opinion in pair)]
 
 
 # --- results of planted checks

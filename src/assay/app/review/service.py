@@ -14,26 +14,28 @@ from typing import TYPE_CHECKING, Final
 
 from assay.app.calibration_status import Stamps
 from assay.app.review import arena_disclosures, decisions
-from assay.app.review.agreement import differ, standing_by_item
 from assay.app.review.control_items import ControlItems
 from assay.app.review.double_review import SecondOpinions
 from assay.app.review.item import Item, Pane, withheld
 from assay.app.review.item_view import Showcase, named
 from assay.app.review.observations import note, observation_on
 from assay.app.review.protocol import RunProtocols
-from assay.app.review.submitted_decision import (
-    ResolvedDecision,
-    SubmittedDecision,
-    by_pane,
-    candidate_scores,
-    decision_taken,
-    resolve,
-)
+from assay.app.review.submitted_decision import SubmittedDecision, by_pane, candidate_scores, decision_taken, resolve
 from assay.domain import decisions as rules
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import UNDOABLE, AssessmentPurpose, AssessmentState, Verb
-from assay.domain.observations import Arm, BlindVerdict, DecisionTaken, GradesShown, ObservationKind, SecondRequested, with_body
+from assay.domain.observations import (
+    SCRIPTED_MARK,
+    Arm,
+    BlindVerdict,
+    DecisionTaken,
+    GradesShown,
+    ObservationKind,
+    SecondRequested,
+    with_body,
+)
+from assay.domain.opinions import differ, opinion_of, standing_by_item
 from assay.domain.protocol import Protocol
 from assay.domain.review import Decision, Via
 
@@ -113,13 +115,15 @@ class ReviewService:
         shared = _Shared(Stamps(self._workspace, plans=self._plans.known), {})
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
+        own_work = self._workspace.archive.assessments.own_work(keys, reviewer)
         items, revealing = [], []
         for key in keys:
             detail = details.get(key) or self.control_items.detail(key)
             item = self._as_seen(detail, past[key], shared, whole)
             if item.state == AssessmentState.PENDING:
                 given = standing.get(key, {})
-                closed = "disputed" if differ(given) else "given" if reviewer in given else ""
+                closed = "disputed" if differ(given) else "given" if opinion_of(reviewer, given) else ""
+                closed = "own_work" if key in own_work else closed
                 item = replace(item, closed=closed)
             if item.closed == "disputed":
                 item = replace(item, rerunnable=False, no_rerun="disputed")
@@ -255,7 +259,9 @@ class ReviewService:
         if (reviewer, int(key)) in self._served:
             return True
         kinds = (ObservationKind.SHOWN, ObservationKind.VERDICT)
-        return bool(self._workspace.observations.read(kinds=kinds, assessments=(key,), reviewer=reviewer))
+        stored = self._workspace.observations.read(kinds=kinds, assessments=(key,), reviewer=reviewer)
+        # A scripted decision ends blindness too, but nothing was on the screen.
+        return any(not observation.idempotency_key.startswith(SCRIPTED_MARK) for observation in stored)
 
     # --- decide
 
@@ -278,9 +284,11 @@ class ReviewService:
         displayed = submitted.via is not Via.SCRIPT and self.was_served(key, reviewer=submitted.reviewer)
         resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row), displayed=displayed)
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row], reviewer=submitted.reviewer)
+        if submitted.verb is Verb.UNDO:
+            _check_own(detail, submitted)
         taken = decision_taken(detail, submitted, resolved, arm=arm or Arm.BLIND, protocol=protocol, disclosed=bool(disclosed))
         try:
-            state = self._carry_out(detail, submitted, resolved, protocol)
+            (event,) = decisions.decide(self._workspace, [resolved.decision])
         except Refused as error:
             raise self._in_words_of_a_page(error, key, submitted) from None
         # After the decision instead of before it, so that a crash in between loses a measurement but never a decision.
@@ -289,7 +297,7 @@ class ReviewService:
             self.control_items.note_result(detail, resolved)
         elif submitted.verb is not Verb.UNDO and detail.row.by_model and not self._showcase.by_person(detail.row):
             self.control_items.put_after(detail, decision, protocol)
-        return state
+        return event.after
 
     def check_key(self, key: AssessmentKey, *, idempotency_key: str) -> None:
         """Raise `Refused` if the idempotency key was used for another item."""
@@ -300,33 +308,6 @@ class ReviewService:
         decided = self._workspace.decisions.decided_by_key(idempotency_key)
         if decided is not None:
             rules.check_key(key, of=decided)
-
-    def _carry_out(
-        self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision, protocol: Protocol
-    ) -> AssessmentState:
-        """Apply the decision, unless the item needs two opinions that agree."""
-        if submitted.verb is Verb.UNDO:
-            return self._undo(detail, submitted, resolved)
-        if self.opinions.takes_two(detail, protocol):
-            if not self.opinions.give(detail, submitted, resolved):
-                return AssessmentState.PENDING
-        else:
-            self.opinions.refuse_disputed(detail)
-        return self._apply(resolved)
-
-    def _undo(self, detail: AssessmentDetail, submitted: SubmittedDecision, resolved: ResolvedDecision) -> AssessmentState:
-        _check_own(detail, submitted)
-        gave_opinion = submitted.reviewer in self.opinions.of(detail.row.key)
-        waits = detail.row.state is AssessmentState.PENDING
-        # An opinion that awaits a second one has changed no state, so only the opinion is withdrawn.
-        state = AssessmentState.PENDING if waits and gave_opinion else self._apply(resolved)
-        if gave_opinion:  # it awaits the other opinion, or was one of the two that agreed
-            self.opinions.withdraw(detail, submitted)
-        return state
-
-    def _apply(self, resolved: ResolvedDecision) -> AssessmentState:
-        (event,) = decisions.decide(self._workspace, [resolved.decision], check_disputes=False)
-        return event.after
 
     def _in_words_of_a_page(self, error: Refused, key: AssessmentKey, submitted: SubmittedDecision) -> Refused:
         """Return the error in the words of the page: with the name of the person who decided, but without plain item numbers."""

@@ -18,6 +18,7 @@ from cachetools import FIFOCache, LRUCache
 
 from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
+from assay.app.review.protocol import with_achieved
 from assay.app.statistics import basis as basis_, results
 from assay.app.statistics.cell_cache import KeptCells
 from assay.app.statistics.verdicts import rates_of
@@ -189,7 +190,8 @@ class _Kept:
             known = self._overviews[key] = self._overview(
                 cells, rules, cautions, excluded, approvals, a=a, b=b, scope=scope, margin=margin, running=running
             )
-        return known
+        # An opinion is no decision, so that no cached figure shows that it changed what the review achieved.
+        return replace(known, protocols=with_achieved(self._workspace, known.protocols))
 
     def _overview(
         self,

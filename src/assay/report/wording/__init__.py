@@ -53,6 +53,7 @@ from assay.report.wording.reviews import (
     calibrated_pair as calibrated_pair,
     calibrated_ranks as calibrated_ranks,
     changed_since_baseline as changed_since_baseline,
+    checks as checks,
     coverage_line as coverage_line,
     judge_agreement as judge_agreement,
     judge_bias as judge_bias,

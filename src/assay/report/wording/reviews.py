@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protocols. Look at each run separately with --run."
 
 _SHARES: Final = (("blind", "blind-first"), ("plants", "planted checks"), ("rereview", "repeats"), ("second", "double review"))
+_WAYS: Final = (("blind", "blind"), ("by_two", "by two people"), ("in_order", "in the drawn order"))
 _MOST_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
 
@@ -294,15 +295,51 @@ def put_back_sentence(n: int, now: float | None, then: float | None, *, changes:
 
 
 def protocol(in_use: Mapping[str, Any]) -> str:
-    """Summarise how a run is reviewed: `20% blind-first; every judge grade needs review (version 1)`."""
-    shares = [f"{round(100 * share, 1):g}% {words}" for name, words in _SHARES if (share := in_use.get(name) or 0)]
+    """Summarise how a run is reviewed: what the review achieved, the plan, the policy and the version of the protocol.
+
+    Example: `0 of 8 blind, 0 of 8 by two people; planned: all; every judge grade needs review (version 1)`.
+    """
     policy = _POLICIES.get(str(in_use.get("policy")), str(in_use.get("policy")))
     order = ", in random order" if in_use.get("order") == "random" else ""
     if grown := (in_use.get("sample") or {}).get("grown_from"):
         order += f", which grew from {', then '.join(f'{100 * share:g}%' for share in grown)}"
     switches = in_use.get("switched") or []
     before = f"; {switches[-1]['decided_before']} decided under an earlier version" if switches else ""
-    return f"{', '.join(shares) or 'no extra checks'}; {policy}{order} (version {in_use.get('version', 1)}{before})"
+    return f"{checks(in_use)}; {policy}{order} (version {in_use.get('version', 1)}{before})"
+
+
+def checks(in_use: Mapping[str, Any]) -> str:
+    """State what a review achieved against what its protocol plans: `0 of 8 blind, 0 of 8 by two people; planned: all`."""
+    shares = {name: float(in_use.get(name) or 0) for name, _ in _SHARES}
+    ordered = in_use.get("order") == "random"
+    achieved = _achieved(in_use["achieved"], shares, ordered=ordered) if "achieved" in in_use else ""
+    planned = _planned(shares)
+    if not planned:
+        return achieved or "no extra checks"
+    return f"{achieved}; planned: {planned}" if achieved else f"planned: {planned}"
+
+
+def _achieved(achieved: Mapping[str, int | None], shares: Mapping[str, float], *, ordered: bool) -> str:
+    waiting = achieved["waiting_for_second"] or 0
+    n = (achieved["decisions"] or 0) + waiting
+    planned_ways = ("blind" if shares["blind"] else "", "by_two" if shares["second"] else "", "in_order" if ordered else "")
+    ways = [(name, words) for name, words in _WAYS if name in planned_ways or achieved[name]]
+    if not ways:
+        return ""
+    if n == 0:
+        return "nothing decided yet"
+    parts = [f"{achieved[name] or 0:,} of {n:,} {words}" for name, words in ways]
+    if waiting:
+        parts.append(f"{waiting:,} {'awaits' if waiting == 1 else 'await'} another person's opinion")
+    return ", ".join(parts)
+
+
+def _planned(shares: Mapping[str, float]) -> str:
+    wanted = [(share, words) for name, words in _SHARES if (share := shares[name])]
+    # A whole is written as a word: "100% double review" beside a result reads as if it had happened.
+    if wanted and all(share == 1 for share, _ in wanted):
+        return "all"
+    return ", ".join(f"{'all' if share == 1 else f'{round(100 * share, 1):g}%'} {words}" for share, words in wanted)
 
 
 def _partial_mean(mean: float | None, ci95: tuple[float, float] | None, reason: str | None) -> str:

@@ -5,7 +5,7 @@ If a transaction that created keys is rolled back, `Writer` calls `forget` to dr
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, insert, select, union
 
 from assay.domain.identifiers import folded
 from assay.store.database import schema
@@ -63,6 +63,15 @@ def remember(connection: Connection, name: str, candidate_key: int) -> None:
     same = folded(plain(name))
     if connection.execute(select(table.c.folded).where(table.c.folded == same)).first() is None:
         connection.execute(insert(table).values(folded=same, candidate_key=candidate_key))
+
+
+def candidates_called(connection: Connection, name: str) -> frozenset[int]:
+    """Return the keys of the candidates with this name now or before a renaming, ignoring case."""
+    table, alias = schema.candidate, schema.candidate_alias
+    same = folded(plain(name))
+    now = select(table.c.key).where(table.c.folded == same)
+    before = select(alias.c.candidate_key).where(alias.c.folded == same)
+    return frozenset(map(int, connection.execute(union(now, before)).scalars()))
 
 
 def candidate_names(connection: Connection, run_key: int) -> dict[int, str]:

@@ -21,6 +21,8 @@ def encoded(body: observations.ObservationBody) -> bytes:
             content["scores"] = _triples(body.scores)
         case observations.OpinionGiven():
             content["corrections"] = _triples(body.corrections)
+            if not body.scripted:  # as stores of earlier versions hold it, so that a repeated request still matches
+                del content["scripted"]
         case observations.OpinionWithdrawn():
             content["withdrawn"] = True
         case observations.ProtocolSwitched():

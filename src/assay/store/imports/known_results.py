@@ -20,6 +20,7 @@ from assay.store.database.connections import portions
 from assay.store.event_chain import events_of
 from assay.store.imports.portion import OpenRun
 from assay.store.queries.filters import HIDDEN_STATES
+from assay.store.queries.own_work import own_work
 
 _AT_ONCE: Final = 500
 _VERBS: Final = {state: verb for verb, state in DECIDED.items()}
@@ -208,6 +209,10 @@ def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_i
             corrections=past.corrections if verb is Verb.CORRECT else {},
             key=f"kept:{new_id}:{pairs[key]}",
         )
+    for reviewer in {decision.reviewer for decision in carried.values()}:
+        for key in own_work(connection, [AssessmentKey(key) for key in carried], reviewer):
+            if carried[key].reviewer == reviewer:  # an older version of Assay let people decide their own work
+                del carried[key]
     by_event = sum(any(each.decision.verb in DECIDED for each in events.get(key, ())) for key in decided)
     return list(carried.values()), by_event - len(carried)
 

@@ -23,6 +23,7 @@ from assay.store.database.counters import ASSESSMENT
 from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import events_of
 from assay.store.queries.filters import Scope, scope_of, unsorted
+from assay.store.queries.own_work import own_work, own_work_waiting
 from assay.store.queries.snapshots import Queries, snapshot
 
 _CALL_SHOWN = (
@@ -370,6 +371,8 @@ class AssessmentQueries(Queries):
     detail = snapshot(assessment)
     details = snapshot(assessments_of)
     as_stored = snapshot(as_stored)
+    own_work = snapshot(own_work)
+    own_work_waiting = snapshot(own_work_waiting)
     tally = snapshot(tally)
     tally_within = snapshot(tally_within)
 

@@ -56,8 +56,8 @@ class StoreControlItems:
                 alike = _read(connection, schema.control_item.c.source_key == int(item.source))
                 return max((other for other in alike if other.first == item.first), key=lambda other: other.attempt).key
             new = _put(connection, item)
-            before = _item(connection, decision.assessment).state
-            _append_event(connection, decision, before=before, after=AssessmentState.SUPERSEDED, at=self._clock.now())
+            before = control_item(connection, decision.assessment).state
+            append_control_event(connection, decision, before=before, after=AssessmentState.SUPERSEDED, at=self._clock.now())
             return new.key
 
         return self._writer.call(supersede)
@@ -127,24 +127,18 @@ def control_event_of_key(connection: Connection, idempotency_key: str | None) ->
     return None if row is None else _event(row)
 
 
-def decide_control(connection: Connection, decision: Decision, *, at: str) -> ReviewEvent:
-    """Decide a control item; raises the same errors as a decision on a real assessment."""
-    item, where = _item(connection, decision.assessment), shown_assessment(decision.assessment)
-    after = rules.after(decision.verb, item.state, where=where)
-    rules.counted(decision.verb, rules.grading_of(item.judged), decision.corrections, where=where)
-    return _append_event(connection, decision, before=item.state, after=after, at=at)
-
-
-def _append_event(
+def append_control_event(
     connection: Connection, decision: Decision, *, before: AssessmentState, after: AssessmentState, at: str
 ) -> ReviewEvent:
+    """Store a decision on a control item, whose state it changes."""
     table, item = schema.control_event, schema.control_item
     connection.execute(update(item).where(item.c.key == int(decision.assessment)).values(state=after.value))
     values = event_values(decision, before=before, after=after, at=at)
     return _event(connection.execute(insert(table).values(**values).returning(*table.c)).one())
 
 
-def _item(connection: Connection, key: AssessmentKey) -> ControlItem:
+def control_item(connection: Connection, key: AssessmentKey) -> ControlItem:
+    """Return the control item with this key; raises `UnknownName`."""
     items = _read(connection, schema.control_item.c.key == int(key))
     if not items:
         raise UnknownName("assessment", shown_assessment(key), remedy="`assay review list` lists all assessments.")

@@ -36,22 +36,7 @@ class StoreObservations:
         """
         if not observations:
             return ()
-        return self._writer.call(lambda connection: tuple(_noted(connection, given) for given in observations))
-
-    def note_and_read(self, observation: Observation, /) -> tuple[Observation, ...]:
-        """Store an observation, and return all observations of the same type on its assessment, oldest first.
-
-        One transaction does both, so that the second of two simultaneous opinions includes the first. Raises `Refused` like
-        `note`.
-        """
-
-        def both(connection: Connection) -> tuple[Observation, ...]:
-            _noted(connection, observation)
-            table = schema.observation
-            same_item = table.c.assessment_key == int(observation.assessment)
-            return _read(connection, same_item, table.c.kind == observation.kind.value)
-
-        return self._writer.call(both)
+        return self._writer.call(lambda connection: tuple(note_in(connection, given) for given in observations))
 
     def read(
         self,
@@ -80,7 +65,7 @@ class StoreObservations:
         if run is not None:
             where.append(schema.run.c.id == plain(run))
         with self._database.asking() as connection:
-            return _read(connection, *where, newest=newest)
+            return read_in(connection, *where, newest=newest)
 
     def opinions_that_wait(self, selection: Selection, /) -> tuple[Observation, ...]:
         """Return opinions and withdrawn opinions on a selection's pending assessments, oldest first.
@@ -101,7 +86,7 @@ class StoreObservations:
             if not keys:
                 return ()
             opinions = table.c.kind == ObservationKind.OPINION.value
-            return _read(connection, table.c.run_key.in_(keys), opinions, waits)
+            return read_in(connection, table.c.run_key.in_(keys), opinions, waits)
 
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """Count this reviewer's decisions, in all runs, after the observation with this id."""
@@ -120,9 +105,10 @@ def run_key_of(connection: Connection, run: RunId) -> int:
     return int(key)
 
 
-def _noted(connection: Connection, observation: Observation) -> Observation:
+def note_in(connection: Connection, observation: Observation) -> Observation:
+    """Store an observation in the caller's write transaction, like `StoreObservations.note`."""
     table = schema.observation
-    known = _read(connection, table.c.idempotency_key == plain(observation.idempotency_key))
+    known = read_in(connection, table.c.idempotency_key == plain(observation.idempotency_key))
     if known:
         if observation.kind is ObservationKind.OPINION and not _same_opinion(observation, known[0]):
             problem = f"was sent before with another opinion, by {known[0].reviewer}."
@@ -147,7 +133,8 @@ def _same_opinion(sent: Observation, stored: Observation) -> bool:
     return alike == (stored.run_id, stored.assessment, stored.kind, stored.reviewer, encoded(stored.body))
 
 
-def _read(connection: Connection, *where: ColumnElement[bool], newest: int | None = None) -> tuple[Observation, ...]:
+def read_in(connection: Connection, *where: ColumnElement[bool], newest: int | None = None) -> tuple[Observation, ...]:
+    """Return the observations that match all conditions, oldest first, within the caller's transaction."""
     table, run = schema.observation, schema.run
     statement = select(table, run.c.id.label("run_id")).join(run, run.c.key == table.c.run_key).where(*where)
     if newest is None:

@@ -188,7 +188,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         },
         "review": review,
         "grades": _grades_of(rooms.workspace, summary),
-        "said_protocol": wording.protocol(review["protocol"]).partition(";")[0],
+        "said_protocol": wording.checks(review["protocol"]),
         "suggested": protocol.numbers(SUGGESTED),
         "models": [model.ref for model in starting.known_models(rooms.workspace) if model.ref != PERSON],
         "tasks": tasks,

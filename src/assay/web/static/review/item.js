@@ -36,7 +36,7 @@ export function drawHeading(item, view) {
   return [
     h("div", { class: "named" },
       h("h1", { id: "thing", tabindex: -1 }, visible(item.thing)),
-      h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "", item.second ? ` · ${t(`review.closed.${item.closed || "second"}`)}` : "",
+      h("p", { class: "of" }, t("review.trial", item), item.attempt > 1 ? ` · ${t("review.attempt", { n: item.attempt })}` : "", item.second || item.closed ? ` · ${t(`review.closed.${item.closed || "second"}`)}` : "",
         item.state === "pending" ? null : [" · ", stateMark(item.state, t(`state.${item.person && item.state === "corrected" ? "graded" : item.state}`))])),
     item.of > 1 && h("ol", { class: "strip", "aria-label": t("review.trials") }, strip),
   ];

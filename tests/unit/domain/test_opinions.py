@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assay.app.review.agreement import standing_opinions
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import Verb
 from assay.domain.observations import Observation, OpinionGiven, OpinionWithdrawn
+from assay.domain.opinions import standing_opinions
 
 
 def opinion(reviewer: str, verb: str, *, withdrawn: bool = False) -> Observation:

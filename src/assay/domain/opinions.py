@@ -1,0 +1,146 @@
+"""Rules for two independent opinions on one item, for every road by which a decision arrives.
+
+An item that needs two opinions counts only after two different people have given the same verdict. The store calls these rules
+in the transaction that writes the decision, so that the page, the terminal, commands, Python and HTTP cannot differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from assay.domain.errors import Refused
+from assay.domain.identifiers import AssessmentKey, folded, shown_assessment
+from assay.domain.lifecycle import Verb
+from assay.domain.observations import Observation, OpinionGiven, SecondRequested, with_body
+from assay.domain.review import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from assay.domain.protocol import Protocol
+
+TOLERANCE: Final = 0.05
+"""Two reviewers with the same decision agree if their scores of each candidate differ by at most this."""
+
+_FAR: Final = 9.0  # replaces the missing score if only one opinion scores a candidate; never within TOLERANCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingOpinion:
+    """A reviewer's latest opinion on an item, unless it was withdrawn."""
+
+    reviewer: str
+    idempotency_key: str
+    given: OpinionGiven
+
+
+def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
+    """Return each reviewer's latest opinion that was not withdrawn, oldest first; the case of names is ignored."""
+    standing: dict[str, StandingOpinion] = {}
+    names: dict[str, str] = {}
+    for observation in observations:
+        name = names.setdefault(folded(observation.reviewer), observation.reviewer)
+        standing.pop(name, None)
+        if isinstance(observation.body, OpinionGiven):
+            standing[name] = StandingOpinion(
+                reviewer=observation.reviewer, idempotency_key=observation.idempotency_key, given=observation.body
+            )
+    return standing
+
+
+def standing_by_item(observations: Iterable[Observation]) -> dict[AssessmentKey, dict[str, StandingOpinion]]:
+    by_item: dict[AssessmentKey, list[Observation]] = {}
+    for observation in observations:
+        by_item.setdefault(observation.assessment, []).append(observation)
+    return {key: standing_opinions(given) for key, given in by_item.items()}
+
+
+def opinion_of(reviewer: str, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
+    """Return a reviewer's standing opinion, however the name is spelled."""
+    wanted = folded(reviewer)
+    return next((opinion for name, opinion in standing.items() if folded(name) == wanted), None)
+
+
+def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
+    """True if both opinions reject, or if neither rejects and no score differs by more than `TOLERANCE`."""
+    if Verb.REJECT in (first.verb, second.verb):
+        return first.verb is second.verb
+    names = first.result.keys() | second.result.keys()
+    return all(abs(first.result.get(name, _FAR) - second.result.get(name, -_FAR)) <= TOLERANCE for name in names)
+
+
+def differ(opinions: Mapping[str, StandingOpinion]) -> bool:
+    """True if the opinions of the first two reviewers differ."""
+    pair = list(opinions.values())[:2]
+    return len(pair) == 2 and not agree(pair[0].given, pair[1].given)
+
+
+def disputed(key: AssessmentKey) -> Refused:
+    return Refused(
+        shown_assessment(key),
+        "is disputed: two reviewers gave different verdicts, and only adjudication can settle it.",
+        remedy="Settle it at /adjudication (`assay serve`).",
+    )
+
+
+def requests_second(requests: Iterable[Observation]) -> frozenset[AssessmentKey]:
+    """Return the items for which a reviewer asked for a second opinion and did not withdraw the request."""
+    last = {(request.assessment, request.reviewer): body for request, body in with_body(requests, SecondRequested)}
+    return frozenset(key for (key, _), body in last.items() if not body.withdrawn)
+
+
+def takes_two(key: AssessmentKey, *, protocol: Protocol, seed: int, requested: bool) -> bool:
+    """True if an item needs two opinions, by the protocol's random draw or because a reviewer requested it."""
+    return requested or (bool(protocol.second) and protocol.draws("second", seed=seed, key=int(key)))
+
+
+def outcome_of_opinion(
+    given: OpinionGiven, *, key: AssessmentKey, reviewer: str, two: bool, standing: Mapping[str, StandingOpinion]
+) -> Outcome:
+    """Return the effect of a decision on a pending item.
+
+    Args:
+        given: the decision as an opinion, with the scores that it would make final.
+        two: True if the item needs two opinions.
+        standing: opinions on the item so far.
+
+    Raises `Refused` if the reviewer has already given an opinion, or if two reviewers disagree about the item.
+    """
+    if two and opinion_of(reviewer, standing) is not None:
+        raise Refused(
+            shown_assessment(key),
+            "already has your verdict; another reviewer must give the second verdict.",
+            remedy="Undo yours to change it.",
+        )
+    if differ(standing):
+        raise disputed(key)
+    if not two:
+        return Outcome.DECIDED
+    if not standing:
+        return Outcome.FIRST_OPINION
+    earlier = [opinion.given for opinion in standing.values()]
+    # Two that agree on a pending item were left by a store in which a third person could undo their decision.
+    return Outcome.DECIDED if len(earlier) > 1 or agree(earlier[0], given) else Outcome.DISPUTED
+
+
+def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) -> tuple[StandingOpinion, ...]:
+    """Return the opinions that fall with an undone decision.
+
+    A reviewer's undo withdraws only their own opinion. An undo by somebody else rejects a verdict that two people share, so both
+    must judge again; opinions that differ stay, and the item is disputed again.
+    """
+    own = opinion_of(reviewer, standing)
+    if own is not None:
+        return (own,)
+    return () if differ(standing) else tuple(standing.values())
+
+
+def check_settles(key: AssessmentKey, *, reviewer: str, together: bool, standing: Mapping[str, StandingOpinion]) -> None:
+    """Raise `Refused` unless the item is disputed and this person may settle the dispute."""
+    where = shown_assessment(key)
+    if not differ(standing):
+        raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
+    pair = dict(list(standing.items())[:2])
+    if opinion_of(reviewer, pair) is not None and not together:
+        raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")

@@ -1,0 +1,118 @@
+"""A review protocol binds commands, Python and HTTP alike, and results state what the review achieved."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import assay as assay_
+from assay.domain.errors import Refused
+from assay.domain.review import Outcome
+from tests.contract.conftest import postgres as postgres  # the one server of a test session
+from tests.journey.conftest import Command
+from tests.journey.test_regrade import graded
+from tests.support.model_server import ModelServer
+from tests.support.postgres import new_database
+
+WHOLE = {"blind": 1.0, "second": 1.0}
+
+
+def suite(folder: Path, **protocol: float) -> Path:
+    """Four items that a judge grades: two tasks with two trials each."""
+    document = {
+        "name": "letters",
+        "trials": 2,
+        "judge": "openai/judge-1",
+        "rubric": [{"name": "clear", "weight": 1, "scale": [0, 10]}],
+        "protocol": protocol,
+        "tasks": [{"id": f"t{n}", "prompt": "Write.", "snippets": {"nora": f"Dear {n}", "omar": f"Hi {n}"}} for n in (1, 2)],
+    }
+    path = folder / "letters.yaml"
+    path.write_text(yaml.safe_dump(document), "utf-8")
+    return path
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgres")
+        monkeypatch.setenv("ASSAY_STORE", new_database(server, f"protocol{secrets.token_hex(4)}"))
+
+
+@pytest.fixture
+def items(assay: Command, server: ModelServer, project: Path, store: None) -> list[str]:
+    """The ids of four pending items of a run that plans all of them blind first and by two people."""
+    server.answer = graded()
+    assert assay("run", suite(project, **WHOLE)).code == 0
+    return ids(assay)
+
+
+def ids(assay: Command) -> list[str]:
+    return [row["id"] for row in assay("review", "list", "--json").document["assessments"]]
+
+
+def achieved(assay: Command) -> dict[str, Any]:
+    (protocol,) = assay("stats", "--json").document["protocol"]
+    return dict(protocol["achieved"])
+
+
+def test_one_scripted_person_achieves_nothing_that_the_suite_planned(assay: Command, items: list[str]) -> None:
+    approved = assay("review", "approve", *items, "--reviewer", "ann")
+    assert approved.code == 0
+    assert "a1: first of two opinions; another reviewer must give the second" in approved.out
+    stats = assay("stats").out
+    assert "review: 0 of 4 blind, 0 of 4 by two people, 4 await another person's opinion; planned: all;" in stats
+    assert "100%" not in stats
+    assert achieved(assay) == {"decisions": 0, "blind": 0, "by_two": 0, "in_order": None, "waiting_for_second": 4}
+    again = assay("review", "approve", items[0], "--reviewer", "Ann")
+    assert again.code == 2
+    assert "already has your verdict; another reviewer must give the second" in again.err
+    assert assay("stats", "--json").document["excluded"]["pending"] == 4
+
+
+def test_a_second_person_decides_or_disputes(assay: Command, items: list[str]) -> None:
+    assay("review", "approve", *items, "--reviewer", "ann")
+    assert assay("review", "approve", items[0], "--reviewer", "bea").out.strip() == f"{items[0]}: pending → approved"
+    rejected = assay("review", "reject", items[1], "--reason", "no", "--reviewer", "bea", "--json").document
+    assert [(event["outcome"], event["after"], event["event"]) for event in rejected["events"]] == [("disputed", "pending", 0)]
+    assert achieved(assay) == {"decisions": 1, "blind": 0, "by_two": 1, "in_order": None, "waiting_for_second": 3}
+    assert "0 of 4 blind, 1 of 4 by two people, 3 await another person's opinion; planned: all" in assay("stats").out
+    # Undone, nothing is left of it.
+    assert assay("review", "undo", items[0], "--reviewer", "cleo").code == 0
+    assert achieved(assay) == {"decisions": 0, "blind": 0, "by_two": 0, "in_order": None, "waiting_for_second": 3}
+
+
+def test_python_gives_the_first_of_two_opinions(assay: Command, items: list[str]) -> None:
+    events = assay_.review.approve(items, reviewer="ann")
+    assert {event.outcome for event in events} == {Outcome.FIRST_OPINION}
+    with pytest.raises(Refused, match="already has your verdict"):
+        assay_.review.reject(items[:1], reason="no", reviewer="ANN")
+    assert assay_.review.undo(items[0], reviewer="ann").outcome is Outcome.WITHDRAWN
+    assert achieved(assay)["waiting_for_second"] == 3
+    assert [row.state for row in assay_.review.list()] == ["pending"] * 4
+
+
+def test_nobody_decides_their_own_work_by_command_or_python(assay: Command, server: ModelServer, project: Path) -> None:
+    assert assay("run", suite(project)).code == 0
+    items = ids(assay)
+    refused = assay("review", "approve", *items, "--reviewer", "Nora")
+    assert refused.code == 2
+    assert "grades the work of Nora, and nobody decides their own work. Another reviewer must decide it." in refused.err
+    with pytest.raises(Refused, match="nobody decides their own work"):
+        assay_.review.reject(items, reason="no", reviewer="omar")
+    assert assay("review", "approve", *items, "--reviewer", "ann").code == 0
+
+
+def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[str]) -> None:
+    for name in ("ann", "bea"):
+        assay("review", "approve", *items, "--reviewer", name)
+    (run,) = assay("runs", "--json").document["runs"]
+    regraded = assay("regrade", run["run_id"], "--json")
+    assert regraded.code == 0, regraded.err
+    new = regraded.document["run_id"]
+    (protocol,) = assay("stats", "--run", new, "--json").document["protocol"]
+    assert (protocol["achieved"]["decisions"], protocol["achieved"]["by_two"], protocol["achieved"]["blind"]) == (4, 4, 0)
