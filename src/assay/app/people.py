@@ -9,7 +9,7 @@ from unicodedata import category
 from urllib.parse import urlencode
 
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.people import INVITED_ROLES, Person, VisitorRole, session_digest, session_of
+from assay.domain.people import INVITED_ROLES, Person, VisitorRole, token_digest
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -70,7 +70,7 @@ def invite(workspace: Workspace, name: str, *, role: str, base: str) -> Invitati
         raise UnknownName("role", role, INVITED_ROLES, remedy="Roles are reviewer and viewer.")
     token = secrets.token_urlsafe(24)
     person = Person(name=checked_name(name), role=VisitorRole(role), invited=workspace.clock.now())
-    workspace.store.people.invite(person, digest=session_digest(session_of(token)))
+    workspace.store.people.invite(person, digest=token_digest(token))
     link = f"{base.rstrip('/')}{'/review' if person.role is VisitorRole.REVIEWER else '/'}?{urlencode({'token': token})}"
     return Invitation(name=person.name, role=person.role, token=token, link=link)
 

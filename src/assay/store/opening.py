@@ -45,6 +45,7 @@ from assay.store.review.leases import StoreLeases
 from assay.store.review.observations import StoreObservations
 from assay.store.review.secret import StoreSecret
 from assay.store.review.votes import StoreArena
+from assay.store.sessions import StoreSessions
 from assay.store.set_aside import RunRemoval
 
 KEYED: Final = ("task", "trial", "call", "response", "assessment", "body")
@@ -71,6 +72,7 @@ class Store:
     control_items: StoreControlItems
     secret: StoreSecret
     people: StorePeople
+    sessions: StoreSessions
     register: StoreRegister
     event_log: StoreEventLog
     arena: StoreArena
@@ -136,6 +138,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
         control_items=StoreControlItems(database, writer, clock),
         secret=StoreSecret(database, writer),
         people=StorePeople(database, writer),
+        sessions=StoreSessions(database, writer),
         register=StoreRegister(database, claims),
         event_log=StoreEventLog(database),
         arena=StoreArena(database, writer, clock),

@@ -10,6 +10,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 
 from assay.domain.errors import AssayError, Refused, StoreError, UnknownName, nearest
@@ -199,6 +200,6 @@ def _page(scope: MutableMapping[str, Any], status: int, **values: Any) -> Respon
         theme=_theme(scope["headers"]),
         reviewer=None,
         boot={"texts": {}, "page": "problem"},
-        **{**frame_of(scope.get(VISITOR)), **empty, **values},
+        **{**frame_of(scope.get(VISITOR), Headers(raw=scope["headers"])), **empty, **values},
     )
     return HTMLResponse(html, status_code=status, headers={"cache-control": "no-store"})

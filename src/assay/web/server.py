@@ -49,8 +49,8 @@ from assay.web.query_params import known_names
 from assay.web.security.access import HEADERS, Entrance, Guard, Token, check_exposure, is_loopback, known_hosts, visitor_of
 from assay.web.security.body_limit import BodyLimit
 from assay.web.security.connection_limit import TimedConnection
-from assay.web.security.roles import InvitedPeople
 from assay.web.security.sandboxed_frames import Previews
+from assay.web.security.sessions import Sessions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -113,7 +113,7 @@ def create_app(
     workspace.results.idle_s = RESULTS_IDLE_S
 
     runner = Runner(workspace)
-    entrance = Entrance(known, InvitedPeople(workspace))
+    entrance = Entrance(known, Sessions(workspace, owner_token=token))
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:

@@ -24,7 +24,7 @@ from assay.web import keyboard
 from assay.web.context import reviewer_of, rooms_of
 from assay.web.formatting import ago, time_element
 from assay.web.safe_text import visible
-from assay.web.security.access import VISITOR
+from assay.web.security.access import VISITOR, session_cookie
 from assay.web.texts import GLYPHS, REJECT_REASONS, RERUN_REASONS, WORDS, for_script, t
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def frame_of(visitor: Visitor | None) -> dict[str, object]:
+def frame_of(visitor: Visitor | None, headers: Mapping[str, str]) -> dict[str, object]:
     """Return the visitor's part of the page frame, with links only to pages that they may open."""
 
     def can(address: str) -> bool:
@@ -162,6 +162,7 @@ def frame_of(visitor: Visitor | None) -> dict[str, object]:
         "home": "/" if visitor is None else visitor.home,
         "invited": visitor is not None and visitor.name is not None,
         "nav": nav,
+        "signed_in": visitor is not None and session_cookie(headers) is not None,
         "settings": [entry for entry in SETTINGS if can(entry[1])],
     }
 
@@ -185,7 +186,7 @@ def page_of(
     # Scripts send the store's id with each request, because another project may later use this address with the same ids.
     script |= {"store": workspace.store_id, "reviewer": reviewer, "glyphs": GLYPHS}
     values = {
-        **frame_of(visitor),
+        **frame_of(visitor, request.headers),
         "twin": twin,
         "theme": theme if theme in THEMES else "auto",
         "reviewer": reviewer,

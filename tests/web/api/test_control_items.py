@@ -175,19 +175,28 @@ def test_own_earlier_decisions_come_again_as_other_items_come(served: Served, bl
         assert decide(served, again["id"], "correct", corrections=scores)["ok"]
     with Workspace.open(served.folder, environment={}) as workspace:
         token = people.invite(workspace, "ann", role="reviewer", base=served.url).token
-    own = own_figures(served, token)
+    session = signed_in(served, token)
+    own = own_figures(served, session)
     assert own["self_alike"]["n"] == 0, "the session goes on: no own figure says what the last item was"
     (ann,) = asked(served, "/reviewers.json")["reviewers"]
     assert ann["self_alike"]["n"] == 3, "the owner sees every figure at once"
     asked(served, "/api/review/end", {"key": "e" * 10, "reviewer": "ann"})
-    ann = own_figures(served, token)
+    ann = own_figures(served, session)
     assert ann["self_alike"]["n"] == 3
     assert ann["self_distance"]["value"] > 0
 
 
-def own_figures(served: Served, token: str) -> Any:
+def signed_in(served: Served, token: str) -> str:
+    """Return the session cookie that a token opens."""
+    body = json.dumps({"token": token}).encode()
+    entered = urllib.request.Request(f"{served.url}/api/signin", data=body, headers={"content-type": "application/json"})
+    with urllib.request.urlopen(entered, timeout=30) as answer:
+        return str(answer.headers["set-cookie"]).partition(";")[0]
+
+
+def own_figures(served: Served, session: str) -> Any:
     """Return ann's figures as she sees them with her invitation."""
-    wanted = urllib.request.Request(f"{served.url}/reviewers/ann.json", headers={"authorization": f"Bearer {token}"})
+    wanted = urllib.request.Request(f"{served.url}/reviewers/ann.json", headers={"cookie": session})
     with urllib.request.urlopen(wanted, timeout=30) as answer:
         return json.load(answer)
 

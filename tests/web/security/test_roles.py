@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -13,10 +14,11 @@ from fastapi.testclient import TestClient
 from assay.app import people
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.people import VisitorRole
+from assay.domain.people import SESSION_DAYS, VisitorRole
 from assay.web import api, pages
 from assay.web.security.access import COOKIE
-from assay.web.security.roles import LISTED, LOOK_S, Visitor
+from assay.web.security.roles import LISTED, Visitor
+from assay.web.security.sessions import LOOK_S
 from assay.web.server import create_app, routers
 
 if TYPE_CHECKING:
@@ -86,10 +88,10 @@ def test_owner_opens_everything_with_and_without_a_token(workspace: Workspace) -
         assert client.get("/audit").status_code == 200
 
 
-def test_link_signs_in_and_leaves_the_address(workspace: Workspace) -> None:
-    invitation = people.invite(workspace, "ann", role="reviewer", base=f"{HOME}/")
-    assert invitation.link == f"{HOME}/review?token={invitation.token}"
+def test_link_signs_in_once_and_leaves_the_address(workspace: Workspace) -> None:
     for token in (SECRET, None):
+        invitation = people.invite(workspace, "ann", role="reviewer", base=f"{HOME}/")
+        assert invitation.link == f"{HOME}/review?token={invitation.token}"
         with client_of(workspace, token=token) as client:
             answer = client.get(invitation.link)
             assert (answer.status_code, answer.headers["location"]) == (303, "/review")
@@ -100,15 +102,75 @@ def test_link_signs_in_and_leaves_the_address(workspace: Workspace) -> None:
             assert "My decisions" in page.text
             assert 'href="/candidates"' not in page.text
             assert client.get("/runs").status_code == 403
+            assert client.get(invitation.link).headers["location"] == "/review", "the own link again changes nothing"
+            client.cookies.clear()
+            again = client.get(invitation.link, headers={"accept": "text/html", "sec-fetch-site": "none"})
+            assert "set-cookie" not in again.headers
+            refused = client.post("/api/signin", json={"token": invitation.token})
+            assert refused.status_code == 401
+            assert "works once" in refused.json()["error"]["problem"]
 
 
-def test_token_in_a_header_signs_in_too(workspace: Workspace) -> None:
+def test_token_of_an_invitation_is_no_token_for_programs(workspace: Workspace) -> None:
     invitation = people.invite(workspace, "vera", role="viewer", base=HOME)
     assert invitation.link.startswith(f"{HOME}/?token=")
     with client_of(workspace) as client:
         headers = {"authorization": f"Bearer {invitation.token}"}
-        assert client.get("/api/runs", headers=headers).status_code == 200
-        assert client.get("/review.json", headers=headers).status_code == 403
+        assert client.get("/api/runs", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", None])
+def test_link_on_another_site_leads_to_a_question(workspace: Workspace, site: str | None) -> None:
+    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    headers = {"accept": "text/html", **({"sec-fetch-site": site} if site else {})}
+    for token in (SECRET, None):
+        with client_of(workspace, token=token) as client:
+            answer = client.get(invitation.link, headers=headers)
+            assert answer.headers["location"] == f"/signin?next=%2Freview#token={invitation.token}"
+            assert "set-cookie" not in answer.headers
+    with client_of(workspace) as client:
+        assert client.get(invitation.link).status_code == 303, "a preview of the link has not used it up"
+        assert COOKIE in client.cookies
+
+
+def test_link_replaces_no_session_without_a_question(workspace: Workspace) -> None:
+    ann = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    bob = people.invite(workspace, "bob", role="reviewer", base=HOME)
+    typed = {"accept": "text/html", "sec-fetch-site": "none"}
+    with client_of(workspace, signed_in=ann.token) as client:
+        cookie = client.cookies[COOKIE]
+        assert client.get(bob.link, headers=typed).headers["location"] == f"/signin?next=%2Freview#token={bob.token}"
+        assert client.cookies[COOKIE] == cookie
+        assert client.post("/api/signin", json={"token": bob.token}).status_code == 200
+        assert '"reviewer":"bob"' in client.get("/review").text
+        client.cookies.clear()
+        replaced = {"cookie": f"{COOKIE}={cookie}"}
+        assert client.get("/review.json", headers=replaced).status_code == 401, "the replaced session has ended"
+
+
+def test_each_sign_in_gets_a_random_session(workspace: Workspace) -> None:
+    cookies = set()
+    for _ in range(3):
+        with client_of(workspace, signed_in=SECRET) as client:
+            cookies.add(client.cookies[COOKIE])
+    assert len(cookies) == 3
+
+
+def test_sessions_outlive_the_server_but_not_the_owner_s_token(workspace: Workspace) -> None:
+    with client_of(workspace, signed_in=SECRET) as client:
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+    with client_of(workspace) as client:
+        assert client.get("/audit", headers=cookie).status_code == 200
+    with client_of(workspace, token="another-s3cret-token") as client:
+        assert client.get("/audit", headers=cookie).status_code == 401
+
+
+def test_session_ends_after_its_days(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with client_of(workspace, signed_in=SECRET) as client:
+        assert client.get("/audit").status_code == 200
+        later = datetime.now(UTC) + timedelta(days=SESSION_DAYS, seconds=1)
+        monkeypatch.setattr(workspace, "clock", Later(workspace, now=later.isoformat(timespec="milliseconds")))
+        assert client.get("/audit").status_code == 401
 
 
 def test_refusal_is_a_page_for_browsers_and_names_where_to_go(workspace: Workspace) -> None:
@@ -166,11 +228,12 @@ def test_revoked_invitation_opens_nothing_on_any_server(workspace: Workspace, mo
 class Later:
     """The workspace's clock, ahead of it by the time for which invitations are remembered."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, now: str | None = None) -> None:
         self._clock = workspace.clock
+        self._now = now
 
     def now(self) -> str:
-        return self._clock.now()
+        return self._now or self._clock.now()
 
     def monotonic(self) -> float:
         return self._clock.monotonic() + LOOK_S
@@ -195,11 +258,16 @@ def test_store_holds_no_token(workspace: Workspace, tmp_path: Path) -> None:
     assert cookie.encode() not in stored
 
 
-def test_sign_out_deletes_the_cookie(workspace: Workspace) -> None:
+def test_sign_out_ends_the_session_on_every_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
-    with client_of(workspace, signed_in=invitation.token) as client:
+    with client_of(workspace) as other, client_of(workspace, signed_in=invitation.token) as client:
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        assert other.get("/review.json", headers=cookie).status_code == 200
         assert client.post("/api/signout", json={}).status_code == 200
-        assert client.get("/review.json").status_code == 401
+        assert COOKIE not in client.cookies
+        assert client.get("/review.json", headers=cookie).status_code == 401, "a copy of the cookie opens nothing"
+        monkeypatch.setattr(workspace, "clock", Later(workspace))
+        assert other.get("/review.json", headers=cookie).status_code == 401
 
 
 def test_reviewer_decides_under_their_own_name_only(workspace: Workspace) -> None:

@@ -608,6 +608,20 @@ person = Table(
 )
 """Invitations to the web app. `digest`: hash of the token, which itself is not stored. `revoked`: time of the revocation."""
 
+session = Table(
+    "session",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("role", String(12), nullable=False),
+    Column("name", Text),
+    Column("granted_by", String(64), nullable=False),
+    *_filled(String(30), "begun", "until"),
+    Column("ended", String(30)),
+    Index("ix_session_granted_by", "granted_by"),
+)
+"""Signed-in browsers. `digest`: hash of the cookie. `name`: null for the owner. `granted_by`: hash of the token that was presented;
+an invitation's token opens one session only. `ended`: time of the sign-out."""
+
 vote = Table(
     "vote",
     metadata,

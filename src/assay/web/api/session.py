@@ -11,7 +11,7 @@ from assay.app.people import LONGEST_NAME, checked_name
 from assay.web.context import REVIEWER_COOKIE, rooms_of
 from assay.web.errors import problem_response
 from assay.web.responses import Answer, Body
-from assay.web.security.access import COOKIE, TOO_OFTEN, sign_in
+from assay.web.security.access import COOKIE, TOO_OFTEN, session_cookie, sign_in
 
 router = APIRouter()
 
@@ -48,22 +48,28 @@ def reviewer(request: Request, body: NameBody) -> Response:
 async def sign_in_with_token(request: Request, body: TokenBody) -> Response:
     """Exchange a token for a session cookie, and return the page to start on. Wrong tokens are delayed."""
     entrance = rooms_of(request).entrance
-    known = await entrance.visitor(body.token)
-    if known is None:
+    grant = await entrance.grant(body.token)
+    session = None if grant is None else await entrance.sessions.begin(grant)
+    if grant is None or session is None:
         if not await entrance.wrong.delay(request.client.host if request.client else ""):
             return problem_response(request.scope, 429, *TOO_OFTEN, remedy="Try again in a minute.")
-        remedy = "Enter the server's token, or the token of an invitation that has not been revoked."
-        return Answer({"error": {"where": "token", "problem": "is wrong.", "remedy": remedy}}, status_code=401)
-    visitor, session = known
-    answer = Answer({"ok": True, "home": visitor.home})
-    if session:
-        sign_in(answer, session, secure=request.url.scheme == "https")
+        problem = "is wrong." if grant is None else "was used before; the link of an invitation works once."
+        remedy = "Enter the server's token, or the token of a new invitation."
+        return Answer({"error": {"where": "token", "problem": problem, "remedy": remedy}}, status_code=401)
+    before = session_cookie(request.headers)
+    if before is not None:
+        await entrance.sessions.end(before)
+    answer = Answer({"ok": True, "home": grant.visitor.home})
+    sign_in(answer, session, secure=request.url.scheme == "https")
     return answer
 
 
 @router.post("/api/signout", tags=["server"])
-def sign_out(request: Request) -> Response:
-    """Delete the session cookie of this browser."""
+async def sign_out(request: Request) -> Response:
+    """End the session of this browser, on the server too, and delete its cookie."""
+    session = session_cookie(request.headers)
+    if session is not None:
+        await rooms_of(request).entrance.sessions.end(session)
     answer = Answer({"ok": True})
     answer.delete_cookie(COOKIE, path="/")
     return answer

@@ -21,16 +21,19 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from starlette.responses import RedirectResponse, Response
 
 from assay.domain.errors import SettingsError
-from assay.domain.people import session_of
+from assay.domain.people import SESSION_DAYS
 from assay.web.errors import problem_response
-from assay.web.security.roles import OWNER, InvitedPeople, Visitor
+from assay.web.security.roles import OWNER, Visitor
+from assay.web.security.sessions import Ended
 from assay.web.security.throttle import SHORTEST_TOKEN, WrongTokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from assay.web.security.sessions import Grant, Sessions
 
 
 COOKIE: Final = "assay_session"
@@ -69,11 +72,6 @@ class Token:
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._codes = {secrets.token_urlsafe(24)}
-
-    @property
-    def session(self) -> str:
-        """Return the value of the session cookie, which is derived from the secret without revealing it."""
-        return session_of(self._secret.decode())
 
     @property
     def code(self) -> str | None:
@@ -192,87 +190,103 @@ class Guard:
 class Entrance:
     """Identifies visitors, and refuses addresses that their role may not open.
 
-    `token`: the owner's token; None if only this machine can connect, so that everybody without an invitation is the owner.
+    `token`: the owner's token; None if only this machine can connect, so that everybody without a session is the owner.
     """
 
-    def __init__(self, token: Token | None, people: InvitedPeople) -> None:
+    def __init__(self, token: Token | None, sessions: Sessions) -> None:
         self._token = token
-        self._people = people
+        self.sessions = sessions
         self.wrong = WrongTokens()
 
-    async def visitor(self, secret: str) -> tuple[Visitor, str] | None:
-        """Return a token's visitor and the value of their session cookie; None for a wrong or revoked token."""
+    async def grant(self, secret: str) -> Grant | None:
+        """Return the right that a token gives; None for a wrong or revoked token."""
         if self._token is not None and self._token.opens(secret):
-            return OWNER, self._token.session
-        session = session_of(secret)
-        person = await self._people.with_session(session)
-        if person is not None:
-            return None if person.revoked else (Visitor(person.role, person.name), session)
-        return (OWNER, "") if self._token is None else None
+            return self.sessions.owner()
+        return await self.sessions.invited(secret)
 
     async def answer(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
         """Return the response that refuses or redirects a request; None if the visitor may open the address."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         codes = [value for name, value in query if name == "token"] if scope["method"] == "GET" else []
-        session = await self._spent(codes[0]) if codes else None
-        if session:
-            rest = urlencode([(name, value) for name, value in query if name != "token"])
-            response = RedirectResponse(
-                # Browsers read `//host` and `/\host` as another site.
-                "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else ""),
-                status_code=303,
-            )
-            sign_in(response, session, secure=scope.get("scheme") == "https")
-            return response
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        # Browsers read `//host` and `/\\host` as another site.
+        asked = "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else "")
         visitor = await self._sender(headers)
+        wrong = False
+        if codes:
+            opened = await self._opened(codes[0], asked, scope, headers, visitor)
+            if opened is not None:
+                return opened
+            wrong = True
         open_to_all = scope["path"] in OPEN_PATHS or scope["path"].startswith(OPEN_BEGINNINGS)
-        wrong = session is None and bool(codes)
         if visitor is not None and not (wrong and self._token is None):
             scope[VISITOR] = visitor
             if open_to_all or visitor.may_open(scope["method"], scope["path"], scope["query_string"].decode("latin-1")):
                 return None
             remedy = f"Open {visitor.home}, or ask the owner for access."
             return problem_response(scope, 403, "request", f"is not open to a {visitor.role}.", remedy=remedy)
-        if wrong or (not open_to_all and (_bearer(headers) is not None or _session(headers) is not None)):
+        if wrong or (not open_to_all and (_bearer(headers) is not None or session_cookie(headers) is not None)):
             address = scope["client"][0] if scope.get("client") else ""
             if not await self.wrong.delay(address):
                 return problem_response(scope, 429, *TOO_OFTEN, remedy="Try again in a minute.")
         if open_to_all:
             return None
         if "text/html" in headers.get("accept", ""):
-            rest = urlencode([(name, value) for name, value in query if name != "token"])
-            asked = scope["path"] + (f"?{rest}" if rest else "")
             wanted = "" if asked == "/" or scope["method"] != "GET" else f"?{urlencode({'next': asked})}"
             return RedirectResponse(f"/signin{wanted}", status_code=303)
         remedy = "Open the address that `assay serve` printed, or send the token as `Authorization: Bearer TOKEN`."
         return problem_response(scope, 401, "request", "has no valid token.", remedy=remedy)
 
-    async def _spent(self, code: str) -> str | None:
-        """Return the session for a token or one-time code; None if it is wrong, empty if no session is needed."""
-        if self._token is not None and self._token.spend(code):
-            return self._token.session
-        known = await self.visitor(code)
-        return None if known is None else known[1]
+    async def _opened(
+        self, code: str, asked: str, scope: Scope, headers: dict[str, str], visitor: Visitor | None
+    ) -> ASGIApp | None:
+        """Return the redirect for an address with a token; None if the token is wrong or used up.
+
+        Only an address that the person typed, or that a program opened, signs in at once. A link on another site leads to a
+        question: it could sign a person in as somebody else, and a program that previews links would use the invitation up.
+        """
+        signed_in = session_cookie(headers) is not None and visitor is not None
+        site = headers.get("sec-fetch-site")
+        typed = site in {"none", "same-origin"} or (site is None and "text/html" not in headers.get("accept", ""))
+        if not typed:
+            return _question(asked, code)
+        owners = self._token is not None and self._token.spend(code)
+        grant = self.sessions.owner() if owners else await self.grant(code)
+        if grant is None:
+            return None
+        if signed_in:
+            # The same link again, as from a bookmark, changes nothing; another person's would replace the session.
+            return RedirectResponse(asked, status_code=303) if visitor == grant.visitor else _question(asked, code)
+        session = await self.sessions.begin(grant)
+        if session is None:
+            return None
+        response = RedirectResponse(asked, status_code=303)
+        sign_in(response, session, secure=scope.get("scheme") == "https")
+        return response
 
     async def _sender(self, headers: dict[str, str]) -> Visitor | None:
-        """Return the visitor who sent a request; None if the token is missing or wrong."""
-        bearer, session = _bearer(headers), _session(headers)
-        if bearer is not None:
-            known = await self.visitor(bearer)
-            if known is not None:
-                return known[0]
+        """Return the visitor who sent a request; None if the token or session is missing or wrong."""
+        bearer, session = _bearer(headers), session_cookie(headers)
+        if bearer is not None and self._token is not None and self._token.opens(bearer):
+            return OWNER
         if session is not None:
-            if self._token is not None and hmac.compare_digest(session.encode(), self._token.session.encode()):
-                return OWNER
-            person = await self._people.with_session(session)
-            if person is not None:
-                return None if person.revoked else Visitor(person.role, person.name)
-        # A token of another server on this machine is ignored: it gives no access and delays nothing.
+            visitor = await self.sessions.visitor(session)
+            if visitor is not None:
+                return None if isinstance(visitor, Ended) else visitor
+        if bearer is not None and await self.sessions.invited(bearer) is not None:
+            return None  # an invitation opens a browser's session and is no token for programs
+        # A session of another server on this machine is ignored: it gives no access and delays nothing.
         return OWNER if self._token is None else None
 
 
+def _question(asked: str, code: str) -> Response:
+    """Return a redirect to the sign-in page, which asks first. The token is behind `#`, which browsers never send."""
+    return RedirectResponse(f"/signin?{urlencode({'next': asked})}#{urlencode({'token': code})}", status_code=303)
+
+
 def sign_in(response: Response, session: str, *, secure: bool) -> None:
-    response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/", secure=secure, max_age=30 * 86400)
+    days = SESSION_DAYS * 86400
+    response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/", secure=secure, max_age=days)
 
 
 def visitor_of(request: Request) -> Visitor:
@@ -299,7 +313,8 @@ def _bearer(headers: dict[str, str]) -> str | None:
     return credentials.strip() if scheme.lower() == "bearer" else None
 
 
-def _session(headers: dict[str, str]) -> str | None:
+def session_cookie(headers: Mapping[str, str]) -> str | None:
+    """Return the session cookie of a request, given its headers in lower case."""
     try:
         morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:

@@ -7,7 +7,6 @@ planted checks from everybody, including the owner, until the decision.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import tomllib
 from dataclasses import dataclass
@@ -16,15 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.routing import compile_path
 
-from assay.domain.people import Person, VisitorRole, session_digest
+from assay.domain.people import VisitorRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from assay.app.workspace import Workspace
-
-LOOK_S: Final = 1.0
-"""Seconds until a revoked invitation stops working, even if another process revoked it."""
 
 
 def _addresses_of(role: VisitorRole) -> tuple[str, ...]:
@@ -77,21 +71,3 @@ def _pattern(listed: str) -> tuple[str, re.Pattern[str]]:
 
 
 _PATTERNS: Final = {role: tuple(map(_pattern, listed)) for role, listed in LISTED.items()}
-
-
-class InvitedPeople:
-    """A store's invited people by session; changes by another process take effect after `LOOK_S` seconds."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._people: Mapping[str, Person] = {}
-        self._looked = float("-inf")
-
-    async def with_session(self, session: str) -> Person | None:
-        """Return the person of a session, even if their invitation is revoked; None for an unknown session."""
-        now = self._workspace.clock.monotonic()
-        if now - self._looked >= LOOK_S:
-            self._people = await asyncio.to_thread(self._workspace.store.people.read)
-            self._looked = now
-        # Looked up by hash, so that the duration reveals nothing about the tokens.
-        return self._people.get(session_digest(session))

@@ -1,4 +1,4 @@
-// Signs an invited person out when they press their name.
+// Ends the session of this browser, on the server too.
 
 import { byId, call } from "./dom.js";
 
