@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from assay.app.results_check import compare_records
+from assay.app.settings import read_settings
 from assay.domain.errors import AssayError
 from assay.domain.selection import Selection
 
@@ -79,8 +80,26 @@ def _parts_of_store(workspace: Workspace) -> Iterator[Check]:
     for part in parts:
         yield _checked(part, "Restore the store from a copy.")
     if not any(part.problems for part in parts):
+        if not _is_the_projects_store(workspace):
+            detail = "not compared, because --store names another store than this project's"
+            yield Check("store, results files", "absent", detail, "Run the check without --store for the project's own store.")
+            return
         remedy = "If the store is correct, `assay export results RUN` rewrites the files. Otherwise restore a backup."
         yield _checked(compare_records(workspace), remedy)
+
+
+def _is_the_projects_store(workspace: Workspace) -> bool:
+    """True unless an option names another store than the settings do; the results folder belongs to the store of the settings."""
+    # A backup lags behind the folder, and every run since then was reported as damage.
+    settings = workspace.settings
+    if settings.origins["store"] != "option":
+        return True
+    configured = read_settings(workspace.folder, environment=settings.environment).store_url
+    prefix = "sqlite:///"
+    if settings.store_url.startswith(prefix) and configured.startswith(prefix):
+        named, own = (workspace.folder / url.removeprefix(prefix) for url in (settings.store_url, configured))
+        return named.resolve() == own.resolve()
+    return settings.store_url == configured
 
 
 def _checked(part: CheckedPart, remedy: str) -> Check:

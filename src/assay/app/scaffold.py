@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError, Refused
+from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.suites.scenarios import KEBAB
 from assay.suites.starter import example_scenario, starter_files, starter_specialist
 
@@ -62,7 +63,8 @@ def _write(folder: Path, files: Mapping[Path, str]) -> tuple[Path, ...]:
         for path, text in files.items():
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, "utf-8")
+                with AtomicFile(path) as file:
+                    file.write(text)
                 made.append(path)
     except OSError as error:
         raise Refused(str(folder), f"cannot be written: {error.strerror}.") from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.suites import problems
 from assay.domain.errors import InputError, Refused, SuiteError, did_you_mean
 from assay.domain.prompts import columns_named
+from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.scoring.numeric import numbers_in
 from assay.scoring.reference_kinds import ScorerAdvice, advised_scorer
 from assay.scoring.scorers import MATH
@@ -270,13 +271,11 @@ def _candidates(folder: Path, prompts: Sequence[str], models: Sequence[str]) -> 
 def write(workspace: Workspace, proposal: TableSuite) -> tuple[SuiteError, ...]:
     """Write a proposed suite and return the problems of its rows; raises `Refused` if the file exists or cannot be written."""
     try:
-        with proposal.path.open("x", encoding="utf-8") as file:
+        with AtomicFile(proposal.path) as file:
             file.write(proposal.text())
-    except FileExistsError:
+    except Refused as refusal:
         remedy = f"Run it: assay run {proposal.path}. To propose a new suite, move this file first."
-        raise Refused(str(proposal.path), "already exists.", remedy=remedy) from None
-    except OSError as error:
-        raise Refused(str(proposal.path), f"cannot be written: {error.strerror}.") from error
+        raise Refused(str(proposal.path), refusal.problem, remedy=remedy) from None
     return problems(workspace, proposal.path)
 
 

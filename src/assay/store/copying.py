@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, String, Table, delete, func, select, text
+from sqlalchemy import ColumnElement, Connection, Integer, Select, String, Table, delete, func, insert, select, text
 
 from assay.domain.errors import Refused, StoreError
 from assay.store.database import schema
@@ -20,9 +23,7 @@ def copy_rows(source: Database, target: Database) -> int:
     Raises `Refused` if the target contains results, and `StoreError` if a copied row differs from its original.
     """
     with source.reading() as reader, target.writing() as writer:
-        for table in schema.metadata.sorted_tables:
-            if table is not schema.key_source and writer.execute(select(table).limit(1)).first() is not None:
-                raise Refused(target.where, "is not empty.", remedy="Select a new file or an empty database.")
+        _refuse_filled(writer, target)
         writer.execute(delete(schema.key_source))
         copied = sum(_copy_table(reader, writer, target, table) for table in schema.metadata.sorted_tables)
         for table in schema.metadata.sorted_tables:
@@ -30,6 +31,40 @@ def copy_rows(source: Database, target: Database) -> int:
             if not target.is_sqlite:
                 _continue_numbers(writer, table)
     return copied
+
+
+def mark_unfinished(target: Database) -> None:
+    """Mark an empty store as the target of a copy, so that a copy that is cut off does not look like an empty, valid store.
+
+    The transaction of `copy_rows` replaces the mark. Raises `Refused` if the target contains results.
+    """
+    with target.writing() as writer:
+        _refuse_filled(writer, target)
+        writer.execute(delete(schema.key_source).where(schema.key_source.c.name == schema.UNFINISHED_COPY))
+        writer.execute(insert(schema.key_source).values(name=schema.UNFINISHED_COPY, next=1))
+
+
+def settle_file(path: Path) -> None:
+    """Move a closed SQLite store's log into its file, check the file's structure, and force it to disk; raises `StoreError`."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        problem = str(error)
+    finally:
+        connection.close()
+    if problem != "ok":
+        remedy = "Check the disk, and copy again. The original is unchanged."
+        raise StoreError(str(path), f"the copy cannot be read back ({problem}), so it was deleted.", remedy=remedy)
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _refuse_filled(writer: Connection, target: Database) -> None:
+    for table in schema.metadata.sorted_tables:
+        if table is not schema.key_source and writer.execute(select(table).limit(1)).first() is not None:
+            raise Refused(target.where, "is not empty.", remedy="Select a new file or an empty database.")
 
 
 def _copy_table(reader: Connection, writer: Connection, target: Database, table: Table) -> int:

@@ -88,7 +88,7 @@ class Store:
         self.journal.close()
 
 
-def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool = False) -> Store:
+def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool = False, unfinished_copy: bool = False) -> Store:
     """Open the store at an address, and create or upgrade it if needed.
 
     Args:
@@ -96,6 +96,7 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
         clock: returns the times of events and runs.
         create: if False, raise `StoreError` instead of creating a store.
         read_only: never create, upgrade or change the store; every write raises `StoreError`.
+        unfinished_copy: also open a store into which a copy was cut off, to copy into it again.
 
     Raises SettingsError if the address has a different form, and StoreError if the store cannot be opened, is damaged, is not
     an Assay store, or was written by a newer Assay.
@@ -108,6 +109,8 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
     database = _connected(address, where, read_only=read_only)
     try:
         _bring_up_to_date(database, create=create and not read_only)
+        if not unfinished_copy:
+            _refuse_unfinished_copy(database)
     except BaseException:
         database.close()
         raise
@@ -145,6 +148,15 @@ def open_store(url: str, *, clock: Clock, create: bool = True, read_only: bool =
         check=StoreCheck(database),
         database=database,
     )
+
+
+def new_file_of(url: str) -> Path | None:
+    """Return the path of a SQLite store that does not exist yet; None for any other store."""
+    address = _address(url)
+    if address.get_backend_name() != "sqlite":
+        return None
+    path = Path(address.database or "")
+    return None if os.path.lexists(path) else path
 
 
 def _address(url: str) -> URL:
@@ -262,6 +274,15 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
             from assay.store.database import migrate
 
             migrate.upgrade(connection)
+
+
+def _refuse_unfinished_copy(database: Database) -> None:
+    mark = select(schema.key_source.c.next).where(schema.key_source.c.name == schema.UNFINISHED_COPY)
+    with database.reading() as connection:
+        if connection.execute(mark).first() is not None:
+            problem = "holds an unfinished copy of another store: the copy was cut off, and no row of it was kept."
+            remedy = "Copy again with `assay store copy` or `assay store restore`, or remove it."
+            raise StoreError(database.where, problem, remedy=remedy)
 
 
 def _bring_along(database: Database) -> str:

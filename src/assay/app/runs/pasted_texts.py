@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.runs import execution, preflight
 from assay.app.suites import problems
-from assay.domain.errors import InputError, SettingsError
+from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
 from assay.domain.suite import PERSON
+from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.suites.problems import SuiteErrors
 from assay.suites.tasks import slug
 
@@ -88,9 +89,9 @@ def _kept(folder: Path, thing: str, text: str) -> Path:
         for number in range(1, 1000):
             path = folder / (f"{name}.json" if number == 1 else f"{name}-{number}.json")
             try:
-                with path.open("x", encoding="utf-8") as file:
-                    file.write(text)
-            except FileExistsError:
+                with AtomicFile(path) as file:
+                    file.file.write(text.encode())
+            except Refused:
                 continue
             return path
     except (OSError, UnicodeEncodeError) as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.suites import problems, read_suite
 from assay.domain.errors import InputError, Refused, SettingsError, SuiteError, UnknownName
 from assay.domain.programs import KINDS
+from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, plain, read_json
 from assay.suites.problems import SuiteErrors
@@ -134,10 +135,12 @@ def save(workspace: Workspace, name: str, text: str, *, title: str | None = None
         # The folder `suites` may itself be a link.
         if not target.parent.resolve().is_relative_to(root):
             raise Refused(str(where.parent), "is outside the working folder.")
-        # Without `newline`, Windows would change the line ends.
-        with target.open("x", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except FileExistsError:
+    except OSError as error:
+        raise InputError(str(where), f"cannot be written: {error.strerror or error}.") from error
+    try:
+        with AtomicFile(target) as file:
+            file.file.write(text.encode())
+    except Refused:
         if target.is_file() and not target.is_symlink() and target.read_text("utf-8", "replace") == text:
             return where.as_posix()
         if as_version and (number := _next_version(target)) is not None:
@@ -174,7 +177,8 @@ def save_table(workspace: Workspace, table: Path) -> None:
     target.parent.mkdir(exist_ok=True)
     if target.is_symlink() or (target.exists() and target.read_bytes() != table.read_bytes()):
         raise Refused(f"{SAVED_IN}/{table.name}", "already exists.", remedy="Rename the file and add it again.")
-    target.write_bytes(table.read_bytes())
+    with AtomicFile(target, force=True) as file:
+        file.file.write(table.read_bytes())
 
 
 def _unnumbered(stem: str) -> str:

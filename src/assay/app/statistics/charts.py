@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from assay.app.statistics import results
+from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.report.charts import kinds, output
 from assay.report.charts.chart import Chart as Chart, with_links as with_links  # re-exported for surfaces
 from assay.report.charts.kinds import KINDS as KINDS
@@ -66,7 +67,9 @@ def endings() -> tuple[str, ...]:
 
 def write_chart(chart: Chart, path: Path, *, dark: bool = False) -> None:
     """Write a chart to a file. The suffix selects SVG, PNG, CSV (the rows) or JSON (Vega-Lite)."""
-    path.write_bytes(chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark))
+    content = chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark)
+    with AtomicFile(path, force=True) as file:
+        file.file.write(content)
 
 
 def chart_bytes(chart: Chart, ending: str, *, dark: bool = False) -> bytes:

@@ -73,7 +73,7 @@ class FileLocks:
             exhausted = error.errno in (errno.EMFILE, errno.ENFILE)
             remedy = MORE_FILES if exhausted else "Check the permissions of the folder."
             raise StoreError(str(path), problem, remedy=remedy) from error
-        if not _lock(held):
+        if not try_lock(held):
             os.close(held)
             raise StoreError(str(path), "is locked by another process.", remedy="Try again.")
         self._held = held
@@ -90,7 +90,7 @@ class FileLocks:
         except OSError:
             return False  # unreadable: assume that it is alive
         try:
-            return _lock(descriptor)
+            return try_lock(descriptor)
         finally:
             os.close(descriptor)
 
@@ -119,7 +119,7 @@ def alone(path: Path, *, most_s: float) -> Iterator[None]:
     held = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         deadline = monotonic() + most_s
-        while not _lock(held) and monotonic() < deadline:
+        while not try_lock(held) and monotonic() < deadline:
             sleep(0.01)
         yield
     finally:
@@ -207,7 +207,7 @@ class AdvisoryLocks:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -220,7 +220,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(descriptor: int) -> bool:
+    def try_lock(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
