@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from assay.web.security.sessions import Grant, Sessions
+    from assay.web.security.sessions import SessionRight, Sessions
 
 
 COOKIE: Final = "assay_session"
@@ -198,7 +198,7 @@ class Entrance:
         self.sessions = sessions
         self.wrong = WrongTokens()
 
-    async def grant(self, secret: str) -> Grant | None:
+    async def grant(self, secret: str) -> SessionRight | None:
         """Return the right that a token gives; None for a wrong or revoked token."""
         if self._token is not None and self._token.opens(secret):
             return self.sessions.owner()

@@ -30,7 +30,7 @@ _LOOK_FOR_UNKNOWN_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class SessionRight:
     """Right to begin a session. `token`: hash of the token that gives it."""
 
     visitor: Visitor
@@ -54,7 +54,7 @@ class Sessions:
         self._looked = float("-inf")
         self._changes = 0
 
-    async def invited(self, token: str) -> Grant | None:
+    async def invited(self, token: str) -> SessionRight | None:
         """Return the grant of an invitation's token; None for a wrong or revoked one."""
         await self._look(LOOK_S)
         # Looked up by hash, so that the duration reveals nothing about the tokens.
@@ -64,14 +64,14 @@ class Sessions:
             person = self._people.get(token_digest(token))
         if person is None or person.revoked:
             return None
-        return Grant(Visitor(person.role, person.name), token_digest(token))
+        return SessionRight(Visitor(person.role, person.name), token_digest(token))
 
-    def owner(self) -> Grant:
+    def owner(self) -> SessionRight:
         """Return the owner's grant; only for servers with a token."""
         assert self._owner is not None  # callers have compared the token
-        return Grant(Visitor(VisitorRole.OWNER), self._owner)
+        return SessionRight(Visitor(VisitorRole.OWNER), self._owner)
 
-    async def begin(self, grant: Grant) -> str | None:
+    async def begin(self, grant: SessionRight) -> str | None:
         """Begin a session and return the value of its cookie; None if the invitation was used before."""
         cookie = secrets.token_urlsafe(32)
         begun = self._workspace.clock.now()
