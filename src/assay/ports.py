@@ -285,6 +285,10 @@ class Journal(TrialJournal, Protocol):
         """Set the run's state. `FINISHED` takes effect only if no trial of the run is pending or claimed."""
         ...
 
+    def leave_paused(self, run: RunId, /) -> None:
+        """Record that this process stops executing the run, and pause the run unless another process goes on."""
+        ...
+
     def claim(self, run: RunId, /, *, limit: int) -> Sequence[ClaimedTrial]:
         """Claim up to `limit` pending trials of the run in the order of the plan; empty if no trial is pending."""
         ...

@@ -44,11 +44,12 @@ def mixed(project: Path, **rest: object) -> Path:
 
 def test_a_met_budget_names_the_command_that_finishes(assay: Command, server: ModelServer, suite: Path) -> None:
     limited = assay("run", suite, "--budget", "0.2")
-    (command,) = re.findall(r"trials with: assay (resume \S+ --budget [\d.]+)$", limited.out, re.M)
+    (command,) = re.findall(r"larger budget: assay (resume \S+ --budget [\d.]+)$", limited.out, re.M)
+    assert limited.code == 4
     words = command.split()
     assert float(words[-1]) > 0.2
     again = assay(*words, "--json").document
-    while again["failures"]:  # the estimate is no bound, but each suggestion gets further than the one before
+    while again["paused"]:  # the estimate is no bound, but each suggestion gets further than the one before
         enough = again["budget"]["enough_usd"]
         assert enough > again["budget"]["usd"]
         again = assay("resume", words[1], "--budget", enough, "--json").document
@@ -71,7 +72,7 @@ def test_extend_takes_a_budget_for_the_whole_run(assay: Command, server: ModelSe
     spent = run["cost_usd"]
     extended = assay("extend", run["run_id"], "--trials", 40, "--budget", spent * 1.5 + 0.1, "--json").document
     assert spent < extended["cost_usd"] <= spent * 1.5 + 0.1
-    assert {row["fault"] for row in extended["failures"]} == {"budget"}
+    assert (extended["state"], extended["paused"]["fault"], extended["failures"]) == ("paused", "budget", [])
 
 
 def test_a_budget_without_a_price_is_refused_on_resume(assay: Command, server: ModelServer, project: Path) -> None:

@@ -115,7 +115,7 @@ def test_every_turn_counts_against_the_budget(assay: Command, server: ModelServe
     first = assay("run", path, "--json").document
     assert first["cost_usd"] > 0
     stopped = assay("run", path, "--budget", str(first["cost_usd"]), "--json").document
-    assert stopped["failures"][0]["fault"] == "budget"
+    assert stopped["paused"]["fault"] == "budget"
     assert stopped["cost_usd"] <= first["cost_usd"]
 
 

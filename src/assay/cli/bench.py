@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import common, keys_over_http, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, say_result, say_table, tell
+from assay.cli.output import counted, exit_of, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 from assay.cli.specialists import say_mint
 from assay.domain.errors import InputError
@@ -120,14 +120,14 @@ def bench(
         parts = {"agent_trials": list(map(to_json, trials)), "comparison": to_json(comparison)}
         ends = {"push": pushed and to_json(pushed), **({} if minted is None else {"mint": to_json(minted)})}
         print_json({**to_json(summary), **parts, **ends})
-        return int(bool(summary.failures))
+        return exit_of(summary)
     say_trials(trials, planned=ahead.trials * len(of_agents.candidates))
     say_agents(comparison)
     say(f"batch {batch_id}; see `assay show {batch_id}`")
     say_result(result)
     if minted is not None:
         say_mint(minted)
-    return int(bool(summary.failures))
+    return exit_of(summary)
 
 
 def push_results(opened: Workspace, run: RunId) -> PushDocument | None:

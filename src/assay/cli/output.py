@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from assay.app.wire import to_json
+from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
+    from assay.app.runs.documents import RegradePlanDocument, RunResultDocument
     from assay.app.runs.execution import CostEstimate, RunResult
 
 _UNSEEN: Final = re.compile(
@@ -37,6 +39,8 @@ _COLOURS: Final = {
 }  # fmt: skip
 """Colour of a table cell, by the cell's text."""
 
+CAUSES_SHOWN: Final = 10
+EXIT_PAUSED: Final = 4
 _MOST_DRAWN: Final = 2_000
 """Maximum number of rows in a formatted table, because rich formats only 1,600 rows per second."""
 
@@ -175,6 +179,28 @@ def asked(estimate: CostEstimate) -> str:
     return f"{calls}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
 
 
+def _say_causes(result: RunResult) -> None:
+    """List the causes of failed trials with their counts, and one trial of each cause."""
+    for cause in result.causes[:CAUSES_SHOWN]:
+        example = next((row for row in result.failures if row.failure is not None and row.failure.detail == cause.detail), None)
+        where = "" if example is None else f"{shown_trial(example.key)}, {example.task} trial {example.k}"
+        others = f"{counted(cause.trials, 'trial')}, such as {where}" if cause.trials > 1 else where
+        say(f"  failed: {cause.kind} ({cause.fault}): {cause.detail} ({others})")
+    if len(result.causes) > CAUSES_SHOWN:
+        rest = result.causes[CAUSES_SHOWN:]
+        trials = counted(sum(cause.trials for cause in rest), "trial")
+        say(f"  … and {counted(len(rest), 'other cause')} of {trials}; `assay show {result.summary.id}` lists every failed trial")
+
+
+def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:
+    """Return the exit code of a run or a regrade: 4 if it paused itself, 1 if a trial failed, otherwise 0."""
+    from assay.app.runs.documents import RunResultDocument
+
+    if isinstance(document, RunResultDocument) and document.paused is not None:
+        return EXIT_PAUSED
+    return int(bool(document.failures))
+
+
 def say_result(result: RunResult) -> None:
     from assay.app.runs import documents
 
@@ -185,12 +211,11 @@ def say_result(result: RunResult) -> None:
     if document.budget is not None and document.budget.over_usd:
         over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
         say(f"  {over} over the budget of {budget}, because a server counted more tokens than the worst-case estimate")
-    for failure in document.failures[:20]:
-        why = f"{failure.kind} ({failure.fault}): {failure.detail}"
-        say(f"  failed: {failure.id} {failure.task} trial {failure.trial}: {why}")
-    if len(document.failures) > 20:
-        say(f"  … and {len(document.failures) - 20} more; `assay show {document.run_id}` lists them")
-    if trials["failed"]:
+    _say_causes(result)
+    if result.pause is not None:
+        say(f"  {result.pause.sentence}")
+        say(f"  {result.pause.remedy(result.summary.id, result.enough_usd)}")
+    elif trials["failed"]:
         more = f" --budget {result.enough_usd:g}" if result.enough_usd is not None else ""
         say(f"  retry the failed trials with: assay resume {document.run_id}{more}")
     for sample in document.answers[:_MOST_SAMPLES]:

@@ -99,6 +99,11 @@ def _say_run(full: RunInFull) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         say(f"{name.ljust(width)}  {' '.join(value.split())[:300]}")
+    if full.pause is not None:
+        say(f"\n{full.pause.sentence}\n{full.pause.remedy(summary.id, full.enough_usd)}")
+    if full.causes:
+        say()
+        say_table(("failed", "kind", "fault", "detail"), [(f"{c.trials:,}", c.kind, str(c.fault), c.detail) for c in full.causes])
     if full.jobs:
         from assay.cli.batch import say_jobs
 

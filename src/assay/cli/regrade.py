@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, file_option, keys_over_http, without_sandbox, workspace
-from assay.cli.output import asked, counted, print_json, say, say_result, say_table, tell
+from assay.cli.output import asked, counted, exit_of, print_json, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def regrade(
         document = grade_again(opened, run_id, wanted, options, suite=suite, as_json=as_json)
     if as_json:
         print_json(document)
-    return int(bool(document.failures))
+    return exit_of(document)
 
 
 def grade_again(

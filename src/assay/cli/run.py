@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, keys_over_http, of_a_run, without_sandbox, workspace
-from assay.cli.output import answer, asked, counted, print_json, say, say_result, tell
+from assay.cli.output import answer, asked, counted, exit_of, print_json, say, say_result, tell
 from assay.cli.progress import progress_on
 from assay.domain.errors import InputError, Interrupted
 from assay.domain.lifecycle import Policy, TrialState
@@ -62,7 +62,7 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
         if of_answers is not None:
             wanted = {**options, "dry_run": dry_run}
             others, documents = _judge_raw(opened, suites, of_answers, wanted, as_json=as_json)
-            code = int(any(document.failures for document in documents))
+            code = max((exit_of(document) for document in documents), default=0)
         aheads = [looked_ahead(opened, path, options, rubric) for path in others]
         for suite, chosen, ahead in aheads:
             if dry_run:
@@ -78,7 +78,7 @@ def run(suites: tuple[Path, ...], store: str | None, as_json: bool, **options: A
                 tell(f"assay: {error}")
                 print_json([*documents, {"suite": ahead.plan.suite, "run_id": ahead.plan.id, "error": str(error)}])
                 return EXIT_INTERRUPTED
-            code = max(code, int(bool(documents[-1].failures)))
+            code = max(code, exit_of(documents[-1]))
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
     return code
@@ -292,4 +292,4 @@ def _show(result: RunResult, *, as_json: bool) -> int:
 
     document = documents.run_result(result)
     answer(document, lambda: say_result(result), as_json=as_json)
-    return int(bool(document.failures))
+    return exit_of(document)

@@ -10,6 +10,8 @@ from assay.domain.calls import Usage
 
 NO_TOOLS: Final = "no_tools"
 """Kind of failure if a model or its provider cannot be offered tools."""
+BUDGET: Final = "budget"
+"""Kind of failure if the next call may cost more than is left of the budget."""
 
 _FATAL: Final = frozenset(
     {"http_401", "http_402", "http_403", "http_404", "connection", "not_local", "cannot_start", "exit_126", "exit_127"}
@@ -86,3 +88,8 @@ class CallFailed(Exception):
         self.charged = charged
         self.log = log
         self.unread = unread
+
+    @property
+    def fatal(self) -> bool:
+        """True if further calls probably fail for the same reason; also for a used-up quota, which shares its kind with haste."""
+        return is_fatal(self.kind) or (self.kind == "http_429" and not self.transient)

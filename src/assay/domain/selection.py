@@ -9,7 +9,7 @@ from enum import StrEnum
 from assay.domain.assessment import Assessment, Response
 from assay.domain.calls import Role
 from assay.domain.digest import JsonValue
-from assay.domain.failure import Failure
+from assay.domain.failure import BUDGET, Failure, Fault, is_fatal
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, RunState, TrialState
 from assay.domain.one_or_many import OneOrMany, identifiers
@@ -102,6 +102,26 @@ class RunSummary:
         # Ungraded answers have the same state as trials in review; without this, lists counted them as awaiting review.
         waits = self.assessments.get(AssessmentState.PENDING)
         return 0 if waits else self.trials.get(TrialState.NEEDS_REVIEW, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureCount:
+    """Number of a run's trials that met one failure. `model`: whose call failed; empty if the trial failed.
+
+    A trial that failed has ended. A trial whose call failed is still pending, because the run paused itself.
+    """
+
+    kind: str
+    fault: Fault
+    detail: str
+    trials: int
+    model: str = ""
+
+    @property
+    def pauses(self) -> bool:
+        """True if a run pauses itself because of this failure. A server that only asks for patience has the fault `provider`."""
+        no_quota = self.kind == "http_429" and self.fault is Fault.HARNESS
+        return self.kind == BUDGET or is_fatal(self.kind) or no_quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

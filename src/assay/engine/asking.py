@@ -16,9 +16,10 @@ import tenacity
 
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.events import CallEnded, Listener
-from assay.domain.failure import NO_TOOLS, CallFailed, Failure, Fault
+from assay.domain.failure import BUDGET, NO_TOOLS, CallFailed, Failure, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.run import CallRecord, Entry
+from assay.engine.breaker import Breaker
 from assay.engine.spending import Booking, Spending
 from assay.ports import Clock, Ledger, ModelDirectory
 from assay.scoring.evaluator import UnreadableReply
@@ -35,19 +36,24 @@ Read = TypeVar("Read")
 
 
 class NotYet(Exception):
-    """Raised if the provider has not answered a request yet, so the trial must be continued later."""
+    """Raised if a request has no answer yet, so the trial must be continued later.
+
+    Either the answer waits at a provider, or the run paused itself.
+    """
 
 
 class GaveUp(Exception):
     """Raised if a model returned no usable answer. Its calls are already stored.
 
-    `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it.
+    `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it. `fatal`: True if further calls to the
+    model probably fail for the same reason.
     """
 
-    def __init__(self, failure: Failure, unread: str = "") -> None:
+    def __init__(self, failure: Failure, unread: str = "", *, fatal: bool = False) -> None:
         super().__init__(failure.detail)
         self.failure = failure
         self.unread = unread
+        self.fatal = fatal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +75,53 @@ class Asks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Sends a run's requests to models by direct calls. `spending` is None for a run without a budget."""
+    """Sends a run's requests to models by direct calls.
+
+    `spending` is None for a run without a budget. `breaker` is None for calls that are not part of a run in progress.
+    """
 
     spending: Spending | None
     journal: Ledger
     directory: ModelDirectory
     clock: Clock
     listener: Listener
+    breaker: Breaker | None = None
 
     async def answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
         """Call the model until a reply can be parsed or the retry limits are reached.
 
         `read` raises `UnreadableReply` to request another call. Failed calls are recorded under `trial`. Raises `GaveUp` with
-        the reason and the number of calls if there was no usable answer.
+        the reason and the number of calls if there was no usable answer, and `NotYet` if the run pauses itself meanwhile.
         """
+        breaker, model = self.breaker, request.model.ref
+        if breaker is None:
+            return await self._answer(request, read, trial=trial)
+        if not await breaker.admit(model):
+            raise NotYet
+        try:
+            answer = await self._answer(request, read, trial=trial)
+        except GaveUp as gave_up:
+            if gave_up.failure.kind == BUDGET:
+                await self._note_refusal(request, gave_up.failure, trial=trial)
+                breaker.stop(model, gave_up.failure)
+                raise NotYet from gave_up
+            if await breaker.failed(model, gave_up.failure, fatal=gave_up.fatal):
+                raise NotYet from gave_up
+            raise
+        except BaseException:
+            breaker.left(model)
+            raise
+        breaker.answered(model)
+        return answer
+
+    async def _note_refusal(self, request: ModelRequest, failure: Failure, *, trial: TrialKey) -> None:
+        """Record why the budget refused a call, because the trial itself stays pending and has no failure."""
+        record = CallRecord(request=request, reply=None, failure=failure, number=failure.tries, started=self.clock.now())
+        await self.journal.record(Entry(trial=trial, calls=(record,)))
+
+    async def _answer(
+        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
+    ) -> ReadAnswer[Read]:
         try:
             # The first call does not use tenacity: most answers need no retry, and its bookkeeping would slow down every call.
             return await self._try(request, read, trial=trial, number=1)
@@ -107,7 +146,7 @@ class Asker:
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
             failure = Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)
-            raise GaveUp(failure, error.unread or first.unread) from error
+            raise GaveUp(failure, error.unread or first.unread, fatal=error.fatal) from error
 
     async def _try(
         self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey, number: int

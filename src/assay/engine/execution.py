@@ -3,7 +3,7 @@
 One feeder claims a few trials at a time, and workers carry them out. The number of workers is the run's concurrency. This
 module starts all asyncio tasks, in one TaskGroup. Pausing or cancelling a run sets its state in the store, which the feeder
 reads before every claim and every `LOOK_S` seconds. Then trials that have begun are finished, and the other claimed trials are
-released.
+released. A run pauses itself in the same way when its `Breaker` has seen that further calls would fail.
 
 The first trial is carried out alone. It asks each of its candidates and judges once, so that a wrong key, model name or address
 costs one call of each and not a whole run.
@@ -23,8 +23,9 @@ from assay.domain.review import Decision
 from assay.domain.review_sample import ReviewLottery
 from assay.domain.run import ClaimedTrial, Entry, RunPlan
 from assay.domain.suite import PERSON
-from assay.engine.asking import Asker
+from assay.engine.asking import Asker, NotYet
 from assay.engine.bench import Bench
+from assay.engine.breaker import Breaker, Halt
 from assay.engine.spending import Spending
 from assay.engine.trial import carry_out
 from assay.ports import Clock, CommandRunner, Journal, ModelDirectory, Pages, Workers, WorkspaceSource
@@ -64,69 +65,71 @@ class Engine:
     only_structure: bool = False
     workspaces: WorkspaceSource | None = None
 
-    async def execute(self, plan: RunPlan, *, retry_failed: bool) -> None:
+    async def execute(self, plan: RunPlan, *, retry_failed: bool) -> Halt | None:
         """Carry out a run's pending trials. Other processes may work on the same run.
 
-        If this coroutine is cancelled, the run stops cleanly: it drops calls in flight, releases claimed trials, and marks the
+        Returns the reason if the run paused itself, otherwise None. Trials that met the reason are pending again. If this coroutine is cancelled, the run stops cleanly: it drops calls in flight, releases claimed trials, and marks the
         run as interrupted.
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)
-        bench = self.bench(plan)
+        breaker = Breaker()
+        bench = self.bench(plan, breaker=breaker)
         held: set[int] = set()
         try:
-            failure = await self._first_trial(bench, held)
-            if failure is None or not is_fatal(failure.kind):
-                while await self._round(bench, held):
-                    pass
+            failure = await self._first_trial(bench, held, breaker)
+            stops = failure is not None and is_fatal(failure.kind)
+            while not stops and breaker.halt is None and await self._round(bench, held, breaker):
+                pass
         except BaseException:
             # Claims become void only when their process ends. A server keeps running, so these trials would stay blocked.
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
             raise
-        if failure is not None and is_fatal(failure.kind):
+        if breaker.halt is not None or stops:
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
-            self.journal.set_state(plan.id, RunState.INTERRUPTED)
+            self.journal.leave_paused(plan.id)
             self.listener(RunEnded(run=plan.id, finished=False))
-            return
+            return breaker.halt
         if held:  # the answers are only structured so far; a later run of the same trials judges them
             self.journal.release(held)  # type: ignore[arg-type] # TrialKey is int
             self.journal.set_state(plan.id, RunState.INTERRUPTED)
             self.listener(RunEnded(run=plan.id, finished=False))
-            return
+            return None
         self.journal.set_state(plan.id, RunState.FINISHED)
         # The state is read again, because `FINISHED` has no effect while another process still holds trials of the run.
         self.listener(RunEnded(run=plan.id, finished=self.journal.state_of(plan.id) is RunState.FINISHED))
+        return None
 
-    async def _first_trial(self, bench: Bench, held: set[int]) -> Failure | None:
+    async def _first_trial(self, bench: Bench, held: set[int], breaker: Breaker) -> Failure | None:
         """Carry out one trial before all others and return its failure; None if it succeeded, or if the run calls no server."""
         if not _calls_servers(bench.plan):
             return None
-        claimed = self._claim(bench.plan, 1, _Wish())
+        claimed = self._claim(bench.plan, 1, _Wish(), breaker)
         if not claimed:
             return None
         held.update(trial.key for trial in claimed)
         return await self._carry_out(bench, claimed[0], held)
 
-    async def _round(self, bench: Bench, held: set[int]) -> bool:
+    async def _round(self, bench: Bench, held: set[int], breaker: Breaker) -> bool:
         """Work until no trial can be claimed; return True if trials released because of a pause must be claimed again."""
         # The queue is bounded, because other processes that work on the same run cannot claim a trial that waits in it.
         queue: asyncio.Queue[ClaimedTrial | None] = asyncio.Queue(maxsize=bench.plan.concurrency)
         wish = _Wish()
         async with asyncio.TaskGroup() as group:
             looking = group.create_task(self._look(bench.plan, wish))
-            feeding = group.create_task(self._feed(bench.plan, queue, held, wish))
-            working = [group.create_task(self._work(bench, queue, held, wish)) for _ in range(bench.plan.concurrency)]
+            feeding = group.create_task(self._feed(bench.plan, queue, held, wish, breaker))
+            working = [group.create_task(self._work(bench, queue, held, wish, breaker)) for _ in range(bench.plan.concurrency)]
             await asyncio.wait([feeding, *working])
             looking.cancel()
-        return wish.gave_back and wish.state is not RunState.CANCELLED
+        return wish.gave_back and wish.state is not RunState.CANCELLED and breaker.halt is None
 
     async def _look(self, plan: RunPlan, wish: _Wish) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
             wish.state = await asyncio.to_thread(self.journal.state_of, plan.id)
 
-    def bench(self, plan: RunPlan, *, rerun: Decision | None = None) -> Bench:
+    def bench(self, plan: RunPlan, *, rerun: Decision | None = None, breaker: Breaker | None = None) -> Bench:
         """Return the settings, ports and limits that the trials of this run or rerun share."""
         asker = Asker(
             spending=None if plan.budget_usd is None else Spending(plan.id, self.journal, self.directory),
@@ -134,6 +137,7 @@ class Engine:
             directory=self.directory,
             clock=self.clock,
             listener=self.listener,
+            breaker=breaker,
         )
         return Bench(
             plan=plan,
@@ -151,12 +155,14 @@ class Engine:
             workspaces=self.workspaces,
         )
 
-    async def _feed(self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish) -> None:
+    async def _feed(
+        self, plan: RunPlan, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish, breaker: Breaker
+    ) -> None:
         handful = 1
         while True:
             began = self.clock.monotonic()
             # A claim waits for a commit, so it runs in a thread.
-            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency, wish))
+            claiming = asyncio.create_task(asyncio.to_thread(self._claim, plan, handful * plan.concurrency, wish, breaker))
             try:
                 # The thread cannot be cancelled, so it claims trials even after cancellation. Wait for them, so that they can
                 # be released.
@@ -177,16 +183,20 @@ class Engine:
         for _ in range(plan.concurrency):
             await queue.put(None)
 
-    def _claim(self, plan: RunPlan, limit: int, wish: _Wish) -> Sequence[ClaimedTrial] | None:
-        """Claim the next trials; empty if no trial is left or the run was cancelled, None while the run is paused."""
+    def _claim(self, plan: RunPlan, limit: int, wish: _Wish, breaker: Breaker) -> Sequence[ClaimedTrial] | None:
+        """Claim the next trials; empty if this process claims no more trials, None while a person has paused the run."""
+        if breaker.halt is not None:
+            return ()
         wish.state = self.journal.state_of(plan.id)
         if wish.state is RunState.PAUSED:
             return None
         return () if wish.state is RunState.CANCELLED else self.journal.claim(plan.id, limit=limit)
 
-    async def _work(self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish) -> None:
+    async def _work(
+        self, bench: Bench, queue: asyncio.Queue[ClaimedTrial | None], held: set[int], wish: _Wish, breaker: Breaker
+    ) -> None:
         while (claimed := await queue.get()) is not None:
-            if wish.state in (RunState.PAUSED, RunState.CANCELLED):
+            if breaker.halt is not None or wish.state in (RunState.PAUSED, RunState.CANCELLED):
                 wish.gave_back = True
                 await asyncio.to_thread(self.journal.release, [claimed.key])
                 held.discard(claimed.key)
@@ -197,6 +207,10 @@ class Engine:
         """Carry out a claimed trial, report its end and return its failure, if any."""
         try:
             failure = await carry_out(bench, claimed)
+        except NotYet:  # the run pauses itself; the trial keeps its answers so far and becomes pending again
+            await asyncio.to_thread(self.journal.release, [claimed.key])
+            held.discard(claimed.key)
+            return None
         except StoreError:
             raise  # this trial itself did not fail, and the next trials could not be stored either
         except Exception as error:  # a bug in one trial must not stop the others; it is a fault of the harness

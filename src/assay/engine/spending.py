@@ -24,7 +24,7 @@ from typing import Final
 
 from assay.domain.budget import Grant, Reservation
 from assay.domain.calls import ModelRequest, Reply
-from assay.domain.failure import CallFailed, Fault
+from assay.domain.failure import BUDGET, CallFailed, Fault
 from assay.domain.identifiers import RunId
 from assay.engine.estimate import worst_case_tokens
 from assay.ports import Ledger, ModelDirectory
@@ -131,7 +131,7 @@ class Spending:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._settled.wait(), _OTHERS_S)
         if grant is Grant.REFUSED:
-            raise CallFailed("budget", self._refusal(model, reservation.usd), transient=False, fault=Fault.BUDGET)
+            raise CallFailed(BUDGET, self._refusal(model, reservation.usd), transient=False, fault=Fault.BUDGET)
 
     async def _ask(self, reservation: Reservation) -> Grant:
         self._settled.clear()

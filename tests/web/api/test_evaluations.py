@@ -288,12 +288,21 @@ def test_unknown_evaluations_are_not_found(client: TestClient, workspace: Worksp
 
 
 def test_failures_have_kind_and_fault(client: TestClient, server: ModelServer) -> None:
-    server.faults(1.0, [Mishap.HTTP_401])
+    server.faults(1.0, [Mishap.REFUSAL])
     found = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
     assert found["state"] == "failed"
     (failure,) = found["failures"]
     assert (failure["kind"], failure["fault"]) != (None, None)
     assert found["parsing_error"] == failure["detail"]
+
+
+def test_a_wrong_key_pauses_an_evaluation_and_is_named(client: TestClient, server: ModelServer) -> None:
+    server.faults(1.0, [Mishap.HTTP_401])
+    found = ended(client, submitted(client, {**THING, "trialsNeeded": 1}))
+    assert (found["state"], found["failures"]) == ("paused", [])
+    assert found["message"].startswith("It is paused, because further calls would probably fail")
+    assert f"assay resume {found['run_id']}" in found["message"]
+    assert "401" in found["parsing_error"]
 
 
 def test_local_only_refuses_before_anything_is_asked(tmp_path: Path) -> None:
@@ -309,8 +318,8 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
     environment = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url, "ASSAY_PRICES": prices}
     with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
         found = ended(client, submitted(client, {**THING, "budget": 0.000001}))
-    assert found["state"] == "failed"
-    assert {one["fault"] for one in found["failures"]} == {"budget"}
+    assert (found["state"], found["failures"]) == ("paused", [])
+    assert found["message"].startswith("It is paused, because the budget is spent")
     assert server.calls == ()
 
 

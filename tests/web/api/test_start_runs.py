@@ -441,10 +441,12 @@ def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, fold
     priced = SUITE.replace("judge: openai/judge", "judge: {model: openai/judge, price: {input: 1000, output: 1000}}")
     (folder / "suites" / "two.yaml").write_text(priced, "utf-8")
     run = post(client, "/api/start", 201, suite="suites/two.yaml", trials=2, budget=0.01)["run_id"]
-    until(lambda: row(client, run)["state"] == "finished")
-    failures = client.get(f"/runs/{run}.json").json()
-    assert {failure["fault"] for failure in failures["failures"]} == {"budget"}
-    enough = failures["facts"]["enough_usd"]
+    until(lambda: row(client, run)["state"] == "paused")
+    page = client.get(f"/runs/{run}.json").json()
+    assert (page["failures"], page["paused"]["fault"]) == ([], "budget")
+    enough = page["facts"]["enough_usd"]
+    assert page["paused"]["remedy"].endswith(f"assay resume {run} --budget {enough:g}")
+    assert "The run paused because its budget is spent" in client.get(f"/runs/{run}").text
     assert f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"' in client.get(f"/runs/{run}").text
     refused = post(client, f"/api/runs/{run}/steer", 422, wish="resume", budget=-1)
     assert refused["error"]["where"] == "budget"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from assay.app.integrations.evaluations import run_of_evaluation
 from assay.app.review.decisions import assessment_key
 from assay.app.review.documents import GradeDocument, assessment_counts
+from assay.app.runs.causes import Pause, pause_of
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import FailedTrialDocument, TokensDocument, failed_trial
 from assay.app.statistics import documents, results
@@ -109,6 +110,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         raise UnknownName("evaluation", evaluation_id, remedy="The response to POST /submit_evaluation contains the id.")
     plan = workspace.journal.plan_of(summary.id)
     selection = Selection(runs=(summary.id,))
+    pause = pause_of(workspace, summary)
     start = assessment_key(after) if after else None
     rows = list(workspace.archive.assessments.matching(selection, after=start, limit=MOST_SHOWN))
     failed = list(workspace.archive.trials.matching(selection, failed_only=True))
@@ -126,7 +128,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         evaluation_id=summary.id,
         run_id=summary.id,
         state=state,
-        message=_message(state, summary, waiting),
+        message=_message(state, summary, waiting, pause),
         task=planned.task.id,
         thing=planned.task.thing,
         created_at=summary.started,
@@ -142,7 +144,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         tokens=summary,
         next=f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}" if more else None,
         submitted=about,
-        **_as_one_response(summary, plan, about, rows, failed, waiting),
+        **_as_one_response(summary, plan, about, rows, failed, waiting, pause),
     )
 
 
@@ -156,7 +158,9 @@ def _state(summary: RunSummary) -> str:
     return str(next((state for state in order if state in reached), TrialState.PENDING))
 
 
-def _message(state: str, summary: RunSummary, waiting: int) -> str:
+def _message(state: str, summary: RunSummary, waiting: int, pause: Pause | None) -> str:
+    if pause is not None:
+        return f"It is {pause.sentence} {pause.remedy(summary.id, None)}"
     if state == RunState.INTERRUPTED:
         return f"It was stopped early; finished work is kept. Continue with: assay resume {summary.id}"
     texts = {
@@ -190,6 +194,7 @@ def _as_one_response(
     rows: Sequence[AssessmentRow],
     failed: Sequence[TrialRow],
     waiting: int,
+    pause: Pause | None,
 ) -> dict[str, object]:
     """Return the extra fields for clients that send a single response and expect a single result."""
     counted = [row for row in rows if row.state in COUNTS]
@@ -215,7 +220,7 @@ def _as_one_response(
         "aggregated_number": number,
         "final_answer_verified": None if verification is None else verification.verified,
         "verification_message": None if verification is None else verification.message,
-        "parsing_error": next((row.failure.detail for row in failed if row.failure), None),
+        "parsing_error": next((row.failure.detail for row in failed if row.failure), None if pause is None else pause.detail),
         "needs_human_review": bool(waiting),
         "review_reasons": (f"assessments that await review: {waiting}",) if waiting else (),
         "human_review_status": "Needs Review" if waiting else "Completed" if decided else "Not Required",

@@ -71,6 +71,8 @@ class RunDocument(run_documents.RunSummaryDocument):
     judge_models: Mapping[str, str]
     trial_list: tuple[TrialDocument, ...]
     jobs: tuple[run_documents.BatchJobDocument, ...]
+    causes: tuple[run_documents.CauseDocument, ...]
+    paused: run_documents.PauseDocument | None
 
 
 @document
@@ -133,6 +135,10 @@ def run_document(full: RunInFull) -> RunDocument:
         judge_models={judge.name: judge.model.ref for judge in plan.judges},
         trial_list=tuple(_trial(trial) for trial in full.trials),
         jobs=tuple(map(run_documents.job_document, full.jobs)),
+        causes=full.causes,
+        paused=None
+        if full.pause is None
+        else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
     )
 
 

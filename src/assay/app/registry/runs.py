@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from assay.analysis.columns import STATES
 from assay.app.calibration_status import Stamps, words
 from assay.app.provenance import Provenance, provenance
+from assay.app.runs.budget import enough_usd
+from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.domain.lifecycle import COUNTS, HIDDEN, AssessmentState, RunState
 from assay.domain.run_list import RunFilter
 from assay.domain.selection import RunSummary, Selection, TrialRow
@@ -23,7 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInFull:
-    """A run with its plan and trials; `stamps` lists its judges' calibration labels in the order of the plan."""
+    """A run with its plan and trials.
+
+    `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause` and `enough_usd` are those of
+    `app.runs.execution.RunResult`.
+    """
 
     summary: RunSummary
     plan: RunPlan
@@ -31,6 +37,9 @@ class RunInFull:
     trials: tuple[TrialRow, ...]
     stamps: tuple[str, ...]
     jobs: tuple[BatchJob, ...]
+    causes: tuple[Cause, ...]
+    pause: Pause | None
+    enough_usd: float | None
 
 
 def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
@@ -71,6 +80,9 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         stamps=tuple(words(stamps.of(summary.id, judge.name)) for judge in plan.judges),
         trials=tuple(workspace.archive.trials.matching(Selection(runs=(summary.id,)))),
         jobs=workspace.jobs.of_runs([summary.id]),
+        causes=causes_of(workspace, summary),
+        pause=pause_of(workspace, summary),
+        enough_usd=enough_usd(workspace, plan, summary),
     )
 
 

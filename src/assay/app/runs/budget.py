@@ -1,23 +1,29 @@
-"""Change a stored run's budget, and suggest a budget that covers trials that failed for lack of budget."""
+"""Change a stored run's budget, and suggest a budget that covers the trials that a spent budget left undone."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, floor, log10
-from typing import TYPE_CHECKING
+from math import ceil, floor, fsum, log10
+from typing import TYPE_CHECKING, Final
 
+from assay.app.runs.causes import pause_of
 from assay.app.runs.cost_estimate import Tally, check_cap
 from assay.app.runs.preflight import _requests
 from assay.domain.errors import InputError
 from assay.domain.failure import Fault
+from assay.domain.lifecycle import TrialState
+from assay.domain.selection import Selection
 from assay.engine.estimate import CostEstimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
-    from assay.domain.selection import RunSummary, TrialRow
+    from assay.domain.selection import CallTotals, RunSummary
+
+
+_MARGIN: Final = 1.1
+"""Allowance for remaining calls that cost more than the calls so far did on average."""
 
 
 def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget_usd: float | None) -> RunPlan:
@@ -38,32 +44,59 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
     return replace(plan, budget_usd=budget_usd)
 
 
-def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary, failures: Sequence[TrialRow]) -> float | None:
-    """Return a budget for the whole run that probably covers its trials that failed for lack of budget.
+def enough_usd(workspace: Workspace, plan: RunPlan, summary: RunSummary) -> float | None:
+    """Return a budget for the whole run that probably covers the trials that its budget left undone.
 
-    The budget is above the current one and covers the worst case of the next calls. None if a price is unknown or no trial
-    failed for lack of budget.
+    It adds to the cost so far what the remaining calls cost if they cost what this run's calls of the same model and role really
+    cost, plus the reservation of one call. A model that has not answered yet counts with its estimate. None if a price is
+    unknown, or if the budget has not stopped the run.
     """
-    left: dict[str, list[int]] = {}
-    for row in failures:
-        if row.failure is not None and row.failure.fault is Fault.BUDGET:
-            left.setdefault(row.task, []).append(row.k)
-    if not left or summary.budget_usd is None:
+    if summary.budget_usd is None:
         return None
-    rest, dearest = Tally(workspace), 0.0
+    left = _left_by_budget(workspace, summary)
+    if not left:
+        return None
+    rest, dearest = Tally(workspace, paid=paid_per_call(workspace, plan.id)), 0.0
     for planned, count in workspace.journal.tasks_of(plan.id):
         for k in left.get(planned.task.id, ()):
             for request in _requests(plan, replace(planned, trials=range(1, count + 1)), k=k):
                 rest.add(request, times=1)
-                single = Tally(workspace)
-                single.add(request, times=1)
-                dearest = max(dearest, single.estimate().most_usd or 0.0)
+                dearest = max(dearest, rest.worst_usd(request) or 0.0)
     likely = rest.estimate().likely_usd
     if likely is None:
         return None
-    # Near the end of a budget, calls are made one at a time, and a model that uses more tokens than expected reserves more.
-    enough = summary.booked_usd + max(likely, plan.concurrency * dearest)
+    # The last call is made only if its worst case fits, even if it will cost less.
+    enough = summary.booked_usd + _MARGIN * likely + dearest
     return _rounded_up(enough if enough > summary.budget_usd else 1.5 * summary.budget_usd)
+
+
+def _left_by_budget(workspace: Workspace, summary: RunSummary) -> dict[str, list[int]]:
+    """Return the trial numbers, by task, of the trials that a spent budget left undone."""
+    pause = pause_of(workspace, summary)
+    paused = pause is not None and pause.by_budget
+    left: dict[str, list[int]] = {}
+    if not paused and not summary.trials.get(TrialState.FAILED):
+        return left
+    for row in workspace.archive.trials.matching(Selection(runs=(summary.id,)), failed_only=not paused):
+        failed = row.failure is not None and (paused or row.failure.fault is Fault.BUDGET)
+        if failed or row.state is TrialState.PENDING:
+            left.setdefault(row.task, []).append(row.k)
+    return left
+
+
+def paid_per_call(workspace: Workspace, run: RunId) -> dict[tuple[str, str], float]:
+    """Return the mean cost of the run's calls so far by role and model; models with a call of unknown cost are left out."""
+    paid: dict[tuple[str, str], list[CallTotals]] = {}
+    for totals in workspace.archive.calls.totals(run):
+        paid.setdefault((totals.role, totals.model), []).append(totals)
+    means = {}
+    for key, each in paid.items():
+        calls = sum(totals.calls - totals.failed for totals in each)
+        costs = [totals.cost_usd for totals in each if totals.calls > totals.failed]
+        known = [cost for cost in costs if cost is not None]
+        if calls and len(known) == len(costs):
+            means[key] = fsum(known) / calls
+    return means
 
 
 def _rounded_up(usd: float) -> float:

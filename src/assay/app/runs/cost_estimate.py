@@ -8,6 +8,8 @@ from assay.domain.errors import InputError
 from assay.engine.estimate import CostEstimate, likely_tokens, worst_case_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assay.app.workspace import Workspace
     from assay.domain.calls import ModelRequest
     from assay.domain.model import ModelSpec
@@ -35,14 +37,19 @@ def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, 
     from assay.report import wording  # loads NumPy, which most runs do not need
 
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
-    return (f"The estimate, about {likely}, is over the budget of {budget}; calls that do not fit will fail.",)
+    return (f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is spent.",)
 
 
 class Tally:
-    """Running total of the number and cost of calls."""
+    """Running total of the number and cost of calls.
 
-    def __init__(self, workspace: Workspace) -> None:
+    `paid`: what a call to a model really cost so far, by role and model. Such calls are counted with that cost, not with an
+    estimate.
+    """
+
+    def __init__(self, workspace: Workspace, *, paid: Mapping[tuple[str, str], float] | None = None) -> None:
         self._workspace = workspace
+        self._paid = paid or {}
         self._calls = 0
         self._likely = 0.0
         self._most = 0.0
@@ -50,13 +57,18 @@ class Tally:
 
     def add(self, request: ModelRequest, *, times: int) -> None:
         self._calls += times
-        likely = self._cost(request.model, *likely_tokens(request))
-        most = self._cost(request.model, *worst_case_tokens(request))
+        likely = self._paid.get((request.purpose.role.value, request.model.ref))
+        likely = self._cost(request.model, *likely_tokens(request)) if likely is None else likely
+        most = self.worst_usd(request)
         if likely is None or most is None:
             self._unpriced[request.model.ref] = None
         else:
             self._likely += times * likely
             self._most += times * most
+
+    def worst_usd(self, request: ModelRequest) -> float | None:
+        """Return the worst-case cost of one call; None if its price is unknown."""
+        return self._cost(request.model, *worst_case_tokens(request))
 
     def estimate(self) -> CostEstimate:
         known = not self._unpriced

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.provenance import Provenance
+    from assay.app.runs.causes import Pause
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.regrade import Conclusion, Regraded, RegradePlan
     from assay.domain.calls import ModelRequest
+    from assay.domain.identifiers import RunId
     from assay.domain.jobs import BatchJob
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Rubric
@@ -69,7 +71,7 @@ class JudgeStampDocument:
 class BudgetDocument:
     """JSON of a run's budget and cost; `over_usd` is above 0 if a server counted more tokens than expected.
 
-    `enough_usd` is a budget that probably covers the trials that failed for lack of budget.
+    `enough_usd` is a budget that probably covers the trials that the budget left undone.
     """
 
     usd: float
@@ -101,6 +103,24 @@ class SignDocument:
 
 
 @document
+class CauseDocument:
+    """JSON of one cause of failed trials: its kind and fault, the message of one case, and the number of trials."""
+
+    kind: str
+    fault: str
+    detail: str
+    trials: int
+
+
+@document
+class PauseDocument(CauseDocument):
+    """JSON of the reason why a run paused itself, with the model whose calls failed; `trials` are pending, not failed."""
+
+    model: str
+    remedy: str
+
+
+@document
 class RunResultDocument:
     """JSON of `assay run`, `assay resume` and `assay extend`."""
 
@@ -110,6 +130,8 @@ class RunResultDocument:
     trials: dict[str, int]
     assessments: dict[str, int]
     failures: tuple[FailedTrialDocument, ...]
+    causes: tuple[CauseDocument, ...]
+    paused: PauseDocument | None
     tokens: TokensDocument
     cost_usd: float | None
     unpriced_calls: int
@@ -344,6 +366,8 @@ def run_result(result: RunResult) -> RunResultDocument:
         RunResultDocument,
         run_summary(result.summary),
         failures=tuple(failed_trial(row) for row in result.failures),
+        causes=result.causes,
+        paused=None if result.pause is None else pause_document(result.pause, result.summary.id, result.enough_usd),
         unpriced_calls=result.summary.unpriced_calls,
         budget=_budget(result),
         judges=tuple(
@@ -353,6 +377,10 @@ def run_result(result: RunResult) -> RunResultDocument:
         signs=tuple(fill(SignDocument, sign, code=sign.kind.value) for sign in result.look.signs),
         seconds=round(result.seconds, 3),
     )
+
+
+def pause_document(pause: Pause, run: RunId, enough_usd: float | None) -> PauseDocument:
+    return fill(PauseDocument, pause, remedy=pause.remedy(run, enough_usd))
 
 
 def _budget(result: RunResult) -> BudgetDocument | None:

@@ -13,6 +13,7 @@ from assay.app.calibration_status import Stamps
 from assay.app.review.carry_over import keep_reviews
 from assay.app.review.lottery import stored_lottery
 from assay.app.runs.budget import enough_usd, with_budget
+from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.app.runs.first_look import first_look
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
 from assay.app.runs.stopper import Stopper
@@ -45,8 +46,8 @@ class RunResult:
     """Result of an executed run. `seconds` is the wall time in this process.
 
     `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a budget that probably covers
-    the trials that failed for lack of budget; None if no trial failed for that reason. `look` is empty for a run that was not
-    executed in this process.
+    the trials that are left for lack of budget; None if the budget was enough. `causes` counts the failures by cause. `pause` is
+    the reason if the run paused itself. `look` is empty for a run that was not executed in this process.
     """
 
     summary: RunSummary
@@ -55,6 +56,8 @@ class RunResult:
     calibrations: Mapping[str, CalibrationRecord | None] = field(default_factory=dict)
     enough_usd: float | None = None
     look: FirstLook = NO_LOOK
+    causes: tuple[Cause, ...] = ()
+    pause: Pause | None = None
 
 
 def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookAhead | None = None, **how: Any) -> RunResult:
@@ -103,6 +106,8 @@ def result_of(workspace: Workspace, run_id: RunId, *, seconds: float = 0.0) -> R
         failures=tuple(workspace.archive.trials.matching(selection, failed_only=True)),
         seconds=seconds,
         calibrations=Stamps(workspace).judges_of(run_id),
+        causes=causes_of(workspace, summary),
+        pause=pause_of(workspace, summary),
     )
 
 
@@ -153,7 +158,7 @@ def carry_out(
     with _resume_named(plan):
         result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
         watch.ended(result.summary)
-        enough = enough_usd(workspace, plan, result.summary, result.failures)
+        enough = enough_usd(workspace, plan, result.summary)
         return replace(result, enough_usd=enough, look=first_look(workspace, plan))
 
 

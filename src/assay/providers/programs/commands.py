@@ -92,7 +92,9 @@ class Commands:
             printed = without_secrets(output[:LONGEST_LOG].decode("utf-8", "replace"), self._environment)
             log = "\n".join(part for part in (log, printed and f"Standard output:\n{printed}") if part)
             kind = f"exit_{code}" if code > 0 else "crashed"
-            raise failed(kind, f"The command {ending_of(code)}{f': {last}' if last else ''}.", log=log)
+            # A shell ends with 126 or 127 if it cannot start a program, which is not the candidate's answer.
+            fault = Fault.HARNESS if code in (126, 127) else Fault.CANDIDATE
+            raise failed(kind, f"The command {ending_of(code)}{f': {last}' if last else ''}.", log=log, fault=fault)
         if not (self._program.response or self._program.usage):
             text = output.decode("utf-8", "replace")
             return reply_of(text.removesuffix("\n").removesuffix("\r"), {}, request, elapsed_s=elapsed_s, log=log)

@@ -135,6 +135,22 @@ class StoreJournal:
 
         self._writer.call(set_it)
 
+    def leave_paused(self, run: RunId, /) -> None:
+        """Record that this process stops executing the run, and pause the run unless another process goes on.
+
+        The other process would wait for a person if the run were paused. A run that a person cancelled stays cancelled.
+        """
+
+        def leave(connection: Connection) -> None:
+            run_key = run_key_of(connection, run)
+            self._claims.end_execution(connection, run_key)
+            others = connection.execute(select(schema.execution.c.owner).where(schema.execution.c.run_key == run_key)).scalars()
+            state = connection.execute(select(schema.run.c.state).where(schema.run.c.key == run_key)).scalar_one()
+            if state != RunState.CANCELLED.value and all(self._claims.seems_gone(owner) for owner in others):
+                self._set_state(connection, run_key, RunState.PAUSED)
+
+        self._writer.call(leave)
+
     def finish(self, run: RunId, /) -> bool:
         """Mark the run as finished unless one of its trials is pending or claimed; True if it was marked."""
 

@@ -11,7 +11,7 @@ from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
 from assay.domain.identifiers import RunId, TrialKey, shown_trial
 from assay.domain.lifecycle import TrialState
-from assay.domain.selection import Selection, TrialRow
+from assay.domain.selection import FailureCount, Selection, TrialRow
 from assay.store.database import schema
 from assay.store.queries import participation
 from assay.store.queries.answers import answer_rows
@@ -98,7 +98,49 @@ def failure_kinds(connection: Connection, run: RunId, /) -> tuple[tuple[str, str
     return tuple((row.fail_kind, row.fail_fault, row.n) for row in rows)
 
 
+def failure_counts(connection: Connection, run: RunId, /) -> tuple[FailureCount, ...]:
+    """Return the failures of a run's failed trials, by kind, fault and detail, the most frequent first."""
+    table, n = schema.trial, func.count().label("n")
+    columns = (table.c.fail_kind, table.c.fail_fault, table.c.fail_detail)
+    rows = connection.execute(
+        select(*columns, n)
+        .where(table.c.run_key == run_key_of(connection, run), table.c.state == TrialState.FAILED.value)
+        .group_by(*columns)
+        .order_by(n.desc(), *columns)
+    )
+    return tuple(
+        FailureCount(kind=row.fail_kind, fault=Fault(row.fail_fault), detail=row.fail_detail, trials=row.n) for row in rows
+    )
+
+
+def calls_that_paused(connection: Connection, run: RunId, /) -> tuple[FailureCount, ...]:
+    """Return the failures of pending trials' calls since the run last started, the newest first.
+
+    For a run that paused itself, the first one is the reason.
+    """
+    trial_, call_, since = schema.trial, schema.call, schema.stretch
+    newest, n = func.max(call_.c.key).label("newest"), func.count(func.distinct(call_.c.trial_key)).label("n")
+    columns = (call_.c.model, call_.c.fail_kind, call_.c.fail_fault, call_.c.fail_detail)
+    rows = connection.execute(
+        select(*columns, n, newest)
+        .join(trial_, trial_.c.key == call_.c.trial_key)
+        .join(since, since.c.run_key == trial_.c.run_key)
+        .where(trial_.c.run_key == run_key_of(connection, run), trial_.c.state == TrialState.PENDING.value)
+        .where(call_.c.fail_kind.is_not(None), call_.c.started >= since.c.since)
+        .group_by(*columns)
+        .order_by(newest.desc())
+    )
+    return tuple(
+        FailureCount(
+            kind=row.fail_kind, fault=Fault(row.fail_fault), detail=row.fail_detail, trials=row.n, model=row.model
+        )
+        for row in rows
+    )
+
+
 class TrialQueries(Queries):
+    failure_counts = snapshot(failure_counts)
+    calls_that_paused = snapshot(calls_that_paused)
     detail = snapshot(trial)
     under_way = snapshot(under_way)
     failure_kinds = snapshot(failure_kinds)

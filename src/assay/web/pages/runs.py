@@ -11,8 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from assay.app.registry import runs
 from assay.app.review import decisions, protocol
-from assay.app.runs import start as starting, suite_files
+from assay.app.runs import documents, start as starting, suite_files
 from assay.app.runs.budget import enough_usd
+from assay.app.runs.causes import Cause, cause_key, causes_of, pause_of
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.app.wire import attributes
@@ -84,6 +85,8 @@ class RunPage(TypedDict):
     later: int | None
     failures: list[dict[str, object]]
     failure_kinds: list[dict[str, object]]
+    causes: list[dict[str, object]]
+    paused: documents.PauseDocument | None
 
 
 router = APIRouter(include_in_schema=False)
@@ -171,6 +174,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     kinds = trials.failure_kinds(summary.id) if row.failed else ()
     failed = list(islice(trials.matching(where, failed_only=True), FAILURES_SHOWN)) if kinds else []
     judges = [judge.name for judge in plan.judges if judge.name != PERSON]
+    enough, pause = enough_usd(rooms.workspace, plan, summary), pause_of(rooms.workspace, summary)
     return {
         "run": row,
         "facts": {
@@ -181,7 +185,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "judge_stamps": sorted({runs.stamp_of(rooms.workspace, summary.id, name) for name in judges}),
             "seed": plan.seed,
             "policy": str(plan.policy),
-            "enough_usd": enough_usd(rooms.workspace, plan, summary, failed),
+            "enough_usd": enough,
             "regrade": plan.regrade_of is not None,
             "regrades": list(rooms.workspace.archive.runs.regrades(summary.id)) if summary.not_graded else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,
@@ -197,6 +201,8 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "later": start + TASKS_SHOWN if more else None,
         "failures": [_failure(trial, trial.failure) for trial in failed if trial.failure is not None],
         "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
+        "causes": [_cause(cause, failed) for cause in causes_of(rooms.workspace, summary)],
+        "paused": None if pause is None else documents.pause_document(pause, summary.id, enough),
     }
 
 
@@ -243,6 +249,13 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
         return replace(cell, state=states.get(cell.id, cell.state), score=means.get(cell.id))
 
     return [replace(task, cells=tuple(map(scored, task.cells))) for task in tasks]
+
+
+def _cause(cause: Cause, failed: Iterable[TrialRow]) -> dict[str, object]:
+    """Return a cause with the first trials that failed for it."""
+    alike = [trial for trial in failed if trial.failure is not None and cause_key(trial.failure) == cause_key(cause)]
+    shown = [_failure(trial, trial.failure) for trial in alike if trial.failure is not None]
+    return {**attributes(cause, "kind", "detail"), "fault": str(cause.fault), "n": cause.trials, "trials": shown}
 
 
 def _failure(trial: TrialRow, failure: Failure) -> dict[str, object]:
