@@ -12,10 +12,10 @@ from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
 
 
-def suite_of(project: Path, tasks: int, *, candidates: tuple[str, ...] = ("openai/m",), name: str = "s") -> Path:
-    lines = [f"name: {name}", "parameters: {max_tokens: 100}", "candidates:", *(f"  - model: {candidate}" for candidate in candidates), "tasks:"]
+def suite_of(project: Path, tasks: int) -> Path:
+    lines = ["name: s", "parameters: {max_tokens: 100}", "candidates: [{model: openai/m}]", "tasks:"]
     lines += [f"  - {{id: t{n}, prompt: 'Say {n}.', expected: 'yes', score: exact}}" for n in range(tasks)]
-    path = project / f"{name}.yaml"
+    path = project / "s.yaml"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 

@@ -189,7 +189,9 @@ def _say_causes(result: RunResult) -> None:
     if len(result.causes) > CAUSES_SHOWN:
         rest = result.causes[CAUSES_SHOWN:]
         trials = counted(sum(cause.trials for cause in rest), "trial")
-        say(f"  … and {counted(len(rest), 'other cause')} of {trials}; `assay show {result.summary.id}` lists every failed trial")
+        say(
+            f"  … and {counted(len(rest), 'other cause')} of {trials}; `assay show {result.summary.id}` lists every failed trial"
+        )
 
 
 def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:

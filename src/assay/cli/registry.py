@@ -103,7 +103,9 @@ def _say_run(full: RunInFull) -> None:
         say(f"\n{full.pause.sentence}\n{full.pause.remedy(summary.id, full.enough_usd)}")
     if full.causes:
         say()
-        say_table(("failed", "kind", "fault", "detail"), [(f"{c.trials:,}", c.kind, str(c.fault), c.detail) for c in full.causes])
+        say_table(
+            ("failed", "kind", "fault", "detail"), [(f"{c.trials:,}", c.kind, str(c.fault), c.detail) for c in full.causes]
+        )
     if full.jobs:
         from assay.cli.batch import say_jobs
 

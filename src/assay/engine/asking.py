@@ -119,9 +119,7 @@ class Asker:
         record = CallRecord(request=request, reply=None, failure=failure, number=failure.tries, started=self.clock.now())
         await self.journal.record(Entry(trial=trial, calls=(record,)))
 
-    async def _answer(
-        self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey
-    ) -> ReadAnswer[Read]:
+    async def _answer(self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey) -> ReadAnswer[Read]:
         try:
             # The first call does not use tenacity: most answers need no retry, and its bookkeeping would slow down every call.
             return await self._try(request, read, trial=trial, number=1)

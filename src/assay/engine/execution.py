@@ -68,7 +68,9 @@ class Engine:
     async def execute(self, plan: RunPlan, *, retry_failed: bool) -> Halt | None:
         """Carry out a run's pending trials. Other processes may work on the same run.
 
-        Returns the reason if the run paused itself, otherwise None. Trials that met the reason are pending again. If this coroutine is cancelled, the run stops cleanly: it drops calls in flight, releases claimed trials, and marks the
+        Returns the reason if the run paused itself, otherwise None. Trials that met the reason are pending again.
+
+        If this coroutine is cancelled, the run stops cleanly: it drops calls in flight, releases claimed trials, and marks the
         run as interrupted.
         """
         self.journal.begin(plan.id, retry_failed=retry_failed)

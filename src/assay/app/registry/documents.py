@@ -136,9 +136,7 @@ def run_document(full: RunInFull) -> RunDocument:
         trial_list=tuple(_trial(trial) for trial in full.trials),
         jobs=tuple(map(run_documents.job_document, full.jobs)),
         causes=full.causes,
-        paused=None
-        if full.pause is None
-        else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
+        paused=None if full.pause is None else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
     )
 
 

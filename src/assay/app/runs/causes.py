@@ -55,7 +55,9 @@ class Pause:
         """Return the command that continues the run; `enough_usd` is a budget that probably covers the rest."""
         if not self.by_budget:
             return f"After fixing it, continue with: assay resume {run}"
-        return f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
+        return (
+            f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
+        )
 
 
 def causes_of(workspace: Workspace, summary: RunSummary) -> tuple[Cause, ...]:

@@ -131,9 +131,7 @@ def calls_that_paused(connection: Connection, run: RunId, /) -> tuple[FailureCou
         .order_by(newest.desc())
     )
     return tuple(
-        FailureCount(
-            kind=row.fail_kind, fault=Fault(row.fail_fault), detail=row.fail_detail, trials=row.n, model=row.model
-        )
+        FailureCount(kind=row.fail_kind, fault=Fault(row.fail_fault), detail=row.fail_detail, trials=row.n, model=row.model)
         for row in rows
     )
 
