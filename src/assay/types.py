@@ -95,6 +95,7 @@ from assay.domain.review import (
     Via as Via,
 )
 from assay.domain.review_sample import ReviewRule as ReviewRule, ReviewSample as ReviewSample, SampledBy as SampledBy
+from assay.domain.run_choice import ChosenRuns as ChosenRuns, RunChoice as RunChoice, RunRead as RunRead, RunsRead as RunsRead
 from assay.domain.scenarios import CheckCommand as CheckCommand, EvaluatorSpec as EvaluatorSpec, Scenario as Scenario
 from assay.domain.selection import (
     AssessmentDetail as AssessmentDetail,

@@ -35,7 +35,10 @@ DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(DOCS.rglob("*.md")))
 
 SHARED = {"--json", "--store", "--read-only", "--help"}
-FILTERS = {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge", "--family-by"}
+FILTERS = {"--run", "--suite", "--batch-id", "--task", "--tag", "--language", "--criterion", "--judge", "--family-by"} | {
+    "--all-runs",
+    "--pool-anyway",
+}
 FILTERED = {"stats", "compare", "rank", "plan", "gate", "chart", "export"}
 
 NAMED_BY_USERS = {"scores", "corrections", "judge_scores", "labels"}

@@ -125,7 +125,7 @@ def test_worked_example_scores_the_same_in_a_run_and_a_pushed_run(assay: Command
     pushed = {"run_id": "run_1", "suite": "pushed", "scenario": "fix-slug", "agent": "other", "evaluations": scores}
     (project / "pushed.json").write_text(json.dumps(pushed), "utf-8")
     assert assay("import", "pushed.json").code == 0
-    means = {each["candidate"]: each["mean"] for each in json.loads(assay("stats", "--json").out)["candidates"]}
+    means = {each["candidate"]: each["mean"] for each in json.loads(assay("stats", "--all-runs", "--json").out)["candidates"]}
     assert means == {"scripted": pytest.approx(0.865), "other": pytest.approx(0.865)}, "0.85 is the mean without weights"
     assert "average 0.865" in assay("bench", "basics", "fix-slug", "--agent", SCRIPTED, "--tier", "L0").out
 

@@ -31,7 +31,7 @@ def misspelt(assay: Command, project: Path) -> Path:
 
 
 def means(assay: Command) -> dict[str, float]:
-    return {one["candidate"]: one["n_trials"] for one in assay("stats", "--json").document["candidates"]}
+    return {one["candidate"]: one["n_trials"] for one in assay("stats", "--all-runs", "--json").document["candidates"]}
 
 
 def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(assay: Command, misspelt: Path) -> None:
@@ -40,10 +40,10 @@ def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(assay: 
     assert (event["event"], event["did"], event["reviewer"], event["reason"]) == ("n1", "merge", "rita", "a typo")
     assert means(assay) == {"alice": 4, "bob": 2, "carol": 2}
     assert assay("compare", "alice", "bob", "--json").document["a"] == "alice"
-    names = {row["candidate"] for row in csv.DictReader(io.StringIO(assay("export", "csv").out))}
+    names = {row["candidate"] for row in csv.DictReader(io.StringIO(assay("export", "csv", "--all-runs").out))}
     assert names == {"alice", "bob", "carol"}
-    assert "alcie" not in assay("export", "latex").out
-    hidden = assay("export", "json", "--anonymise").out
+    assert "alcie" not in assay("export", "latex", "--all-runs").out
+    hidden = assay("export", "json", "--anonymise", "--all-runs").out
     assert [name for name in ("alcie", "alice", "bob", "carol") if f'"{name}"' in hidden] == []
     assert json.loads(hidden)["n_assessments"] == 8
     shutil.rmtree(misspelt / ".assay")
@@ -53,7 +53,7 @@ def test_a_merge_reaches_statistics_exports_and_the_folder_and_is_undone(assay: 
 
 
 def test_undo_and_list(assay: Command, misspelt: Path) -> None:
-    before = assay("stats", "--json").document["candidates"]
+    before = assay("stats", "--all-runs", "--json").document["candidates"]
     assert assay("candidates", "merge", "alcie", "alice").code == 0
     assert assay("candidates", "rename", "bob", "Robert").code == 0
     listed = assay("candidates", "list", "--json").document
@@ -65,7 +65,7 @@ def test_undo_and_list(assay: Command, misspelt: Path) -> None:
     assert "alcie merged into alice" in assay("candidates", "list").out
     assert assay("candidates", "undo", "n1").code == 0
     assert assay("candidates", "undo", "2").code == 0
-    assert assay("stats", "--json").document["candidates"] == before
+    assert assay("stats", "--all-runs", "--json").document["candidates"] == before
     assert [one["undone_by"] for one in assay("candidates", "list", "--json").document["events"]] == ["n3", "n4", None, None]
 
 

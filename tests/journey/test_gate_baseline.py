@@ -48,9 +48,10 @@ def test_gate_passes_against_an_equal_baseline(assay: Command, project: Path, ma
     assert (document["a"], document["b"]) == ("bot", f"bot in {main_run}")
     assert document["baseline"] == [main_run]
     assert set(document["runs"]) == {main_run, same}
-    assert assay("gate", "BOT", "--baseline", main_run, "--margin", "3pts").out.startswith(
-        f"Gate passed: bot is not worse than bot in {main_run} by more than 3 points."
-    )
+    first, verdict, *_ = assay("gate", "BOT", "--baseline", main_run, "--margin", "3pts").out.splitlines()
+    assert first.startswith("2 runs compared, 20")
+    assert f"{same} (16), {main_run} (16)" in first
+    assert verdict.startswith(f"Gate passed: bot is not worse than bot in {main_run} by more than 3 points.")
 
 
 def test_gate_fails_when_the_branch_is_worse(assay: Command, project: Path, main_run: str) -> None:

@@ -265,7 +265,7 @@ def test_a_mapping_reads_rows_of_any_make(assay: Command, project: Path) -> None
         "columns: [who, item, label]\ntask: item\ncandidate: =it\njudge: who\nby: person\nscore: label\nlabels: {Yes: 1, No: 0}\n"
     )
     assert assay("import", "long.tsv", "--map", "long.yaml", "--json").document["imported"]["assessments"] == 2
-    means = {one["candidate"]: one["mean"] for one in assay("stats", "--json").document["candidates"]}
+    means = {one["candidate"]: one["mean"] for one in assay("stats", "--all-runs", "--json").document["candidates"]}
     assert means == {"one": 1.0, "two": 0.0, "it": 0.5}
 
 

@@ -224,7 +224,9 @@ def test_a_metric_that_counts_for_one_model_only_is_warned_of(assay: Command, pr
     run = assay("import", project / "bad", "--json").document["run_ids"][0]
     assert "mixed_metrics" not in {one["code"] for one in assay("stats", "--json").document["warnings"]}
     runs = [run, *assay("import", project / "good", "--json").document["run_ids"]]
-    compared = assay("compare", "good", "bad", "--json").document
+    refused = assay("compare", "good", "bad")
+    assert (refused.code, f"the rubric (metric wide in {run})" in refused.err) == (2, True)
+    compared = assay("compare", "good", "bad", "--pool-anyway", "--json").document
     (warning,) = [one["text"] for one in compared["warnings"] if one["code"] == "mixed_metrics"]
     assert f"wide counts only in {run}" in warning
     assert "Use --criterion exact_match to compare only what all runs have" in warning

@@ -1,4 +1,4 @@
-"""Runs that score one task by different rules: their scores are pooled, and every answer names the rules and the runs."""
+"""Runs that score one task by different rules are pooled only with `--pool-anyway`; the answer names the rules and the runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(assay: Command, project: Path, score: str, *, tasks: int = 3, gap: str =
 
 
 def warnings(assay: Command, *command: str) -> list[str]:
-    document = assay(*command, "--json").document
+    document = assay(*command, "--all-runs", "--pool-anyway", "--json").document
     return [warning["text"] for warning in document["warnings"] if warning["code"] == "mixed_rules"]
 
 
@@ -43,7 +43,11 @@ def test_different_rules_of_a_task_are_named(
         (warning,) = warnings(assay, *command)
         assert "t0, t1, t2" in warning
         assert all(f"{name} in {of_run}" in warning for name, of_run in zip(names, runs, strict=True)), warning
-    assert warnings(assay, "stats", "--run", runs[0]) == []
+        refused = assay(*command, "--all-runs")
+        assert refused.code == 2
+        assert all(f"{name} in {of_run}" in refused.err for name, of_run in zip(names, runs, strict=True)), refused.err
+    newest = assay("stats", "--json").document
+    assert (newest["runs"], [w for w in newest["warnings"] if w["code"] == "mixed_rules"]) == (runs[1:], [])
 
 
 def test_one_rule_and_regrades_carry_no_such_warning(assay: Command, project: Path) -> None:

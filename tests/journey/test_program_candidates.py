@@ -144,14 +144,14 @@ def test_a_module_is_known_by_its_version_and_its_file(
     assert "the run started with acme-bots 1.2, " in refused.err
     (site / "acme" / "bots.py").write_text(f"{APP}# changed\n", "utf-8")
     assay("run", "s.yaml")
-    assert "same_name" in [warning["code"] for warning in assay("stats", "--json").document["warnings"]]
+    assert "same_name" in [warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]]
 
 
 def test_candidates_of_one_name_and_two_programs_are_told_apart(assay: Command, folder: Path) -> None:
     assay("run", suite(folder, '{name: c, python: "app.py:upper"}'))
     (folder / "app.py").write_text(f"{APP}# changed\n", "utf-8")
     assay("run", "s.yaml")
-    codes = [warning["code"] for warning in assay("stats", "--json").document["warnings"]]
+    codes = [warning["code"] for warning in assay("stats", "--all-runs", "--json").document["warnings"]]
     assert "same_name" in codes
 
 

@@ -67,16 +67,16 @@ def test_another_prompt_or_own_parameter_is_another_candidate(assay: Command, se
     answers(server)
     assert assay("run", write(project)).code == 0
     assert assay("run", write(project)).code == 0
-    names = {row["candidate"] for row in assay("stats", "--json").document["candidates"]}
+    names = {row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]}
     assert names == {"terse", "long"}, "an unchanged suite is pooled"
     assert assay("run", write(project, long="Answer: {{question}}")).code == 0
-    rows = assay("stats", "--json").document["candidates"]
+    rows = assay("stats", "--all-runs", "--json").document["candidates"]
     changed = [row["candidate"] for row in rows if row["candidate"].startswith("long")]
     assert {row["candidate"] for row in rows if row not in changed} >= {"terse"}
     assert len(changed) == 2
     assert all("openai/small, prompt " in name for name in changed)
     assert assay("run", write(project, more=", parameters: {temperature: 0.1}")).code == 0
-    names = {row["candidate"] for row in assay("stats", "--json").document["candidates"]}
+    names = {row["candidate"] for row in assay("stats", "--all-runs", "--json").document["candidates"]}
     assert len(names) == 4
     assert any("temperature 0.1" in name for name in names)
     assert "terse" in names

@@ -84,6 +84,7 @@ def test_a_regrade_leaves_peoples_numbers_where_they_are(assay: Command, importe
     assert means(assay, "--run", document["run_id"])["m2"] == (pytest.approx(2 / 3), 3)
     assert means(assay, "--judge", "openai/judge")["m2"] == (pytest.approx(2 / 3), 3)
     pooled = assay("stats", "--json").document
+    assert (pooled["read"]["choice"], pooled["pooled"]) == ("with_references", 1)
     assert pooled["excluded"]["pending"] == 0
     (warning,) = (row["text"] for row in pooled["warnings"] if row["code"] == "regraded")
     assert warning.startswith(f"People's grades that came with the data of run {imported} count.")

@@ -75,7 +75,9 @@ def test_a_change_of_scorer_grades_stored_answers_without_a_single_call(
     (pair,) = document["conclusions"]
     assert pair["changed"]
     assert "large" in pair["before"]["verdict"]
-    both = assay("stats", "--json").document
+    assert assay("stats", "--json").document["runs"] == [document["run_id"]]
+    both = assay("stats", "--all-runs", "--json").document
+    assert both["pooled"] == 1
     assert {one["candidate"]: (one["mean"], one["n_trials"]) for one in both["candidates"]} == {
         "small": (1.0, 6),
         "large": (1.0, 6),

@@ -168,13 +168,14 @@ def test_the_old_address_leads_to_results(client: TestClient) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/results?run=a&task=b")
 
 
-def test_results_open_on_the_newest_suite_never_on_all(workspace: Workspace) -> None:
+def test_results_open_on_the_newest_run_never_on_all(workspace: Workspace) -> None:
     fill(workspace, a_plan("20250301-000000-beta-bbbb", suite="beta"), [["approve", "approve"]] * 4)
     with TestClient(create_app(workspace), base_url="http://127.0.0.1") as client:
         page = client.get("/results").text
         assert "8 trials count (8 approved: " in page
         assert 'href="/results?suite=arithmetic"' in page
         assert "/statistics.json?suite=beta" in page
+        assert "Run 20250301-000000-beta-bbbb of beta, 2025-" in page
         assert "14 trials count (14 approved: " in client.get("/results?suite=arithmetic").text
 
 

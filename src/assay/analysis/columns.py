@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from assay.domain.identifiers import RunId
     from assay.domain.verdicts import Verdict
 
 
@@ -51,6 +52,27 @@ class MixedRules:
 
     tasks: tuple[str, ...]
     rules: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledRuns:
+    """Facts that decide if runs may be pooled. Runs without a counted score are left out.
+
+    Attributes:
+        suites: runs of each suite with at least two runs, oldest first.
+        mixed_rules: tasks that these runs scored by different rules.
+        changed: tasks by suite whose content differs between its runs.
+        missing: tasks by suite that only some of its runs have, if a candidate is pooled over several runs.
+        apart: suites whose shared candidates are all kept apart, because their model or prompt differs.
+        graders: names of the scorers and judges of each imported run.
+    """
+
+    suites: Mapping[str, tuple[RunId, ...]] = field(default_factory=dict)
+    mixed_rules: tuple[MixedRules, ...] = ()
+    changed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    apart: frozenset[str] = frozenset()
+    graders: Mapping[RunId, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

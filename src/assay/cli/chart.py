@@ -19,14 +19,17 @@ from assay.domain.errors import InputError
 @common
 def chart(kind: str, output: str, dark: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Draw approved results: scores with intervals, ranks, all pairs, or single trials."""
-    from assay.app.statistics import charts
+    from assay.app.statistics import charts, results
 
     path = chart_file(output)
     with workspace(store) as opened:
-        drawing = charts.chart(opened, selection(chosen), kind)
+        ranking = results.rank(opened, selection(chosen))
+    drawing = charts.chart_of(ranking, kind)
     try:
         charts.write_chart(drawing, path, dark=dark)
     except OSError as error:
         raise InputError("--output", f"{output!r} cannot be written: {error.strerror}.") from error
-    document = {"chart": kind, "output": str(path), "rows": len(drawing.rows), "about": drawing.about}
-    return answer(document, f"{path}: {drawing.about}", as_json=as_json)
+    runs = ranking.basis.runs
+    document = {"chart": kind, "output": str(path), "rows": len(drawing.rows), "about": drawing.about, "runs": runs}
+    text = f"{results.wording.runs_line(ranking.basis.read)}\n{path}: {drawing.about}"
+    return answer(document, text, as_json=as_json)

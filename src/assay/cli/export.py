@@ -65,7 +65,11 @@ def export(
 
 
 def _tell(exported: Exported) -> None:
-    """Print the names of the written files to stderr, because stdout may contain the export."""
+    """Print the runs and the names of the written files to stderr, because stdout may contain the export."""
+    from assay.app.statistics.results import wording
+
+    if exported.read is not None:
+        tell(wording.runs_line(exported.read))
     if exported.rows is None:
         if exported.output is not None:
             tell(f"{exported.output}: written")

@@ -129,12 +129,12 @@ def _flag_for_workspace(command: Command, name: str, key: str, about: str) -> Co
 
 
 def filters(command: Command) -> Command:
-    """Add filters by run, task, judge and so on. Without a filter, a command uses every run in the store."""
+    """Add filters by run, task, judge and so on. Without a filter, a command uses the newest run in the store."""
     for name, target, metavar, about in reversed(
         [
-            ("--run", "runs", "RUN", "Only this run; a unique prefix is enough. Filters may be repeated."),
-            ("--suite", "suites", "NAME", "Only this suite."),
-            ("--batch-id", "batch_ids", "ID", "Only this batch."),
+            ("--run", "runs", "RUN", "Only this run: an id, its unique beginning, or latest. Filters may be repeated."),
+            ("--suite", "suites", "NAME", "The newest run of this suite."),
+            ("--batch-id", "batch_ids", "ID", "All runs of this batch."),
             ("--task", "tasks", "NAME", "Only this task, by id or name."),
             ("--tag", "tags", "TAG", "Only tasks with this tag."),
             ("--language", "languages", "NAME", "Only tasks in this language."),
@@ -143,6 +143,10 @@ def filters(command: Command) -> Command:
         ]
     ):
         command = click.option(name, target, multiple=True, metavar=metavar, help=about)(command)
+    about = "Give a verdict even if the runs differ in scorer, rubric, judge, prompt or tasks, and label it as mixed."
+    command = click.option("--pool-anyway", is_flag=True, help=about)(command)
+    about = "Pool all runs that the other filters match; without it, only the newest run is read."
+    command = click.option("--all-runs", is_flag=True, help=about)(command)
     about = "Read each task's family from its tags (tag:PREFIX, or tag) or from metadata:KEY."
     return click.option("--family-by", metavar="RULE", default="", help=about)(command)
 
@@ -150,8 +154,12 @@ def filters(command: Command) -> Command:
 def selection(chosen: dict[str, Any]) -> Selection:
     """Remove the filters from a command's keyword arguments and return them as a `Selection`."""
     names = ("runs", "suites", "batch_ids", "tasks", "tags", "languages", "criteria", "judges")
-    family_by = chosen.pop("family_by", "")
-    return Selection(family_by=family_by, **{name: tuple(chosen.pop(name)) for name in names})
+    return Selection(
+        family_by=chosen.pop("family_by", ""),
+        all_runs=chosen.pop("all_runs", False),
+        pool_anyway=chosen.pop("pool_anyway", False),
+        **{name: tuple(chosen.pop(name)) for name in names},
+    )
 
 
 @contextmanager

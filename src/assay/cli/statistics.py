@@ -164,11 +164,12 @@ def _say_verdict_differences(comparison: VerdictComparison | None) -> None:
 
 
 def _say_gate(outcome: GateResult, document: GateDocument) -> None:
+    _say_runs(outcome.contrast.basis)
     say(outcome.verdict, colour="green" if outcome.passed else "red", bold=True)
     _say_verdict_differences(outcome.contrast.verdicts)
     say(outcome.contrast.verdict)
     if outcome.baseline is not None:
-        _say_basis(outcome.contrast.basis)
+        _say_counts(outcome.contrast.basis)
     _say_warnings(document.warnings)
 
 
@@ -320,9 +321,10 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     from assay.app.statistics.results import wording
 
     comparison = comparison_result.comparison
+    _say_runs(comparison_result.basis)
     _say_verdict_differences(comparison_result.verdicts)
     say(comparison_result.verdict, bold=True)
-    _say_basis(comparison_result.basis)
+    _say_counts(comparison_result.basis)
     if comparison.difference is not None and comparison.mean_a is not None and comparison.mean_b is not None:
         means = f"{comparison.a} {wording.number(comparison.mean_a)}, {comparison.b} {wording.number(comparison.mean_b)}"
         trials = f"{wording.count(comparison.n_trials_a, 'trial')} and {wording.count(comparison.n_trials_b, 'trial')}"
@@ -408,11 +410,22 @@ def _say_diagnostics(lines: list[str]) -> None:
 
 
 def _say_basis(basis: Basis) -> None:
+    _say_runs(basis)
+    _say_counts(basis)
+
+
+def _say_runs(basis: Basis) -> None:
+    from assay.app.statistics.results import wording
+
+    say(wording.runs_line(basis.read))
+    if lacking := wording.not_in_runs(basis.read):
+        say(lacking)
+
+
+def _say_counts(basis: Basis) -> None:
     from assay.app.statistics.results import wording
 
     say(wording.what_counts(basis.n_trials, basis.excluded, basis.approvals))
-    shown = ", ".join(basis.runs[:3]) + (f" and {len(basis.runs) - 3} more" if len(basis.runs) > 3 else "")
-    say(f"runs: {shown or 'none'}")
     for protocol in basis.protocols[:3]:
         say(f"review: {wording.protocol(protocol)}")
 

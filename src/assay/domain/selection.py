@@ -25,6 +25,10 @@ class Selection:
 
     `family_by` is not a filter: it derives the families of tasks from tags or metadata (`domain.family_rule`). `compared` is
     for internal use: it keeps only runs of these candidates, in suites that all of them have run.
+
+    A result reads the newest run that matches, unless `runs` or `batch_ids` name others or `all_runs` pools every matching run
+    (`app.statistics.run_choice`). `pool_anyway` allows a labelled verdict on runs that differ in their scorer, rubric, judge,
+    prompt or tasks. The queries of the store read every matching run and ignore both.
     """
 
     runs: tuple[str, ...] = ()
@@ -37,6 +41,8 @@ class Selection:
     judges: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     family_by: str = ""
+    all_runs: bool = False
+    pool_anyway: bool = False
 
     def __init__(
         self,
@@ -51,6 +57,8 @@ class Selection:
         judges: OneOrMany = (),
         compared: OneOrMany = (),
         family_by: str = "",
+        all_runs: bool = False,
+        pool_anyway: bool = False,
     ) -> None:
         # A frozen record assigns its fields this way. A tuple of characters was once the filter of `Selection(runs="r1")`.
         assign = object.__setattr__
@@ -64,6 +72,23 @@ class Selection:
         assign(self, "judges", identifiers(judges, argument="judges"))
         assign(self, "compared", identifiers(compared, argument="compared"))
         assign(self, "family_by", family_by)
+        assign(self, "all_runs", all_runs)
+        assign(self, "pool_anyway", pool_anyway)
+
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Return the filters that are not empty, by name."""
+        named = {
+            "runs": self.runs,
+            "suites": self.suites,
+            "batch_ids": self.batch_ids,
+            "tasks": self.tasks,
+            "tags": self.tags,
+            "languages": self.languages,
+            "criteria": self.criteria,
+            "judges": self.judges,
+            "family_by": (self.family_by,) if self.family_by else (),
+        }
+        return {name: values for name, values in named.items() if values}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,23 +64,24 @@ def client(store: Workspace) -> TestClient:
 
 
 def test_answers_nobody_graded_are_told_apart_from_those_that_wait(client: TestClient, folder: Path) -> None:
-    said = page(client, "/results?a=bob&b=ann")
+    said = page(client, "/results?a=bob&b=ann&all_runs=1")
     assert "6 awaiting review" in said
     assert "6 answers not graded" in said
-    excluded = client.get("/statistics.json").json()["stats"]["excluded"]
+    excluded = client.get("/statistics.json?all_runs=1").json()["stats"]["excluded"]
     assert (excluded["pending"], excluded["not_graded"], excluded["partly"]) == (6, 6, 0)
     alone = page(client, "/results?suite=alpha&suite=gamma")
     assert "6 answers not graded" in alone
     assert "awaiting review" not in alone
     lines = printed(folder, "stats", "--suite", "alpha", "--suite", "gamma").splitlines()
-    assert lines[0] == "6 trials count; 6 not graded"
+    assert lines[0].startswith("The newest run of each suite, 20")
+    assert lines[1] == "6 trials count; 6 not graded"
 
 
 def test_a_caveat_stands_only_where_something_of_the_two_waits(store: Workspace, client: TestClient, folder: Path) -> None:
-    assert "overstate certainty" not in page(client, "/results?a=bob&b=ann")
-    assert client.get("/statistics.json?a=bob&b=ann").json()["compare"]["anytime"] is None
-    assert results.compare(store, Selection(), "bob", "ann").anytime is None
-    assert "overstate certainty" not in printed(folder, "compare", "bob", "ann")
+    assert "overstate certainty" not in page(client, "/results?a=bob&b=ann&all_runs=1")
+    assert client.get("/statistics.json?a=bob&b=ann&all_runs=1").json()["compare"]["anytime"] is None
+    assert results.compare(store, Selection(all_runs=True), "bob", "ann").anytime is None
+    assert "overstate certainty" not in printed(folder, "compare", "bob", "ann", "--all-runs")
     assert "6 trials await review" in page(client, "/results?a=dan&b=eve")
     assert "6 trials await review" in printed(folder, "compare", "dan", "eve")
 
@@ -123,16 +124,16 @@ def test_comparison_counts_only_shared_tasks(client: TestClient, folder: Path, t
     assert made in table
     assert apart in table
     assert table.count("<tr>") == 1 + 3
-    ranks = client.get("/statistics.json").json()["rank"]
+    ranks = client.get("/statistics.json?all_runs=1").json()["rank"]
     assert ranks["comparisons"] == 3 == sum(one["n_tasks"] > 0 for one in ranks["pairs"])
-    lines = printed(folder, "rank")
+    lines = printed(folder, "rank", "--all-runs")
     assert made in lines
     assert apart in lines
     assert "dan − eve" not in lines
     report = tmp_path / "report.html"
-    printed(folder, "export", "html", "--output", str(report))
+    printed(folder, "export", "html", "--all-runs", "--output", str(report))
     assert made in report.read_text("utf-8")
-    assert made in client.get("/statistics/charts/pairs.json").text
+    assert made in client.get("/statistics/charts/pairs.json?all_runs=1").text
 
 
 def test_comparison_counts_no_run_in_which_the_two_never_met(tmp_path: Path) -> None:
@@ -145,10 +146,12 @@ def test_comparison_counts_no_run_in_which_the_two_never_met(tmp_path: Path) -> 
         assert document["runs"] == ["20250101-000000-alpha-aaaa"]
         assert document["excluded"]["pending"] == 0
         told = printed(tmp_path, "compare", "bob", "ann")
-        assert "\n6 trials count\nruns: 20250101-000000-alpha-aaaa\n" in told
+        assert told.startswith("Run 20250101-000000-alpha-aaaa of alpha, ")
+        assert "\n6 trials count\n" in told
         apart = printed(tmp_path, "compare", "bob", "dan")
         assert "They share no task on which trials of both count" in apart
-        assert "No trials count yet\nruns: none" in apart
+        assert apart.startswith("No run matches\n")
+        assert "\nNo trials count yet\n" in apart
         assert "At least one of the two has no trials that count" in page(client, "/results?a=bob&b=dan")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from assay.app import results_files
 from assay.app.environment import record_document
 from assay.app.exports import reports
-from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, OpenOutput, only_counted
+from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, OpenOutput, only_counted, runs_written, with_runs
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
+from assay.app.statistics.documents import RunsReadDocument
 from assay.app.wire import attributes, document, fill, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
@@ -54,7 +55,8 @@ def export(request: ExportRequest) -> Exported:
     rule = (request.threshold, request.against, request.margin)
     if request.format != "junit" and any(value is not None for value in rule):
         raise InputError("", f"--threshold, --against and --margin are for junit, not for {request.format}.")
-    return exporter(request)
+    read = with_runs(request)
+    return replace(exporter(read), read=runs_written(read))
 
 
 def export_report(request: ExportRequest) -> Exported:
@@ -63,7 +65,7 @@ def export_report(request: ExportRequest) -> Exported:
     text = reports.written(
         request.workspace,
         request.format,
-        request.selection,
+        request.chosen or request.selection,
         **attributes(request, "anonymise", "threshold", "against", "margin"),
     )
     with request.open_output() as output:
@@ -146,6 +148,7 @@ class ExportDocument:
     rows: int | None
     unseen: int | None
     not_counted: SecondFileDocument | None
+    read: RunsReadDocument | None
 
 
 def exported_document(exported: Exported, *, text: str | None = None) -> ExportDocument:
@@ -337,7 +340,7 @@ def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], name
         "assay_export": 1,
         "exported": workspace.clock.now(),
         "anonymised": names.active,
-        "filters": {key: list(value) for key, value in asdict(selection).items() if value},
+        "filters": {key: list(values) for key, values in selection.filters().items()},
         "runs": [provenance(summaries[plan.id], plan, names) for plan in plans],
     }
 

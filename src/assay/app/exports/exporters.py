@@ -17,7 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, Protocol
 
 from assay.app.exports.pseudonyms import Anonymiser, names_for
+from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError
+from assay.domain.run_choice import runs_read
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.plugins import Registry
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from assay.app.workspace import Workspace
+    from assay.domain.run_choice import ChosenRuns, RunsRead
     from assay.domain.selection import ScoreRow, Selection
 
     Write = Callable[[str], object]
@@ -41,6 +44,7 @@ class ExportRequest:
         anonymise: True to replace the names of candidates and reviewers with pseudonyms.
         force: True to replace existing files.
         threshold, against, margin: settings of the `junit` rule.
+        chosen: the choice of runs that `selection` names; None until `with_runs` has made it.
     """
 
     workspace: Workspace
@@ -54,6 +58,7 @@ class ExportRequest:
     threshold: float | None = None
     against: str | None = None
     margin: float | None = None
+    chosen: ChosenRuns | None = None
 
     def names(self) -> Anonymiser:
         """Return the pseudonyms of the selected runs. Without `anonymise`, names stay unchanged."""
@@ -101,6 +106,7 @@ class Exported:
         rows: number of counted rows: scores (csv, parquet), assessments (json, jsonl) or runs (results). None without rows.
         unseen: number of counted rows that no person has seen.
         apart: file with results that do not count; None if the user did not request it.
+        read: the exported runs, with their counted trials.
     """
 
     format: str
@@ -109,6 +115,7 @@ class Exported:
     unseen: int | None
     apart: Path | None = None
     rows_apart: int = 0
+    read: RunsRead | None = None
 
 
 class Exporter(Protocol):
@@ -128,6 +135,27 @@ EXPORTERS: Final[Registry[Exporter]] = Registry(
     },
     members=("__call__",),
 )
+
+
+def with_runs(request: ExportRequest) -> ExportRequest:
+    """Choose the runs of an export: the newest run, unless the user asked for more (`app.statistics.run_choice`).
+
+    `results` is a copy of the store, which pools nothing, and so contains every run that the filters match.
+    """
+    selection = request.selection
+    if request.format == "results" and not selection.runs:
+        selection = replace(selection, all_runs=True)
+    chosen = choose(request.workspace, selection)
+    return replace(request, selection=chosen.selection, chosen=chosen)
+
+
+def runs_written(request: ExportRequest) -> RunsRead | None:
+    """Return the runs of an export whose runs were chosen; None for `results`, which lists its own."""
+    if request.chosen is None or request.format == "results":
+        return None
+    by_run = request.workspace.archive.scores.counted_by_run(request.selection)
+    runs = [run.id for run in reversed(request.chosen.runs)]
+    return runs_read(request.chosen, runs, sum(by_run.values()), by_run=by_run)
 
 
 def only_counted(request: ExportRequest) -> None:
@@ -156,7 +184,8 @@ def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> byt
     """Return the bytes that an export would write to its file; raises the exporter's `InputError`."""
     with TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "export"
-        EXPORTERS.load(form)(ExportRequest(workspace=workspace, format=form, selection=selection, output=file))
+        request = ExportRequest(workspace=workspace, format=form, selection=selection, output=file)
+        EXPORTERS.load(form)(with_runs(request))
         return file.read_bytes()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from assay.app.statistics.basis import Basis, basis_from
 from assay.app.statistics.diagnostics import standing_lines
 from assay.app.statistics.results import RankingResult, shown_not_worse
 from assay.app.statistics.review_draw import draw_of
+from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded, shown_assessment
 from assay.domain.lifecycle import DECIDED
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from assay.analysis.diagnostics import ScoreDiagnostics
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
+    from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import AssessmentRow, RunSummary, Selection
 
 FORMATS: Final = ("html", "markdown", "latex", "junit")
@@ -49,7 +51,7 @@ _SEED: Final = 20240607
 def written(
     workspace: Workspace,
     format: str,  # noqa: A002 # the contract's word for it
-    selection: Selection,
+    selection: Selection | ChosenRuns,
     *,
     anonymise: bool = False,
     threshold: float | None = None,
@@ -57,6 +59,8 @@ def written(
     margin: float | None = None,
 ) -> str:
     """Return a report in one of `FORMATS`. `threshold`, `against` and `margin` set the JUnit rule (see `report.junit`)."""
+    chosen = choose(workspace, selection)
+    selection = chosen.selection
     summaries = workspace.archive.runs.matching(selection)
     plans = [workspace.journal.plan_of(summary.id) for summary in summaries]
     names = names_for(plans, summaries) if anonymise else Anonymiser()
@@ -67,7 +71,7 @@ def written(
         candidates=tuple(names.candidate(name) for name in columns.candidates),
         kept_apart=tuple((names.candidate(name), names.candidate(label)) for name, label in columns.kept_apart),
     )
-    basis = basis_from(workspace, selection, columns)
+    basis = basis_from(workspace, chosen, columns)
     if format == "junit":
         return _junit(workspace, basis, threshold=threshold, against=against, margin=margin, names=names)
     report = _report(workspace, selection, basis, summaries, plans, names)
@@ -103,7 +107,7 @@ def _report(
     return ReportContents(
         title=", ".join(suites[:3]) + (f" and {len(suites) - 3} more suites" if len(suites) > 3 else "") or "No run",
         written=workspace.clock.now(),
-        about=_about(selection, summaries),
+        about=f"{wording.runs_line(basis.read)}. {_about(selection, summaries)}",
         anonymised=names.active,
         estimates=candidates,
         ranking=ranking,
@@ -133,8 +137,7 @@ def _verdict_rates(workspace: Workspace, selection: Selection, names: Anonymiser
 
 
 def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
-    chosen = {key.removesuffix("s").replace("_", " "): values for key, values in asdict(selection).items() if values}
-    filters = [f"{key} {', '.join(values)}" for key, values in chosen.items()]
+    filters = [f"{key.removesuffix('s').replace('_', ' ')} {', '.join(values)}" for key, values in selection.filters().items()]
     runs = wording.count(len(summaries), "run")
     when = ""
     if summaries:
@@ -154,7 +157,8 @@ def _verdicts(basis: Basis, ranking: Ranking) -> tuple[str, ...]:
     for other in names[1 : MOST_VERDICTS + 1]:
         comparison = compare(basis.table, names[0], other, None, basis.margin, rng=np.random.default_rng(_SEED))
         text = wording.verdict(comparison)
-        sentences.append(f"{text} {wording.TAKEN_BACK}" if frozenset((names[0], other)) in taken_back else text)
+        text = f"{text} {wording.TAKEN_BACK}" if frozenset((names[0], other)) in taken_back else text
+        sentences.append(wording.labelled(text, basis.read))
     return tuple(sentences)
 
 

@@ -10,8 +10,10 @@ import numpy as np
 from assay.analysis.paired_runs import RunSide, changed_tasks, paired_table, side_of
 from assay.app.statistics import results
 from assay.app.statistics.basis import Basis, basis_from, basis_of
+from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
+from assay.domain.run_choice import RunChoice
 from assay.domain.selection import RunSummary, Selection
 from assay.report import wording
 from assay.statistics.comparisons import compare
@@ -59,7 +61,7 @@ def gate_baseline(
     comparison = compare(basis.table, candidate, label, None, margin, rng=np.random.default_rng(results.DRAWS_SEED))
     contrast = results.ComparisonResult(
         comparison=comparison,
-        verdict=results.verdict_of(workspace, comparison, basis.runs),
+        verdict=results.verdict_of(workspace, comparison, basis.read),
         basis=basis,
         diagnostics=None,
         still_open=basis.still_open,
@@ -115,12 +117,13 @@ def _has(run: RunSummary, candidate: str) -> bool:
 def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str = "") -> tuple[RunSide, Basis]:
     columns = workspace.archive.scores.columns(selection)
     name = results.candidate_named(candidate, workspace.archive.scores.candidates(selection))
-    return side_of(columns, name, mark or name), basis_from(workspace, selection, columns)
+    return side_of(columns, name, mark or name), basis_from(workspace, choose(workspace, selection), columns)
 
 
 def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
     """Return the comparison's basis: the paired table, and warnings about each side and about differences between them."""
-    together = basis_of(workspace, both)
+    together = basis_of(workspace, both, pooled=False)
+    together = replace(together, read=replace(together.read, choice=RunChoice.BASELINE))
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]
     if changed := changed_tasks(*sides):

@@ -11,9 +11,12 @@ from assay.analysis.anytime import Looks, looks_reached
 from assay.analysis.tables import cautions, score_table
 from assay.app.calibration_status import uncalibrated
 from assay.app.review import protocol
+from assay.app.statistics.pooling import mixed_metrics, refuse_different
+from assay.app.statistics.run_choice import choose
 from assay.domain.candidate_identity import identity_of
 from assay.domain.identifiers import RunId, folded
 from assay.domain.protocol import protocol_of
+from assay.domain.run_choice import RunsRead, runs_read
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
 from assay.statistics.warnings import Caution
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
+    from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import Excluded, Selection
     from assay.statistics.table import ScoreTable
 
@@ -39,6 +43,8 @@ class Basis:
         looks: number of planned looks (interim tests), if all selected runs plan the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
         approvals: number of counted grades that people approved, by how each decision came about.
+        chosen: the choice of runs; its `selection` reads the same runs again.
+        read: the runs as an answer states them.
     """
 
     table: ScoreTable
@@ -50,6 +56,8 @@ class Basis:
     looks: int | None
     protocols: tuple[dict[str, Any], ...] = ()
     approvals: Approvals
+    chosen: ChosenRuns
+    read: RunsRead
 
     @property
     def n_trials(self) -> int:
@@ -77,14 +85,25 @@ class StillOpen:
         return self.running or self.waiting > 0
 
 
-def basis_of(workspace: Workspace, selection: Selection) -> Basis:
-    return basis_from(workspace, selection, workspace.archive.scores.columns(selection))
+def basis_of(workspace: Workspace, selection: Selection | ChosenRuns, *, pooled: bool = True) -> Basis:
+    """Read the counted scores of the chosen runs. Raises `InputError` if they may not be pooled.
+
+    `pooled` is False if the caller contrasts the runs, so that they may differ.
+    """
+    chosen = choose(workspace, selection)
+    return basis_from(workspace, chosen, workspace.archive.scores.columns(chosen.selection), pooled=pooled)
 
 
-def basis_from(workspace: Workspace, selection: Selection, columns: ScoreColumns) -> Basis:
+def basis_from(workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, *, pooled: bool = True) -> Basis:
+    selection = chosen.selection
+    differing = refuse_different(workspace, selection, columns.runs) if pooled else ()
     rules = shared_settings(workspace, columns.runs, selection.criteria)
-    warnings = (*cautions(columns), *regraded(workspace, selection))
+    by_run = workspace.archive.scores.counted_by_run(selection) if len(columns.runs) > 1 else None
+    read = runs_read(chosen, columns.runs, len(np.unique(columns.trial)), by_run=by_run, differences=differing)
+    warnings = (*about_runs(read), *cautions(columns), *regraded(workspace, selection))
     return Basis(
+        chosen=chosen,
+        read=read,
         table=score_table(columns),
         runs=columns.runs,
         excluded=workspace.archive.scores.excluded(selection),
@@ -101,6 +120,16 @@ def approvals_of(workspace: Workspace, selection: Selection) -> Approvals:
     """Count the selection's approved grades by how each decision came about, with the project's rule for scripts."""
     allowed = bool(workspace.settings.values["count_scripted"])
     return replace(workspace.archive.scores.approvals(selection), scripted_allowed=allowed)
+
+
+def about_runs(read: RunsRead) -> tuple[Caution, ...]:
+    """Return the warnings about the choice of runs."""
+    texts = {
+        "pooled_anyway": wording.pooled_anyway(read) if read.differences else "",
+        "newest_not_counted": wording.newest_not_counted(read),
+        "newer_run": wording.newer_run(read),
+    }
+    return tuple(Caution(code=code, text=text) for code, text in texts.items() if text)
 
 
 def regraded(workspace: Workspace, selection: Selection) -> tuple[Caution, ...]:
@@ -141,7 +170,7 @@ def shared_settings(workspace: Workspace, runs: Sequence[str], criteria: Sequenc
         warnings = (*warnings, Caution(code="switched_protocol", text=wording.switched_protocol(runs_switched, n)))
     if lower := dict.fromkeys(name for plan in plans for name in _lower_is_better(plan)):
         warnings = (*warnings, Caution(code="lower_is_better", text=wording.lower_is_better(tuple(lower))))
-    mixed, shared = _mixed_metrics(plans, frozenset(map(folded, criteria)))
+    mixed, shared = mixed_metrics(plans, frozenset(map(folded, criteria)))
     if mixed:
         warnings = (*warnings, Caution(code="mixed_metrics", text=wording.mixed_metrics(mixed, shared)))
     identities = {frozenset((c.name, identity_of(plan, c)) for c in plan.candidates) for plan in plans}
@@ -160,28 +189,6 @@ def _lower_is_better(plan: RunPlan) -> Iterator[str]:
     yield from (criterion.name for criterion in plan.rubric.criteria if criterion.low > criterion.high)
     named = plan.environment.get("lower_is_better")
     yield from (str(name) for name in (named if isinstance(named, list) else ()))
-
-
-def _mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return (imported metrics that only some runs of a suite count, with these runs; metrics that all runs count)."""
-    by_suite: dict[str, list[RunPlan]] = {}
-    for plan in plans:
-        if plan.imported and plan.rubric.criteria:
-            by_suite.setdefault(plan.suite, []).append(plan)
-    mixed: dict[str, list[str]] = {}
-    shared: dict[str, None] = {}
-    for of_suite in by_suite.values():
-        counting: dict[str, list[str]] = {}
-        for plan in of_suite:
-            for criterion in plan.rubric.criteria:
-                if criterion.weight > 0 and (not selected or folded(criterion.name) in selected):
-                    counting.setdefault(criterion.name, []).append(str(plan.id))
-        for name, runs in counting.items():
-            if len(runs) < len(of_suite):
-                mixed.setdefault(name, []).extend(runs)
-            else:
-                shared[name] = None
-    return mixed, [name for name in shared if name not in mixed]
 
 
 def _planned_looks(plan: RunPlan) -> int | None:

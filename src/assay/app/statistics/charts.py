@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
     from assay.app.statistics.results import RankingResult
     from assay.app.workspace import Workspace
+    from assay.domain.run_choice import ChosenRuns
     from assay.domain.selection import Selection
     from assay.report.charts.output import Drawing
     from assay.statistics.reports import Report
 
 
-def chart(workspace: Workspace, selection: Selection, kind: str, *, scope: str | None = None) -> Chart:
+def chart(workspace: Workspace, selection: Selection | ChosenRuns, kind: str, *, scope: str | None = None) -> Chart:
     """Draw a chart of a type in `KINDS` from counted trials."""
-    result = results.rank(workspace, selection, scope=scope)
+    return chart_of(results.rank(workspace, selection, scope=scope), kind)
+
+
+def chart_of(result: RankingResult, kind: str) -> Chart:
+    """Draw a chart of a type in `KINDS` from a ranking."""
     return kinds.of_results(kind, result.ranking, result.basis.table)
 
 

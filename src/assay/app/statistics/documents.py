@@ -64,6 +64,36 @@ class ApprovalsDocument:
 
 
 @document
+class RunReadDocument:
+    """JSON of a run behind a result. `n_trials` counts its counted trials; null if they were not counted by run."""
+
+    run_id: str
+    suite: str
+    started: str
+    imported: bool
+    n_trials: int | None
+
+
+@document
+class RunsReadDocument:
+    """JSON of the choice of runs: how they were chosen, each run, and the runs that were not read.
+
+    `of` is the number of matching runs of the suite. `newer` is a newer run without one of the compared candidates, and
+    `counted_before` the newest run with counted trials, if the chosen run has none. `differences` is not empty only with
+    `--pool-anyway`.
+    """
+
+    choice: str
+    runs: tuple[RunReadDocument, ...]
+    n_trials: int
+    of: int | None
+    other_suites: tuple[str, ...]
+    newer: str | None
+    counted_before: str | None
+    differences: str
+
+
+@document
 class TaskMeanDocument:
     """JSON of one candidate's mean on one task."""
 
@@ -207,6 +237,8 @@ class ScoresDocument:
     """JSON of `assay stats`."""
 
     runs: tuple[str, ...]
+    pooled: int
+    read: RunsReadDocument
     protocol: tuple[Mapping[str, Json], ...]
     candidates: tuple[MeanDocument, ...]
     excluded: ExcludedDocument
@@ -304,6 +336,8 @@ class ComparisonDocument:
     anytime: ComparisonAnytimeDocument | None
     verdict: str
     runs: tuple[str, ...]
+    pooled: int
+    read: RunsReadDocument
     protocol: tuple[Mapping[str, Json], ...]
     excluded: ExcludedDocument
     approvals: ApprovalsDocument
@@ -378,6 +412,8 @@ class RankingDocument:
 
     protocol: tuple[Mapping[str, Json], ...]
     runs: tuple[str, ...]
+    pooled: int
+    read: RunsReadDocument
     scope: str
     candidates: tuple[RankDocument, ...]
     pairs: tuple[RankedPairDocument, ...]
@@ -447,6 +483,8 @@ class PowerPlanDocument:
     """JSON of `assay plan`."""
 
     runs: tuple[str, ...]
+    pooled: int
+    read: RunsReadDocument
     detect: float
     power: float
     scope: str | None
@@ -517,7 +555,8 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
     return fill(
         PowerPlanDocument,
         plan,
-        runs=plan.basis.runs,
+        **attributes(plan.basis, "runs", "read"),
+        pooled=plan.basis.read.pooled,
         pairs=tuple(_pair_plan_document(pair) for pair in plan.pairs),
         summary=fill(
             PlanSummaryDocument,
@@ -531,7 +570,8 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
 
 
 def _of_basis(basis: Basis) -> dict[str, object]:
-    return attributes(basis, "runs", "excluded", "approvals") | {"protocol": basis.protocols}
+    given = attributes(basis, "runs", "excluded", "approvals", "read")
+    return given | {"protocol": basis.protocols, "pooled": basis.read.pooled}
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:

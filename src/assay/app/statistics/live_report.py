@@ -21,9 +21,12 @@ from assay.app.calibration_status import uncalibrated_judges
 from assay.app.review.protocol import with_achieved
 from assay.app.statistics import basis as basis_, results
 from assay.app.statistics.cell_cache import KeptCells
+from assay.app.statistics.pooling import refuse_different
+from assay.app.statistics.run_choice import choose
 from assay.app.statistics.verdicts import rates_of
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import TrialKey, shown_trial
+from assay.domain.run_choice import runs_read
 from assay.domain.selection import Excluded, Selection, TrialRow
 from assay.report import wording
 from assay.report.charts.scores import scores as chart_scores
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.review import Approvals
+    from assay.domain.run_choice import ChosenRuns, RunDifference, RunsRead
     from assay.report.charts.chart import Chart
     from assay.statistics.comparisons import Comparison
     from assay.statistics.reports import Report
@@ -73,10 +77,12 @@ class StatisticsOverview:
             has a score or the runs have different candidates.
         newest: last review event that the figures include.
         rates: rates of each candidate's verdicts; None if the runs give no verdicts.
+        read: the runs as the page states them.
     """
 
     selection: Selection
     runs: tuple[str, ...]
+    read: RunsRead
     report: Report
     contrast: Comparison | None
     verdict: str | None
@@ -121,26 +127,28 @@ class CountedTrial:
 
 
 class LiveReports:
-    """Caches statistics pages by selection. Thread-safe."""
+    """Caches statistics pages by selection of runs. Thread-safe."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()  # protects the dictionary, not its values
         self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SELECTIONS_KEPT)
 
-    def of(self, selection: Selection, **pair: Any) -> StatisticsOverview:
+    def of(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsOverview:
         """Return the overview of a selection. `pair`: `a`, `b`, `scope` and `margin` as in `results.compare`.
 
-        Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate against itself or an invalid
-        margin.
+        Raises `UnknownName` for an unknown run or candidate, and `InputError` for a candidate against itself, an invalid margin
+        or runs that may not be pooled.
         """
-        kept = self._at(selection)
+        chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
+        kept = self._at(chosen.selection)
         with kept.lock:
-            return kept.overview(**pair)
+            return kept.overview(chosen, **pair)
 
-    def behind(self, selection: Selection, **pair: Any) -> StatisticsDetails:
+    def behind(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsDetails:
         """Return a selection's details; reads them again if that is quick or the cached details are old."""
-        return self._at(selection).behind(**pair)
+        chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
+        return self._at(chosen.selection).behind(chosen, **pair)
 
     def _at(self, selection: Selection) -> _Kept:
         with self._lock:
@@ -169,26 +177,33 @@ class _Kept:
         self._workspace = workspace
         self._selection = selection
         self._cells: KeptCells | None = None
-        self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...]] | None = None
+        self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]] | None = None
         self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(maxsize=PAIRS_KEPT)
         self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=SELECTIONS_KEPT)
         # First in, first out: unlike an LRU cache, it may be read without the lock.
         self._details: FIFOCache[tuple[object, ...], _Read] = FIFOCache(maxsize=SELECTIONS_KEPT)
 
     def overview(
-        self, *, a: str | None = None, b: str | None = None, scope: str | None = None, margin: float | None = None
+        self,
+        chosen: ChosenRuns,
+        *,
+        a: str | None = None,
+        b: str | None = None,
+        scope: str | None = None,
+        margin: float | None = None,
     ) -> StatisticsOverview:
         # With a million scores this part took 13 to 20 ms after a decision, and the whole page 50 ms.
-        cells, rules, cautions = self._now()
+        cells, rules, cautions, differing = self._now()
+        read = runs_read(chosen, cells.runs, cells.n_trials, differences=differing)
         excluded = self._workspace.archive.scores.excluded(self._selection)
         approvals = basis_.approvals_of(self._workspace, self._selection)
         running = self._workspace.archive.runs.totals(self._selection).going_on
         # With 50 candidates and 1,000 tasks, ranking and comparison take 35 ms, and most visits follow no decision.
-        key = (a, b, scope, margin, cells.newest, cells.rebuilt, self._measured(), excluded, approvals, running)
+        key = (a, b, scope, margin, cells.newest, cells.rebuilt, self._measured(), excluded, approvals, running, read)
         known = self._overviews.get(key)
         if known is None:
             known = self._overviews[key] = self._overview(
-                cells, rules, cautions, excluded, approvals, a=a, b=b, scope=scope, margin=margin, running=running
+                cells, rules, cautions, excluded, approvals, chosen, read, a=a, b=b, scope=scope, margin=margin, running=running
             )
         # An opinion is no decision, so that no cached figure shows that it changed what the review achieved.
         return replace(known, protocols=with_achieved(self._workspace, known.protocols))
@@ -200,6 +215,8 @@ class _Kept:
         cautions: tuple[Caution, ...],
         excluded: Excluded,
         approvals: Approvals,
+        chosen: ChosenRuns,
+        read: RunsRead,
         *,
         a: str | None,
         b: str | None,
@@ -214,7 +231,7 @@ class _Kept:
         contrast, own, met = None, None, True
         if a is not None and b is not None:
             met, kept = (True, None) if rules.same_candidates else self._runs_of_pair(cells, a, b)
-            own = None if kept is None else kept.overview(a=a, b=b, scope=scope, margin=asked_margin)
+            own = None if kept is None else kept.overview(kept.as_part_of(chosen), a=a, b=b, scope=scope, margin=asked_margin)
             rng = np.random.default_rng(_SEED)
             contrast = own.contrast if own else compared(cells.cells, a, b, scope, margin, rng=rng)
         shows_open = still_open.any and met
@@ -226,16 +243,18 @@ class _Kept:
             if contrast is not None and contrast.scope == TASKS_LIKE_THESE:
                 anytime = anytime_over_tasks(contrast)
         warnings = (
+            *basis_.about_runs(read),
             *cells.cautions,
             *basis_.regraded(self._workspace, self._selection),
             *cautions,
             *report.ranking.warnings,
             *(contrast.warnings if contrast else ()),
         )
-        verdict = None if contrast is None else results.verdict_of(self._workspace, contrast, cells.runs)
+        verdict = None if contrast is None else results.verdict_of(self._workspace, contrast, read)
         return StatisticsOverview(
             selection=self._selection,
             runs=cells.runs,
+            read=read,
             report=report,
             contrast=contrast,
             verdict=own.verdict if own else verdict,
@@ -276,12 +295,22 @@ class _Kept:
         lacking = {name: max(0, took_part.get(name, 0) - n) for name, n in counted.items()}
         return lacking if any(lacking.values()) else {}
 
+    def as_part_of(self, chosen: ChosenRuns) -> ChosenRuns:
+        """Return the choice of runs, narrowed to the runs of this page's pair."""
+        return replace(chosen, selection=self._selection)
+
     def behind(
-        self, *, a: str | None = None, b: str | None = None, scope: str | None = None, margin: float | None = None
+        self,
+        chosen: ChosenRuns,
+        *,
+        a: str | None = None,
+        b: str | None = None,
+        scope: str | None = None,
+        margin: float | None = None,
     ) -> StatisticsDetails:
         """Return the details, or the cached ones while another thread reads new details."""
         with self.lock:
-            cells, rules, _ = self._now()
+            cells, rules, _, _ = self._now()
             a, b = self._pair(cells.report(scope=scope), a, b)
             newest, state = cells.newest, (cells.rebuilt, self._measured())
             apart = a is not None and b is not None and self._runs_of_pair(cells, a, b) != (True, None)
@@ -295,7 +324,7 @@ class _Kept:
             if known is not None and self._is_good(known, newest, state):
                 return self._as_of_now(known.details)
             began = self._workspace.clock.monotonic()
-            details = self._read(a, b, scope, margin, newest, apart=apart)
+            details = self._read(chosen, a, b, scope, margin, newest, apart=apart)
             ended = self._workspace.clock.monotonic()
             self._details[key] = _Read(details=details, state=state, took=ended - began, at=ended)
             return details
@@ -311,30 +340,38 @@ class _Kept:
         return replace(details, since=len(trials))
 
     def _read(
-        self, a: str | None, b: str | None, scope: str | None, margin: float | None, newest: int, *, apart: bool
+        self,
+        chosen: ChosenRuns,
+        a: str | None,
+        b: str | None,
+        scope: str | None,
+        margin: float | None,
+        newest: int,
+        *,
+        apart: bool,
     ) -> StatisticsDetails:
         workspace, selection = self._workspace, self._selection
         columns = workspace.archive.scores.columns(selection)
-        basis = basis_.basis_from(workspace, selection, columns)
+        basis = basis_.basis_from(workspace, chosen, columns)
         reviews = workspace.archive.scores.review_columns(selection)
         contrast = None
         if a is not None and b is not None:
             known: dict[str, Any] = {} if apart else {"basis": basis, "reviews": reviews}
-            contrast = results.compare(workspace, selection, a, b, scope=scope, margin=margin, **known)
+            contrast = results.compare(workspace, chosen, a, b, scope=scope, margin=margin, **known)
         codes, n_codes = places(columns.trial)
         names = np.zeros(n_codes, dtype=np.int64)
         names[codes] = columns.trial
         return StatisticsDetails(
-            standing=results.stats(workspace, selection, basis=basis, reviews=reviews),
+            standing=results.stats(workspace, chosen, basis=basis, reviews=reviews),
             contrast=contrast,
-            ranks=results.rank(workspace, selection, scope=scope, margin=margin, basis=basis, reviews=reviews),
+            ranks=results.rank(workspace, chosen, scope=scope, margin=margin, basis=basis, reviews=reviews),
             scores=chart_scores(basis.table, trials=lambda code: shown_trial(int(names[code]))),
             newest=newest,
             read_at=workspace.clock.now(),
             since=0,
         )
 
-    def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...]]:
+    def _now(self) -> tuple[KeptCells, basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]]:
         if self._cells is None:
             self._cells = KeptCells(self._workspace.archive, self._selection)
         else:
@@ -345,8 +382,9 @@ class _Kept:
         if self._rules is None or self._rules[0] != state:
             rules = basis_.shared_settings(self._workspace, cells.runs, self._selection.criteria)
             stamped = uncalibrated_judges(self._workspace, cells.runs, cells.graded_by)
-            self._rules = (state, rules, (*rules.cautions, *stamped))
-        return cells, self._rules[1], self._rules[2]
+            differing = refuse_different(self._workspace, self._selection, cells.runs)
+            self._rules = (state, rules, (*rules.cautions, *stamped), differing)
+        return cells, *self._rules[1:]
 
     def _measured(self) -> int:
         """Return the newest calibration's number; it tells whether warnings about calibration may have changed."""

@@ -112,7 +112,7 @@ def plan(
         problem = "the selected runs have fewer than two candidates."
         raise InputError("", problem, remedy="Select runs with at least two.")
     basis = ranks.basis
-    runs = workspace.archive.runs.matching(selection)
+    runs = workspace.archive.runs.matching(basis.chosen.selection)
     cost = trial_cost(runs, basis.excluded, counted=basis.n_trials)
     sampled = {(pair.a, pair.b): pair.result for pair in ranks.calibrated.pairs} if ranks.calibrated else {}
     pairs = tuple(

@@ -13,10 +13,12 @@ from assay.analysis.partial_review import CalibratedRanking, calibrated_ranking,
 from assay.app.statistics import notebooks
 from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
+from assay.app.statistics.run_choice import choose
 from assay.app.statistics.verdicts import comparison_of, rates_of
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
+from assay.domain.run_choice import ChosenRuns
 from assay.domain.suite import JudgeMode
 from assay.domain.verdict_scales import VERDICT
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from assay.analysis.verdict_rates import VerdictComparison, VerdictRates
     from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
+    from assay.domain.run_choice import RunsRead
     from assay.domain.selection import Selection
     from assay.statistics.preferences import BradleyTerry
 
@@ -191,7 +194,7 @@ class GateResult:
 
 def stats(
     workspace: Workspace,
-    selection: Selection,
+    selection: Selection | ChosenRuns,
     *,
     diagnose: bool = True,
     basis: Basis | None = None,
@@ -204,6 +207,7 @@ def stats(
         basis, reviews: data that the caller has already read.
     """
     basis = basis or basis_of(workspace, selection)
+    selection = basis.chosen.selection
     candidates = estimates(basis.table)
     beside = None
     if diagnose and not by_verdict(selection):
@@ -228,7 +232,7 @@ def stats(
 
 def compare(
     workspace: Workspace,
-    selection: Selection,
+    selection: Selection | ChosenRuns,
     a: str,
     b: str,
     *,
@@ -245,12 +249,13 @@ def compare(
 
     Raises UnknownName if no selected run has A or B, and InputError if A is B or the margin is outside (0, 1).
     """
-    known = workspace.archive.scores.candidates(selection)
-    a, b = candidate_named(a, known), candidate_named(b, known)
+    chosen = choose(workspace, selection, a, b) if basis is None else basis.chosen
+    a, b = (_candidate_in(workspace, name, chosen, selection) for name in (a, b))
     if a == b:
         raise InputError("", f"{a!r} is compared with itself.", remedy="Name two candidates.")
-    selection = replace(selection, compared=(a, b))
-    basis = basis or basis_of(workspace, selection)
+    chosen = replace(chosen, selection=replace(chosen.selection, compared=(a, b)))
+    basis = basis or basis_of(workspace, chosen)
+    selection = chosen.selection
     margin = _margin(basis, margin)
     rng = np.random.default_rng(DRAWS_SEED)
     comparison = compared(basis.table, a, b, scope, margin, rng=rng)
@@ -264,7 +269,7 @@ def compare(
         )
     return ComparisonResult(
         comparison=comparison,
-        verdict=verdict_of(workspace, comparison, basis.runs),
+        verdict=verdict_of(workspace, comparison, basis.read),
         basis=basis,
         diagnostics=beside,
         still_open=basis.still_open,
@@ -274,12 +279,15 @@ def compare(
     )
 
 
-def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]) -> str:
-    """Return the verdict on a comparison as a sentence, with advice if no task has a second trial."""
-    sentence = wording.verdict(comparison)
+def verdict_of(workspace: Workspace, comparison: Comparison, read: RunsRead) -> str:
+    """Return the verdict on a comparison as a sentence, with advice if no task has a second trial.
+
+    A verdict on runs that differ in what they measure begins with that label.
+    """
+    sentence = wording.labelled(wording.verdict(comparison), read)
     if comparison.reason != "need_at_least_2_trials" or comparison.n_tasks < 2:
         return sentence
-    plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+    plans = [workspace.journal.plan_of(run.run_id) for run in read.runs]
     # Only these runs can get more trials. Without this check, the verdict advised approving a trial although 1,319 trials counted
     # by rule.
     ours = [plan.id for plan in plans if not plan.imported and plan.regrade_of is None]
@@ -288,7 +296,7 @@ def verdict_of(workspace: Workspace, comparison: Comparison, runs: Sequence[str]
 
 def rank(
     workspace: Workspace,
-    selection: Selection,
+    selection: Selection | ChosenRuns,
     *,
     scope: str | None = None,
     margin: float | None = None,
@@ -297,6 +305,7 @@ def rank(
 ) -> RankingResult:
     """Rank all candidates, with the range of ranks that the data support, and compare all pairs."""
     basis = basis or basis_of(workspace, selection)
+    selection = basis.chosen.selection
     ranking = ranked(basis.table, scope, _margin(basis, margin))
     calibrated = None
     if basis.excluded.pending + basis.excluded.left_out and not by_verdict(selection):
@@ -327,7 +336,9 @@ def leading_verdict(workspace: Workspace, ranking_result: RankingResult) -> str:
     pair = next(pair for pair in ranking.pairs if {pair.a, pair.b} == {a, b})
     n = len(ranking.candidates)
     undecided = wording.undecided_among(comparison, pair, n_candidates=n, n_pairs=ranking.n_tested)
-    return verdict_of(workspace, comparison, basis.runs) if undecided is None else " ".join(undecided)
+    if undecided is not None:
+        return wording.labelled(" ".join(undecided), basis.read)
+    return verdict_of(workspace, comparison, basis.read)
 
 
 def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
@@ -341,7 +352,7 @@ def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
     )
 
 
-def gate(workspace: Workspace, selection: Selection, a: str, b: str, *, margin: float | None = None) -> GateResult:
+def gate(workspace: Workspace, selection: Selection | ChosenRuns, a: str, b: str, *, margin: float | None = None) -> GateResult:
     """Test that A is not worse than B by more than the margin; too little data fails. Default: the margin of the runs.
 
     The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not vary; the gate then passes if
@@ -380,11 +391,25 @@ def _rates(rates: VerdictRates | None) -> tuple[str, ...]:
 
 
 def _counted(basis: Basis) -> str:
-    return wording.what_counts(basis.n_trials, basis.excluded, basis.approvals)
+    return f"{wording.runs_line(basis.read)}. {wording.what_counts(basis.n_trials, basis.excluded, basis.approvals)}"
 
 
 def _looks(basis: Basis) -> Looks | None:
     return looks_now(basis.looks, basis.n_trials, basis.excluded)
+
+
+def _candidate_in(workspace: Workspace, name: str, chosen: ChosenRuns, asked: Selection | ChosenRuns) -> str:
+    """Return a candidate's name in the chosen runs.
+
+    A label that only the pooled runs need, such as `bot (openai/small)`, is `bot` in the run that was chosen for it.
+    """
+    known = workspace.archive.scores.candidates(chosen.selection)
+    try:
+        return candidate_named(name, known)
+    except UnknownName:
+        every = known if isinstance(asked, ChosenRuns) else workspace.archive.scores.candidates(asked)
+        shared = every.get(candidate_named(name, every))
+        return candidate_named(shared or name, known)
 
 
 def candidate_named(name: str, known: Mapping[str, str]) -> str:

@@ -72,6 +72,14 @@ from assay.report.wording.reviews import (
     unfinished as unfinished,
     what_counts as what_counts,
 )
+from assay.report.wording.runs import (
+    labelled as labelled,
+    newer_run as newer_run,
+    newest_not_counted as newest_not_counted,
+    not_in_runs as not_in_runs,
+    pooled_anyway as pooled_anyway,
+    runs_line as runs_line,
+)
 from assay.report.wording.standings import standings as standings, standings_line as standings_line
 from assay.report.wording.verdict_rates import (
     verdict_difference_lines as verdict_difference_lines,

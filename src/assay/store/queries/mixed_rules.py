@@ -23,11 +23,11 @@ _MOST_TEXTS: Final = 2_000
 
 
 def mixed_rules(
-    connection: Connection, scope: Scope, graded: Collection[str], replaced: Collection[int]
+    connection: Connection, scope: Scope, graded: Collection[str] | None, replaced: Collection[int]
 ) -> tuple[MixedRules, ...]:
     """Return the tasks that several rules scored, grouped by these rules.
 
-    `graded`: graders whose scores count. `replaced`: keys of runs without any counting score.
+    `graded`: graders whose scores count; None for all. `replaced`: keys of runs without any counting score.
     """
     if len(scope.runs) < 2:
         return ()
@@ -50,7 +50,7 @@ def mixed_rules(
     scorings: defaultdict[int, dict[int, Scoring]] = defaultdict(dict)
     for task_key, body_key, content in texts:
         scoring = task_record(content).scoring
-        if not scoring.judged and scoring.method in graded:
+        if not scoring.judged and (graded is None or scoring.method in graded):
             scorings[task_key][body_key] = scoring
     mixed = {task_key: of_task for task_key, of_task in scorings.items() if len(set(map(_rule, of_task.values()))) > 1}
     if not mixed:

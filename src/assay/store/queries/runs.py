@@ -19,6 +19,7 @@ from assay.store.queries.filters import HIDDEN_STATES, find_run, scope_of
 from assay.store.queries.first_look import candidate_totals
 from assay.store.queries.graded_trials import graded_run
 from assay.store.queries.plans import run_key_of
+from assay.store.queries.pooled_runs import run_with_references, suites_with_runs
 from assay.store.queries.run_summaries import run_summaries
 from assay.store.queries.snapshots import Queries, snapshot
 
@@ -159,6 +160,8 @@ class RunQueries(Queries):
     numbers = snapshot(run_numbers)
     graded = snapshot(graded_run)
     candidate_totals = snapshot(candidate_totals)
+    suites = snapshot(suites_with_runs)
+    with_references = snapshot(run_with_references)
 
     def __init__(self, database: Database, claims: Claims) -> None:
         super().__init__(database)

@@ -60,7 +60,7 @@ def columns_of(connection: Connection, scope: Scope, rows: NDArray[np.float64], 
     judge = codes_of(rows[:, 2], tuple(judges))
     names = tuple(judges.values())
     graded = frozenset(names[code] for code in np.unique(judge))
-    replaced = _replaced_runs(connection, scope)
+    replaced = replaced_runs(connection, scope)
     return ScoreColumns(
         tasks=labels,
         candidates=tuple(candidates.values()),
@@ -380,7 +380,7 @@ def _settings(
     )
 
 
-def _replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:
+def replaced_runs(connection: Connection, scope: Scope) -> tuple[int, ...]:
     """Return runs without any counting score, because other runs grade the same responses."""
     members = scope.families.members
     if not members:

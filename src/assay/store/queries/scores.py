@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.store.queries.approvals import approvals
 from assay.store.queries.not_counted import excluded, took_part
+from assay.store.queries.pooled_runs import counted_by_run, pooled_runs
 from assay.store.queries.reference_pairs import reference_graders, reference_pairs
 from assay.store.queries.replaced_grades import replaced_grades
 from assay.store.queries.review_columns import review_columns
@@ -26,4 +27,6 @@ class ScoreQueries(Queries):
     took_part = snapshot(took_part)
     replaced = snapshot(replaced_grades)
     reference_graders = snapshot(reference_graders)
+    pooled = snapshot(pooled_runs)
+    counted_by_run = snapshot(counted_by_run)
     reference_pairs = snapshot(reference_pairs)

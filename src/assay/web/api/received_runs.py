@@ -187,7 +187,8 @@ def _completed(summaries: Sequence[RunSummary]) -> str | None:
 def batch(request: Request, batch_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
     """Return a batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
     rooms = rooms_of(request)
-    selection = Selection(batch_ids=(batch_id,))
+    # A batch may hold runs with different rubrics; the document then has the warning `pooled_anyway`, and not an error.
+    selection = Selection(batch_ids=(batch_id,), pool_anyway=True)
     summaries = runs.runs(rooms.workspace, selection)
     return Answer(_document(rooms.workspace, summaries, rooms.overviews.of(selection), limit))
 

@@ -14,13 +14,15 @@ from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
 from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
+from assay.app.statistics.run_choice import choose
 from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
+from assay.domain.run_choice import RunChoice
 from assay.domain.selection import RunSummary, Selection
 from assay.web.context import rooms_of
 from assay.web.formatting import plural
 from assay.web.pages.statistics_parts import behind_parts, first_parts, matrix_part, trial_parts
-from assay.web.pages.statistics_query import FILTERS, StatisticsQuery
+from assay.web.pages.statistics_query import FILTERS, SWITCHES, StatisticsQuery
 from assay.web.query_params import known, reads, whole, within
 from assay.web.responses import CSV, Answer, chart_file, download
 from assay.web.templating import page_of
@@ -48,7 +50,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/statistics")
-@reads(*FILTERS, *_COMPARED, "from")
+@reads(*FILTERS, *SWITCHES, *_COMPARED, "from")
 def statistics_address(request: Request) -> Response:
     """Redirect to Results, whose address this was before."""
     query = request.url.query
@@ -56,18 +58,14 @@ def statistics_address(request: Request) -> Response:
 
 
 @router.get("/results")
-@reads(*FILTERS, *_COMPARED)
+@reads(*FILTERS, *SWITCHES, *_COMPARED)
 def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
-    """Show the verdict, all candidates, pairs and the matrix of tasks for the filters in the address.
-
-    If the address names no run, suite, batch or candidates, the page shows the newest suite, because scores of different suites
-    cannot be pooled.
-    """
+    """Show the verdict, all candidates, pairs and the matrix of tasks of the newest run, or of the runs that the address names."""
     asked = StatisticsQuery(request)
-    if not (asked.a or asked.b or any(asked.filters[name] for name in ("run", "suite", "batch_id"))):
+    if asked.names_no_runs:
+        # The links of the page stay in this suite if a run of another one starts meanwhile.
         newest = rooms_of(request).workspace.archive.runs.matching(asked.selection, limit=1)
-        if newest:
-            asked.filters["suite"] = (newest[0].suite,)
+        asked.filters["suite"] = tuple(run.suite for run in newest)
     overview = rooms_of(request).overviews.of(asked.selection, **asked.how)
     within("from", start, len(overview.tasks))
     summaries = registry.runs(rooms_of(request).workspace, limit=_CHOICES)
@@ -85,7 +83,7 @@ def results_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, a
 
 
 @router.get("/results/report.{ending}")
-@reads(*FILTERS)
+@reads(*FILTERS, *SWITCHES)
 def report_file(request: Request, ending: str) -> Response:
     """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, like `assay export`."""
     name = known("format", ending, _REPORTS)
@@ -96,7 +94,7 @@ def report_file(request: Request, ending: str) -> Response:
 
 @router.get("/statistics/behind.json")
 @router.get("/statistics.json")
-@reads(*FILTERS, *_COMPARED)
+@reads(*FILTERS, *SWITCHES, *_COMPARED)
 def statistics_twin(request: Request) -> Response:
     """Return both pages as JSON: the documents of `assay stats`, `assay rank` and `assay compare`, with their filters."""
     asked = StatisticsQuery(request)
@@ -106,7 +104,7 @@ def statistics_twin(request: Request) -> Response:
 
 
 @router.get("/statistics/behind")
-@reads(*FILTERS, *_COMPARED)
+@reads(*FILTERS, *SWITCHES, *_COMPARED)
 def behind_page(request: Request) -> Response:
     """Show the details behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = StatisticsQuery(request)
@@ -147,11 +145,16 @@ def _candidate(request: Request, asked: StatisticsQuery) -> str | None:
     asked_name = request.query_params.get("candidate")
     if not asked_name:
         return None
-    archive = rooms_of(request).workspace.archive
-    names = [name for run in archive.runs.matching(asked.selection) for name in run.candidates]
-    if asked_name in names or asked_name in archive.scores.candidates(asked.selection):
+    archive, selection = rooms_of(request).workspace.archive, _chosen(request, asked)
+    names = [name for run in archive.runs.matching(selection) for name in run.candidates]
+    if asked_name in names or asked_name in archive.scores.candidates(selection):
         return asked_name
     return known("candidate", asked_name, names)
+
+
+def _chosen(request: Request, asked: StatisticsQuery) -> Selection:
+    """Return the selection with the same runs as the page Results."""
+    return choose(rooms_of(request).workspace, asked.selection, asked.a, asked.b).selection
 
 
 class _Trials:
@@ -159,12 +162,11 @@ class _Trials:
         self.asked, archive = StatisticsQuery(request), rooms_of(request).workspace.archive
         self.candidate, self.number = _candidate(request, self.asked), _number(request)
         which: dict[str, Any] = {"candidate": self.candidate, "number": self.number}
-        rows, self.more = trials_behind(
-            rooms_of(request).workspace, self.asked.selection, **which, start=start, limit=TRIALS_SHOWN
-        )
+        selection = _chosen(request, self.asked)
+        rows, self.more = trials_behind(rooms_of(request).workspace, selection, **which, start=start, limit=TRIALS_SHOWN)
         if start and not rows:
             # Counted only for a page beyond the last one, because counting reads every trial.
-            within("from", start, sum(1 for _ in archive.trials.matching(self.asked.selection, **which)))
+            within("from", start, sum(1 for _ in archive.trials.matching(selection, **which)))
         self.parts = trial_parts(rows, self.asked, self.candidate)
 
     def address(self, start: int, path: str = "/statistics/trials") -> str:
@@ -173,7 +175,7 @@ class _Trials:
 
 
 @router.get("/statistics/trials.json")
-@reads(*FILTERS, *_COMPARED, "candidate", "trial")
+@reads(*FILTERS, *SWITCHES, *_COMPARED, "candidate", "trial")
 def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     trials = _Trials(request, start)
     after = trials.address(start + TRIALS_SHOWN, "/statistics/trials.json") if trials.more else None
@@ -181,7 +183,7 @@ def trials_twin(request: Request, start: Annotated[int, Query(ge=0, le=10**9, al
 
 
 @router.get("/statistics/trials")
-@reads(*FILTERS, *_COMPARED, "candidate", "trial")
+@reads(*FILTERS, *SWITCHES, *_COMPARED, "candidate", "trial")
 def trials_page(request: Request, start: Annotated[int, Query(ge=0, le=10**9, alias="from")] = 0) -> Response:
     """Show the trials behind a number, each with its scores and a link to its assessment."""
     trials = _Trials(request, start)
@@ -213,7 +215,7 @@ def one_trial(request: Request, trial_id: str, candidate: str | None = None, jud
 
 
 @router.get("/statistics/charts/{name}")
-@reads(*FILTERS, *_COMPARED)
+@reads(*FILTERS, *SWITCHES, *_COMPARED)
 def statistics_chart(request: Request, name: str, dark: bool = False) -> Response:
     """Return a chart as `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite)."""
     kind, _, ending = name.rpartition(".")
@@ -229,7 +231,7 @@ def statistics_chart(request: Request, name: str, dark: bool = False) -> Respons
 
 
 @router.get("/statistics/tables/{name}.csv")
-@reads(*FILTERS, *_COMPARED)
+@reads(*FILTERS, *SWITCHES, *_COMPARED)
 def table_file(request: Request, name: str) -> Response:
     """Return one table of the page as CSV."""
     name = known("table", name, csv_tables.TABLES)
@@ -269,19 +271,23 @@ def _picker(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: S
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     here = {summary.suite for summary in summaries if summary.id in overview.runs}
     runs = [summary for summary in summaries if summary.suite in here]
-    chosen = asked.filters["run"]
+    no_pair = dict.fromkeys(("a", "b", *SWITCHES))
     return {
         "suite": ", ".join(sorted(here)) or "No suite",
         "suites": [(name, f"/results?{urlencode({'suite': name})}") for name in suites[:_PICKED]],
-        "run": plural(len(overview.runs), "1 run", f"all {len(overview.runs)} runs")
-        if not chosen
-        else plural(len(chosen), f"run {chosen[0][-4:]}", f"{len(chosen)} runs"),
+        "run": _runs_label(overview),
         "runs": [
-            (summary.id, summary.started, asked.address("/results", run=summary.id, a=None, b=None))
-            for summary in runs[:_PICKED]
+            (summary.id, summary.started, asked.address("/results", **no_pair, run=summary.id)) for summary in runs[:_PICKED]
         ],
-        "all_runs": asked.address("/results", run=None, suite=next(iter(here))) if len(here) == 1 else None,
+        "all_runs": asked.address("/results", run=None, suite=next(iter(here)), all_runs=1) if len(here) == 1 else None,
     }
+
+
+def _runs_label(overview: StatisticsOverview) -> str:
+    n = len(overview.runs)
+    if n == 1:
+        return f"run {overview.runs[0][-4:]}"
+    return f"all {n} runs" if overview.read.choice is RunChoice.ALL else plural(n, "1 run", f"{n} runs")
 
 
 def _figure(asked: StatisticsQuery, chart: Chart) -> Mapping[str, object]:
@@ -313,7 +319,7 @@ def _form(summaries: Sequence[RunSummary], asked: StatisticsQuery, overview: Sta
         "names": [str(candidate.candidate) for candidate in overview.report.ranking.candidates],
         "a": str(overview.contrast.a) if overview.contrast else "",
         "b": str(overview.contrast.b) if overview.contrast else "",
-        "kept": kept,
+        "kept": [*kept, *((name, "1") for name, on in asked.switches.items() if on)],
         "chosen": bool(asked.a or asked.b),
         "narrowed": any(asked.filters[name] for name in _NARROWING if name in asked.filters),
         "clear": asked.address("/results", **dict.fromkeys(_NARROWING)),

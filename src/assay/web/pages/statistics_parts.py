@@ -63,6 +63,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
+        "runs_read": wording.runs_line(overview.read, options=False),
         "counting": wording.trials_that_count(overview.n_trials, overview.approvals),
         "left_out": [*_lacking(overview, asked), *_left_out(overview, asked)],
         "warnings": [_warning(caution) for caution in overview.cautions],
@@ -402,7 +403,15 @@ def _lacking(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mappi
 
 def _warning(caution: Caution) -> dict[str, str]:
     mixed = "The selected runs were reviewed under different protocols. Use the filter “run” to look at one run at a time."
-    text = mixed if caution.code == "mixed_protocols" else caution.text
+    match caution.code:
+        case "mixed_protocols":
+            text = mixed
+        case "newest_not_counted":
+            text = f"{caution.text.partition(';')[0]}."
+        case "pooled_anyway":
+            text = caution.text.replace("--pool-anyway pools", "The address (pool_anyway=1) pools")
+        case _:
+            text = caution.text
     # The page links to calibrations instead of naming the command.
     return {"code": caution.code, "text": text.removesuffix("; see `assay calibrate`.")}
 

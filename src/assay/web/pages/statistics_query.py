@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 FILTERS: Final = ("run", "suite", "batch_id", "task", "tag", "language", "criterion", "judge")
 """Filters, named as on the command line; each may be repeated."""
 
+SWITCHES: Final = ("all_runs", "pool_anyway")
+"""Flags, named as on the command line: `all_runs=1` pools all runs."""
+
 
 class ComparisonChoice(TypedDict):
     """Arguments of a comparison that an address may contain."""
@@ -36,12 +39,19 @@ class StatisticsQuery:
         self.scope = one_of("scope", query.get("scope") or "auto", results.SCOPES)
         self.margin = query.get("margin") or ""
         self.family_by = query.get("family_by") or ""
+        self.switches = {name: one_of(name, query.get(name) or "0", {"0": False, "1": True}) == "1" for name in SWITCHES}
         self.how: ComparisonChoice = {
             "a": self.a,
             "b": self.b,
             "scope": results.SCOPES[self.scope],
             "margin": parsed_margin(self.margin, option="margin") if self.margin else None,
         }
+
+    @property
+    def names_no_runs(self) -> bool:
+        """True if the address leaves the choice of runs to the page."""
+        named = any(self.filters[name] for name in ("run", "suite", "batch_id"))
+        return not (self.a or self.b or named or self.switches["all_runs"])
 
     @property
     def selection(self) -> Selection:
@@ -56,13 +66,16 @@ class StatisticsQuery:
             criteria=filters["criterion"],
             judges=filters["judge"],
             family_by=self.family_by,
+            all_runs=self.switches["all_runs"],
+            pool_anyway=self.switches["pool_anyway"],
         )
 
     def pairs(self) -> list[tuple[str, str]]:
         pairs = [(name, value) for name in FILTERS for value in self.filters[name]]
         scope = None if self.scope == "auto" else self.scope
         rest = {"a": self.a, "b": self.b, "margin": self.margin, "scope": scope, "family_by": self.family_by}
-        return [*pairs, *((name, value) for name, value in rest.items() if value)]
+        switches = [(name, "1") for name, on in self.switches.items() if on]
+        return [*pairs, *((name, value) for name, value in rest.items() if value), *switches]
 
     def address(self, path: str, **other: str | int | None) -> str:
         """Return a path with this state, with some values replaced; None removes a value."""

@@ -1,0 +1,75 @@
+"""Differences between pooled runs that make a verdict meaningless, and the refusal that names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.domain.identifiers import RunId, folded
+from assay.domain.run_choice import Measured, RunDifference, grader_differences, plan_differences, refusal, task_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from assay.app.workspace import Workspace
+    from assay.domain.run import RunPlan
+    from assay.domain.selection import Selection
+
+
+def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifference, ...]:
+    """Return the differences between the selected runs in scorer, rubric, judge, prompt and tasks; empty for a single run.
+
+    Runs of different suites are not compared, and neither are runs without a counted score.
+    """
+    if len(selection.runs) == 1:
+        return ()
+    pooled = workspace.archive.scores.pooled(selection)
+    every: list[RunDifference] = []
+    for suite, runs in pooled.suites.items():
+        plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
+        every += plan_differences(
+            plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=suite in pooled.apart
+        )
+        mixed, _ = mixed_metrics(plans, frozenset(map(folded, selection.criteria)))
+        every += _metric_differences(mixed, runs)
+        of_suite = {run: names for run, names in pooled.graders.items() if run in runs}
+        every += () if mixed else grader_differences(of_suite)
+        every += task_differences(pooled.changed.get(suite, ()), pooled.missing.get(suite, ()))
+    every += (RunDifference(what=Measured.SCORER, ways=mixed.rules) for mixed in pooled.mixed_rules)
+    return tuple(dict.fromkeys(every))
+
+
+def refuse_different(workspace: Workspace, selection: Selection, runs: Sequence[str]) -> tuple[RunDifference, ...]:
+    """Return the differences if `selection.pool_anyway` allows a verdict on such runs; otherwise raise `InputError`."""
+    if len(runs) < 2:
+        return ()
+    differing = differences(workspace, selection)
+    if differing and not selection.pool_anyway:
+        raise refusal(differing, runs[-1])
+    return differing
+
+
+def mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return (imported metrics that only some runs of a suite count, with these runs; metrics that all runs count)."""
+    by_suite: dict[str, list[RunPlan]] = {}
+    for plan in plans:
+        if plan.imported and plan.rubric.criteria:
+            by_suite.setdefault(plan.suite, []).append(plan)
+    mixed: dict[str, list[str]] = {}
+    shared: dict[str, None] = {}
+    for of_suite in by_suite.values():
+        counting: dict[str, list[str]] = {}
+        for plan in of_suite:
+            for criterion in plan.rubric.criteria:
+                if criterion.weight > 0 and (not selected or folded(criterion.name) in selected):
+                    counting.setdefault(criterion.name, []).append(str(plan.id))
+        for name, runs in counting.items():
+            if len(runs) < len(of_suite):
+                mixed.setdefault(name, []).extend(runs)
+            else:
+                shared[name] = None
+    return mixed, [name for name in shared if name not in mixed]
+
+
+def _metric_differences(mixed: Mapping[str, Sequence[str]], runs: Sequence[str]) -> Iterator[RunDifference]:
+    if mixed:
+        yield RunDifference(what=Measured.RUBRIC, ways=tuple((f"metric {name}", tuple(of)) for name, of in mixed.items()))

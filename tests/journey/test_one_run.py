@@ -1,0 +1,262 @@
+"""A result reads one run, the newest, unless the user asks for more, and never pools runs that measure different things."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.journey.conftest import Command, Said
+
+N_TASKS: Final = 12
+STORES: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Answers of two candidates to numbered tasks; the references are 100, 101 and so on.
+
+    `terse_right` and `long_right` are the shares of right numbers; `long` writes them in a sentence, which `exact` gives 0.
+    """
+
+    score: str
+    terse_right: float
+    long_right: float
+    wording: str = "What is the number"
+
+
+def suite_text(answers: Answers, *, name: str = "qa", candidates: Sequence[str] = ("terse", "long")) -> str:
+    tasks = []
+    for number in range(N_TASKS):
+        reference = 100 + number
+        terse = reference if number < answers.terse_right * N_TASKS else 7
+        long = reference if number < answers.long_right * N_TASKS else 7
+        snippets = {"terse": str(terse), "long": f"The answer is {long}"}
+        tasks.append(
+            {
+                "id": f"t{number}",
+                "prompt": f"{answers.wording} {number}?",
+                "expected": str(reference),
+                "score": answers.score,
+                "snippets": {candidate: snippets[candidate] for candidate in candidates},
+            }
+        )
+    return json.dumps({"name": name, "trials": 2, "tasks": tasks})
+
+
+def run(
+    assay: Command, project: Path, answers: Answers, *, name: str = "qa", candidates: Sequence[str] = ("terse", "long")
+) -> str:
+    path = project / f"{name}.json"
+    path.write_text(suite_text(answers, name=name, candidates=candidates), "utf-8")
+    done = assay("run", path, "--json")
+    assert done.code == 0, done.err
+    return str(done.document["run_id"])
+
+
+TOO_STRICT: Final = Answers(score="exact", terse_right=0.5, long_right=1)
+CORRECTED: Final = Answers(score="numeric", terse_right=0.5, long_right=1)
+
+
+@pytest.fixture
+def corrected(assay: Command, project: Path) -> tuple[str, str]:
+    """A suite whose scorer was corrected before its second run: `exact` refuses every answer of `long`."""
+    return run(assay, project, TOO_STRICT), run(assay, project, CORRECTED)
+
+
+def first_line(said: Said) -> str:
+    return said.out.splitlines()[0]
+
+
+def test_compare_says_what_the_newest_run_alone_says(assay: Command, corrected: tuple[str, str]) -> None:
+    old, new = corrected
+    said = assay("compare", "terse", "long")
+    assert said.out == assay("compare", "terse", "long", "--run", "latest").out
+    alone = assay("compare", "terse", "long", "--run", new, "--json").document
+    document = assay("compare", "terse", "long", "--json").document
+    assert (document["decision"], round(document["points"])) == ("worse", -50)
+    assert (alone["decision"], alone["points"]) == ("worse", document["points"])
+    assert assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    assert first_line(said).startswith(f"Run {new} of qa, 20")
+    assert "24 trials (the newest of 2 runs; --run ID reads another, --all-runs pools them)" in first_line(said)
+    assert (document["pooled"], document["runs"]) == (1, [new])
+    (read,) = document["read"]["runs"]
+    assert (read["run_id"], read["suite"], read["n_trials"]) == (new, "qa", 24)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("stats",),
+        ("compare", "terse", "long"),
+        ("rank",),
+        ("gate", "terse", "--against", "long", "--margin", "3pts"),
+        ("plan", "--detect", "3pts"),
+        ("chart", "forest", "--output", "x.svg"),
+        ("export", "markdown"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_pooling_runs_with_different_scorers_is_refused(
+    assay: Command, corrected: tuple[str, str], command: tuple[str, ...]
+) -> None:
+    old, new = corrected
+    for asked in (("--all-runs",), ("--run", old, "--run", new)):
+        refused = assay(*command, *asked)
+        assert refused.code == 2
+        assert f"the scorer (exact in {old}; numeric in {new})" in refused.err
+        assert f"--run {new}" in refused.err
+    newest = assay(*command)
+    text = newest.err if command[0] == "export" else newest.out
+    assert text.startswith(f"Run {new} of qa, ")
+
+
+def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, str]) -> None:
+    old, new = corrected
+    document = assay("compare", "terse", "long", "--all-runs", "--pool-anyway", "--json").document
+    difference = f"the scorer (exact in {old}; numeric in {new})"
+    assert document["verdict"].startswith(f"Mixed runs, which differ in {difference}: ")
+    assert document["warnings"][0]["code"] == "pooled_anyway"
+    assert (document["pooled"], document["read"]["differences"]) == (2, difference)
+    said = assay("stats", "--all-runs", "--pool-anyway")
+    assert first_line(said).startswith("2 runs pooled, 20")
+    assert f"{new} (24), {old} (24)" in first_line(said)
+
+
+def test_runs_that_measure_the_same_are_pooled_on_request(assay: Command, project: Path) -> None:
+    runs = [run(assay, project, CORRECTED) for _ in range(3)]
+    assert assay("stats", "--json").document["runs"] == runs[-1:]
+    pooled = assay("stats", "--all-runs", "--json").document
+    assert (pooled["runs"], pooled["pooled"], pooled["read"]["n_trials"]) == (runs, 3, 72)
+    assert assay("stats", "--run", runs[0], "--run", runs[1], "--json").document["runs"] == runs[:2]
+    refused = assay("stats", "--all-runs", "--run", runs[0])
+    assert (refused.code, "--all-runs: is given together with --run" in refused.err) == (2, True)
+
+
+def test_changed_and_missing_tasks_are_differences(assay: Command, project: Path) -> None:
+    run(assay, project, CORRECTED)
+    run(assay, project, Answers(score="numeric", terse_right=0.5, long_right=1, wording="Which is the number"))
+    assert "the tasks (changed: t0, t1" in assay("rank", "--all-runs").err
+    assert assay("run", project / "qa.json", "--limit", 6).code == 0
+    refused = assay("rank", "--all-runs")
+    assert (refused.code, "only in some of the runs: t6, t7" in refused.err) == (2, False)
+    ids = [row["run_id"] for row in assay("runs", "--json").document["runs"]]
+    refused = assay("rank", "--run", ids[0], "--run", ids[1])
+    assert refused.code == 2
+    assert "the tasks (only in some of the runs: t10, t11, t6, t7, t8 and 1 more)" in refused.err
+
+
+def test_the_first_line_names_other_suites(assay: Command, project: Path) -> None:
+    run(assay, project, CORRECTED, name="older")
+    new = run(assay, project, CORRECTED, name="newer")
+    assert first_line(assay("stats")).startswith(f"Run {new} of newer")
+    assert first_line(assay("stats")).endswith("· other suites: older (--suite NAME)")
+    of_older = assay("stats", "--suite", "older")
+    assert " of older, " in first_line(of_older)
+    assert "other suites" not in first_line(of_older)
+    both = assay("rank", "--suite", "older", "--suite", "newer", "--json").document
+    assert (both["read"]["choice"], both["pooled"]) == ("newest_of_suites", 2)
+
+
+def test_a_batch_pools_its_runs(assay: Command, project: Path) -> None:
+    path = project / "qa.json"
+    path.write_text(suite_text(CORRECTED), "utf-8")
+    for batch in ("one", "one", "two"):
+        assert assay("run", path, "--batch-id", batch).code == 0
+    document = assay("stats", "--batch-id", "one", "--json").document
+    assert (document["read"]["choice"], document["pooled"]) == ("batch", 2)
+
+
+def test_candidates_in_separate_runs_are_read_from_the_newest_run_of_each(assay: Command, project: Path) -> None:
+    run(assay, project, CORRECTED, candidates=("long",))
+    long = run(assay, project, CORRECTED, candidates=("long",))
+    terse = run(assay, project, CORRECTED, candidates=("terse",))
+    document = assay("compare", "terse", "long", "--json").document
+    assert (document["read"]["choice"], document["runs"]) == ("newest_of_each", [long, terse])
+    assert round(document["points"]) == -50
+    ranked = assay("rank")
+    assert f"Not in this run: long (run {long})" in ranked.out.splitlines()[1]
+    run(assay, project, TOO_STRICT, candidates=("terse",))
+    refused = assay("compare", "terse", "long")
+    assert (refused.code, "differ in the scorer" in refused.err) == (2, True)
+
+
+def test_a_newer_run_without_one_of_the_candidates_is_named(assay: Command, project: Path) -> None:
+    both = run(assay, project, CORRECTED)
+    newer = run(assay, project, CORRECTED, candidates=("terse",))
+    document = assay("compare", "terse", "long", "--json").document
+    assert document["runs"] == [both]
+    assert document["read"]["newer"] == newer
+    assert next(warning["code"] for warning in document["warnings"]) == "newer_run"
+    unknown = assay("compare", "terse", "bob")
+    assert (unknown.code, "there is no candidate 'bob'" in unknown.err) == (2, True)
+
+
+def table(scores: Mapping[str, Sequence[float]], *, judge: str = "") -> str:
+    rows = [
+        f"t{task},{name},1,{score},{judge},{'approved' if judge else ''}"
+        for name, of_tasks in scores.items()
+        for task, score in enumerate(of_tasks)
+    ]
+    return "task,candidate,trial,score,judge,state\n" + "\n".join(rows) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """What `compare a b` answers in one generated store: without an option, for the newest run, and for all runs."""
+
+    default: float | None
+    newest: float | None
+    pooled: float | None
+    differs: bool
+
+
+def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
+    """Make a store of two or three runs whose differences, scorers and tasks vary by chance."""
+    runs = []
+    wording = "What is the number"
+    for _ in range(rng.choice((2, 3))):
+        wording = rng.choice((wording, wording, "Which number is it"))
+        answers = Answers(
+            score=rng.choice(("exact", "numeric")),
+            terse_right=rng.choice((0.0, 0.25, 0.5, 0.75, 1.0)),
+            long_right=rng.choice((0.0, 0.25, 0.5, 0.75, 1.0)),
+            wording=wording,
+        )
+        runs.append((run(assay, project, answers), answers.score, answers.wording))
+
+    def points(*options: str) -> float | None:
+        said = assay("compare", "terse", "long", *options, "--json")
+        assert said.code in (0, 2), said.err
+        return None if said.code else float(said.document["points"])
+
+    return Store(
+        default=points(),
+        newest=points("--run", runs[-1][0]),
+        pooled=points("--all-runs"),
+        differs=len({(score, words) for _, score, words in runs}) > 1,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(assay: Command, project: Path) -> None:
+    rng = random.Random(28)
+    stores = []
+    for number in range(STORES):
+        folder = project / str(number)
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            stores.append(_generated(assay, folder, rng))
+    assert [store.default for store in stores] == [store.newest for store in stores]
+    assert all(store.newest is not None for store in stores)
+    assert [store.pooled is None for store in stores] == [store.differs for store in stores]
+    # The stores test the rule: in most of them runs differ, and in some of the others the pooled sign is another one.
+    assert sum(store.differs for store in stores) >= STORES // 2
+    assert sum(not store.differs for store in stores) >= 3
