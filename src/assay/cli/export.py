@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assay.cli.options import common, filters, margin_option, selection, workspace
+from assay.cli.options import common, filters, margin_option, require_vetted_option, selection, workspace
 from assay.cli.output import counted, print_json, tell, visible
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 @click.option("--against", metavar="NAME", help="junit: a task passes if its result is not worse than this candidate's.")
 @margin_option("--margin", about="junit: how much worse the result may be: 0.03, or 3pts.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@require_vetted_option
 @filters
 @common
 def export(
     format: str,  # noqa: A002 # the contract's word for it
     output: str | None,
+    require: str | None,
     store: str | None,
     as_json: bool,
     **chosen: Any,
@@ -52,6 +54,7 @@ def export(
             selection=selection(chosen),
             output=None if output is None else Path(output),
             write=texts.append if in_field else _to_stdout,
+            vetted=require is not None,
             **chosen,  # without the filters, which `selection` removed
         )
         exported = exporting.export(request)

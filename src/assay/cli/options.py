@@ -190,3 +190,9 @@ def damage_of(arguments: Sequence[str]) -> str:
 def store_url(store: str | None) -> str | None:
     """Return the URL of a store; a plain path is a SQLite file."""
     return store if store is None or "://" in store else f"sqlite:///{store}"
+
+
+def require_vetted_option(command: Any) -> Any:
+    """Add the option `--require vetted`; the command gets it as `require`."""
+    about = "Refuse (exit 2) grades that a script approved or that no person has seen."
+    return click.option("--require", type=click.Choice(["vetted"]), help=about)(command)

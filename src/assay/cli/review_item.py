@@ -126,5 +126,5 @@ def shown(detail: AssessmentDetail) -> str:
     for event in detail.events:
         decision = event.decision
         why = f": {decision.reason}" if decision.reason else ""
-        lines.append(f"{event.at} {decision.reviewer}: {decision.verb}{why} ({event.before} → {event.after})")
+        lines.append(f"{event.at} {decision.reviewer_words}: {decision.verb}{why} ({event.before} → {event.after})")
     return visible("\n".join(lines))

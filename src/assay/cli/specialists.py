@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 @click.argument("template", required=False, metavar="TEMPLATE")
 @click.option("--batch-id", metavar="ID", help="The batch whose runs measured the specialist.")
 @click.option("--output", metavar="DIR", help="Folder for NAME/VERSION/snapshot-NNN.json5.")
-@click.option("--require", type=click.Choice(["decided"]), help="Write nothing and exit 3 unless the comparison is decided.")
+@click.option(
+    "--require",
+    type=click.Choice(["decided", "vetted"]),
+    multiple=True,
+    help="Write nothing: exit 3 unless the comparison is decided; exit 2 unless people read each model's grades on a screen.",
+)
 @click.option("--no-enriched", is_flag=True, help="Use the template itself, not its newest enriched version.")
 @file_option("--key", about="Sign with this private key; see --new-key.")
 @click.option("--pending", is_flag=True, help="List the recorded mints, and mint those whose reviews are complete.")
@@ -30,7 +35,7 @@ def mint(
     template: str | None,
     batch_id: str | None,
     output: str | None,
-    require: str | None,
+    require: tuple[str, ...],
     no_enriched: bool,
     key: Path | None,
     pending: bool,
@@ -68,7 +73,8 @@ def mint(
             output=str(output),
             key=None if key is None else str(key),
             enriched=not no_enriched,
-            require_decided=require is not None,
+            require_decided="decided" in require,
+            require_vetted="vetted" in require,
         )
         minted = mint_or_wait(opened, request)
     answer(minted, lambda: say_mint(minted), as_json=as_json)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from assay.cli.options import common, filters, margin_option, selection, workspace
+from assay.cli.options import common, filters, margin_option, require_vetted_option, selection, workspace
 from assay.cli.output import answer, print_json, say, say_table
 
 if TYPE_CHECKING:
@@ -119,10 +119,18 @@ def plan(detect: float, power: str, scope: str, store: str | None, as_json: bool
     help="Compare A with itself in an earlier run: a run, a batch, or latest:BATCH, the newest run of a batch.",
 )
 @margin_option("--margin", about="How much worse A may be: 0.03, or 3pts; default: the margin of the runs.")
+@require_vetted_option
 @filters
 @common
 def gate(
-    a: str, b: str | None, baseline: str | None, margin: float | None, store: str | None, as_json: bool, **chosen: Any
+    a: str,
+    b: str | None,
+    baseline: str | None,
+    margin: float | None,
+    require: str | None,
+    store: str | None,
+    as_json: bool,
+    **chosen: Any,
 ) -> int:
     """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, otherwise 3.
 
@@ -132,11 +140,12 @@ def gate(
 
     if (b is None) == (baseline is None):
         raise click.UsageError("Give either --against B or --baseline RUN.", click.get_current_context())
+    vetted = require is not None
     with workspace(store) as opened:
         if baseline is not None:
-            outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=margin)
+            outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=margin, vetted=vetted)
         else:
-            outcome = results.gate(opened, selection(chosen), a, str(b), margin=margin)
+            outcome = results.gate(opened, selection(chosen), a, str(b), margin=margin, vetted=vetted)
     document = documents.gate_document(outcome)
     answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
     return 0 if outcome.passed else EXIT_GATE_CLOSED
@@ -164,12 +173,16 @@ def _say_verdict_differences(comparison: VerdictComparison | None) -> None:
 
 
 def _say_gate(outcome: GateResult, document: GateDocument) -> None:
+    from assay.app.statistics.results import wording
+
     _say_runs(outcome.contrast.basis)
     say(outcome.verdict, colour="green" if outcome.passed else "red", bold=True)
     _say_verdict_differences(outcome.contrast.verdicts)
     say(outcome.contrast.verdict)
     if outcome.baseline is not None:
         _say_counts(outcome.contrast.basis)
+    elif words := wording.approvals(outcome.contrast.basis.approvals):
+        say(words)
     _say_warnings(document.warnings)
 
 

@@ -178,6 +178,7 @@ class MintRequested:
     key: str | None = None
     enriched: bool = True
     require_decided: bool = False
+    require_vetted: bool = False
     token: str = ""
 
 

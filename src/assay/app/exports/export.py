@@ -18,6 +18,7 @@ from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
 from assay.app.statistics.documents import RunsReadDocument
+from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import attributes, document, fill, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
@@ -56,6 +57,8 @@ def export(request: ExportRequest) -> Exported:
     if request.format != "junit" and any(value is not None for value in rule):
         raise InputError("", f"--threshold, --against and --margin are for junit, not for {request.format}.")
     read = with_runs(request)
+    if read.vetted:
+        require_vetted(read.workspace, read.selection)
     return replace(exporter(read), read=runs_written(read))
 
 
@@ -264,6 +267,7 @@ def assessment_record(
             {
                 **names.texts({key: value for key, value in event.items() if key != "corrections"}),
                 "reviewer": names.reviewer(event["reviewer"]),
+                "stated_by": None if event["stated_by"] is None else names.reviewer(event["stated_by"]),
                 "corrections": {_corrected(key, detail, names): value for key, value in event["corrections"].items()},
             }
             for event in record["events"]

@@ -45,6 +45,7 @@ class ExportRequest:
         force: True to replace existing files.
         threshold, against, margin: settings of the `junit` rule.
         chosen: the choice of runs that `selection` names; None until `with_runs` has made it.
+        vetted: True to refuse grades that no person read on a screen.
     """
 
     workspace: Workspace
@@ -59,6 +60,7 @@ class ExportRequest:
     against: str | None = None
     margin: float | None = None
     chosen: ChosenRuns | None = None
+    vetted: bool = False
 
     def names(self) -> Anonymiser:
         """Return the pseudonyms of the selected runs. Without `anonymise`, names stay unchanged."""

@@ -22,7 +22,7 @@ from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded, shown_assessment
 from assay.domain.lifecycle import DECIDED
-from assay.domain.review import ReviewEvent, Via
+from assay.domain.review import ReviewEvent, Via, reviewer_words
 from assay.report import page, text_tables, wording
 from assay.report.junit import Case, junit
 from assay.report.summary import CriterionPart, ReportContents, ReviewPart, RunPart
@@ -220,7 +220,7 @@ def _review(row: AssessmentRow, event: ReviewEvent, names: Anonymiser) -> Review
         at=event.at[:19].replace("T", " "),
         about=f"{shown_assessment(row.key)} {row.thing} {row.k}/{row.of}",
         verb=event.after.value if decision.verb in DECIDED else f"{decision.verb.value}, then {event.after.value}",
-        reviewer=names.reviewer(decision.reviewer),
+        reviewer=reviewer_words(names.reviewer(decision.reviewer), decision.stated_by and names.reviewer(decision.stated_by)),
         how=f"{decision.via.value}, {seen}" if decision.via is not Via.SCRIPT else decision.via.value,
         reason="; ".join([*changed, *words]),
     )

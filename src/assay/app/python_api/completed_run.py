@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
@@ -68,11 +68,17 @@ class CompletedRun(RunResult):
             return results.rank(workspace, self._selection, scope=scope, margin=smallest)
 
     def gate(
-        self, candidate: str, *, against: str | None = None, baseline: str | None = None, margin: Margin | None = None
+        self,
+        candidate: str,
+        *,
+        against: str | None = None,
+        baseline: str | None = None,
+        margin: Margin | None = None,
+        require: Requirement | None = None,
     ) -> results.GateResult:
         """Test that a candidate is not worse than another candidate in this run, or than in earlier runs."""
         with self._open() as workspace:
-            return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin)
+            return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin, require=require)
 
     def pending(self) -> tuple[AssessmentRow, ...]:
         """Return the grades of this run that await review."""
@@ -125,6 +131,10 @@ class CompletedRun(RunResult):
         return ", ".join(parts)
 
 
+Requirement: TypeAlias = Literal["vetted"]
+"""`vetted`: refuse grades that a script approved or that no person has seen."""
+
+
 def gate_of(
     workspace: Workspace,
     selection: Selection,
@@ -133,14 +143,17 @@ def gate_of(
     *,
     baseline: str | None,
     margin: Margin | None,
+    require: Requirement | None,
 ) -> results.GateResult:
     """Apply the gate against another candidate or against earlier runs; raises TypeError unless exactly one is given."""
     if (against is None) == (baseline is None):
         raise TypeError("give either the other candidate or a baseline")
     largest = margin_of(margin, argument="margin")
     if baseline is not None:
-        return earlier.gate_baseline(workspace, selection, candidate, baseline=baseline, margin=largest)
-    return results.gate(workspace, selection, candidate, str(against), margin=largest)
+        return earlier.gate_baseline(
+            workspace, selection, candidate, baseline=baseline, margin=largest, vetted=require is not None
+        )
+    return results.gate(workspace, selection, candidate, str(against), margin=largest, vetted=require is not None)
 
 
 def _grade_rows(workspace: Workspace, selection: Selection) -> Iterator[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assay.app.calibration.setup import Calibrated
     from assay.app.exports.exporters import Exported
     from assay.app.imports.options import ImportOptions, ImportResult
-    from assay.app.python_api.completed_run import CompletedRun
+    from assay.app.python_api.completed_run import CompletedRun, Requirement
     from assay.app.python_api.drafts import CandidateLike, SuiteLike
     from assay.app.runs.regrade import Regraded
     from assay.app.statistics import results
@@ -215,6 +215,7 @@ def gate(
     *,
     margin: Margin | None = None,
     baseline: str | None = None,
+    require: Requirement | None = None,
     selection: Selection | None = None,
     store: str | None = None,
     folder: Folder = None,
@@ -222,8 +223,9 @@ def gate(
     """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
 
     `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
+    With `require="vetted"`, grades that a script approved or that no person has seen raise `InputError`.
     """
-    return Project(folder, store).gate(a, b, margin=margin, baseline=baseline, selection=selection)
+    return Project(folder, store).gate(a, b, margin=margin, baseline=baseline, require=require, selection=selection)
 
 
 def export(
@@ -237,6 +239,7 @@ def export(
     threshold: Margin | None = None,
     against: str | None = None,
     margin: Margin | None = None,
+    require: Requirement | None = None,
     store: str | None = None,
     folder: Folder = None,
 ) -> Exported:
@@ -254,4 +257,5 @@ def export(
         threshold=threshold,
         against=against,
         margin=margin,
+        require=require,
     )

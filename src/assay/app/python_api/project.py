@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from assay.app.python_api import notebook
-from assay.app.python_api.completed_run import CompletedRun, gate_of
+from assay.app.python_api.completed_run import CompletedRun, Requirement, gate_of
 from assay.app.python_api.drafts import CandidateLike, SuiteDraft, SuiteLike, candidates_of, checked_candidate, checked_suite
 from assay.app.python_api.event_loop import in_thread, outside_loop
 from assay.app.python_api.review_desk import ReviewDesk
@@ -241,14 +241,16 @@ class Project:
         *,
         margin: Margin | None = None,
         baseline: str | None = None,
+        require: Requirement | None = None,
         selection: Selection | None = None,
     ) -> results.GateResult:
         """Test that A is not worse than B, or than A in earlier runs, by more than the margin; `.passed` is True if this is shown.
 
         `baseline` is a run, a batch, or `latest:BATCH`. Without `margin`, the margin of the runs applies.
+        With `require="vetted"`, grades that a script approved or that no person has seen raise `InputError`.
         """
         with self._open() as workspace:
-            return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, margin=margin)
+            return gate_of(workspace, selection or Selection(), a, b, baseline=baseline, require=require, margin=margin)
 
     def export(
         self,
@@ -262,6 +264,7 @@ class Project:
         threshold: Margin | None = None,
         against: str | None = None,
         margin: Margin | None = None,
+        require: Requirement | None = None,
     ) -> Exported:
         """Write counted results to a file; with `everything`, write results that do not count to a second file.
 
@@ -282,6 +285,7 @@ class Project:
                 threshold=_threshold_of(threshold),
                 against=against,
                 margin=margin_of(margin, argument="margin"),
+                vetted=require is not None,
             )
             return exporting.export(request)
 

@@ -33,7 +33,7 @@ _EXPORTED_AT_ONCE: Final = 500
 
 COLUMNS: Final = (
     "event", "at", "reviewer", "decision", "before", "after", "run", "suite", "task", "thing", "trial", "assessment", "via",
-    "displayed", "active_s", "reason", "note", "corrections",
+    "displayed", "active_s", "reason", "note", "corrections", "road", "stated_by",
 )  # fmt: skip
 
 

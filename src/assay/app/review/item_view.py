@@ -125,7 +125,8 @@ class Showcase:
             events=tuple(
                 PastDecision(
                     verb=str(event.decision.verb),
-                    **attributes(event.decision, "reviewer", "reason", "note", "displayed"),
+                    **attributes(event.decision, "reason", "note", "displayed"),
+                    reviewer=event.decision.reviewer_words,
                     at=event.at,
                     via=str(event.decision.via),
                     after=str(event.after),

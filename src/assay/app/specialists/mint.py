@@ -9,7 +9,9 @@ import assay
 from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.evidence import benchmarks_of, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
-from assay.app.wire import Json, document
+from assay.app.statistics.basis import approvals_of, wording
+from assay.app.statistics.vetting import require_vetted
+from assay.app.wire import Json, attributes, document
 from assay.domain.errors import Refused
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
@@ -60,10 +62,17 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     if not runs:
         remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
         raise Refused(f"batch {request.batch_id}", "has no trial of an agent with a grade that counts.", remedy=remedy)
+    batch = Selection(batch_ids=(request.batch_id,))
+    if request.require_vetted:
+        require_vetted(workspace, batch)
     benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
     now = workspace.clock.now()
     validity = validity_of(workspace, runs, template, summaries, now=now)
     evidence = evidence_of(benchmarks, verdict, template, summaries, validity["valid_for"]["judges"])
+    given = approvals_of(workspace, batch)
+    evidence["approvals"] = attributes(given, "shown", "scripted", "imported")
+    if given.total:
+        evidence["shows"].append(f"{wording.approvals(given)}.")
     if source is not None:
         validity["valid_for"]["suites"] = [{"name": suite} for suite in dict.fromkeys(run["suite"] for run in runs)]
         evidence["does_not_show"].append(f"Which versions of suites and judges graded the runs: {source} does not send them.")

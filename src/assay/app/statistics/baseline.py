@@ -11,6 +11,7 @@ from assay.analysis.paired_runs import RunSide, changed_tasks, paired_table, sid
 from assay.app.statistics import results
 from assay.app.statistics.basis import Basis, basis_from, basis_of
 from assay.app.statistics.run_choice import choose
+from assay.app.statistics.vetting import require_vetted
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run_choice import RunChoice
@@ -30,7 +31,13 @@ _BETWEEN_SIDES: Final = frozenset({"mixed_settings", "mixed_rules", "mixed_proto
 
 
 def gate_baseline(
-    workspace: Workspace, selection: Selection, candidate: str, *, baseline: str, margin: float | None = None
+    workspace: Workspace,
+    selection: Selection,
+    candidate: str,
+    *,
+    baseline: str,
+    margin: float | None = None,
+    vetted: bool = False,
 ) -> results.GateResult:
     """Test that a candidate is not worse than in earlier runs by more than the margin; too little data fails the test.
 
@@ -41,6 +48,7 @@ def gate_baseline(
         selection: the new runs; without `runs`, the newest run that matches. Other filters apply to both sides.
         baseline: a run, a batch, or `latest:BATCH` for the batch's newest finished run of the same suite.
         margin: 0 to 1; None for the margin that the runs set.
+        vetted: refuse grades that no person read on a screen.
 
     Raises UnknownName for an unknown run, batch or candidate. Raises InputError without a run to compare, for a run on both
     sides, or without a margin.
@@ -55,6 +63,8 @@ def gate_baseline(
     label = f"{candidate} in {few_names([*old_ids], shown=1)}"
     before, old_basis = _side(workspace, replace(selection, runs=old_ids), candidate, label)
     basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after))
+    if vetted:
+        require_vetted(workspace, replace(selection, runs=(*old_ids, *new_ids)))
     margin = basis.margin if margin is None else margin
     if margin is None:
         raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")

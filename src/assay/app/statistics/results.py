@@ -15,6 +15,7 @@ from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
 from assay.app.statistics.run_choice import choose
 from assay.app.statistics.verdicts import comparison_of, rates_of
+from assay.app.statistics.vetting import require_vetted
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
@@ -352,13 +353,24 @@ def _judged_in_pairs(workspace: Workspace, runs: tuple[str, ...]) -> bool:
     )
 
 
-def gate(workspace: Workspace, selection: Selection | ChosenRuns, a: str, b: str, *, margin: float | None = None) -> GateResult:
+def gate(
+    workspace: Workspace,
+    selection: Selection | ChosenRuns,
+    a: str,
+    b: str,
+    *,
+    margin: float | None = None,
+    vetted: bool = False,
+) -> GateResult:
     """Test that A is not worse than B by more than the margin; too little data fails. Default: the margin of the runs.
 
     The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not vary; the gate then passes if
-    every task is a tie or the exact test shows that A is better.
+    every task is a tie or the exact test shows that A is better. With `vetted`, grades that no person read are refused.
     """
     contrast = compare(workspace, selection, a, b, margin=margin)
+    if vetted:
+        filters = selection if isinstance(selection, Selection) else selection.selection
+        require_vetted(workspace, replace(filters, runs=contrast.basis.runs))
     margin = _margin(contrast.basis, margin)
     if margin is None:
         raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")

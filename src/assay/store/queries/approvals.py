@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
 
+from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import DECIDED, AssessmentState
 from assay.domain.review import Approvals, Road, Via, road_of
 from assay.domain.selection import Selection
@@ -35,18 +36,49 @@ def approvals(connection: Connection, selection: Selection, /) -> Approvals:
     return Approvals.by_road(numbers)
 
 
+def scripted(connection: Connection, selection: Selection, /, *, limit: int) -> tuple[AssessmentKey, ...]:
+    """Return the first counted assessments that a script decided."""
+    event, score = schema.review_event, schema.score
+    ways = [(via, displayed) for via in Via for displayed in (False, True)]
+    by_script = [
+        (event.c.via == via.value) & event.c.displayed.is_(displayed)
+        for via, displayed in ways
+        if road_of(via, displayed=displayed) is Road.SCRIPTED
+    ]
+    statement = _last_decisions(scope_of(connection, selection), score.c.assessment_key).where(or_(*by_script))
+    keys = connection.execute(statement.distinct().order_by(score.c.assessment_key).limit(limit)).scalars()
+    return tuple(AssessmentKey(key) for key in keys)
+
+
+def unreviewed(connection: Connection, selection: Selection, /) -> int:
+    """Count the assessments that count although no person has seen them."""
+    scope, tally = scope_of(connection, selection), schema.run_tally
+    exempt = AssessmentState.EXEMPT.value
+    of_runs = (*scope.where_run(tally), tally.c.subject == ASSESSMENT, tally.c.state == exempt, tally.c.n > 0)
+    if connection.execute(select(tally.c.run_key).where(*of_runs).limit(1)).first() is None:
+        return 0
+    return _count(connection, schema.score, _counted(scope, (exempt,)))
+
+
 def _decided_here(scope: Scope) -> Select[Any]:
     """Select the number of decided assessments by the interface of their last decision; reads decisions, not all scores."""
+    event, score = schema.review_event, schema.score
+    columns = (event.c.via, event.c.displayed, func.count(score.c.assessment_key.distinct()))
+    return _last_decisions(scope, *columns).group_by(event.c.via, event.c.displayed)
+
+
+def _last_decisions(scope: Scope, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Select columns of the decisions and scores of counted assessments that a person decided."""
     event, score, later = schema.review_event, schema.score, schema.review_event.alias("later")
     # The newest event of an assessment in these states is the decision: an undo or a rerun would have changed the state.
     last = select(func.max(later.c.id).label("id")).where(*scope.where_key(later.c.run_key))
     newest = last.group_by(later.c.assessment_key).subquery()
     return (
-        select(event.c.via, event.c.displayed, func.count(score.c.assessment_key.distinct()))
+        select(*columns)
+        .select_from(event)
         .join(newest, newest.c.id == event.c.id)
         .join(score, (score.c.run_key == event.c.run_key) & (score.c.assessment_key == event.c.assessment_key))
         .where(*_counted(scope, BY_PEOPLE))
-        .group_by(event.c.via, event.c.displayed)
     )
 
 

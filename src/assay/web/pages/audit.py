@@ -13,7 +13,7 @@ from assay.app.review import audit_log, decisions
 from assay.app.wire import fill, plain
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import Verb
-from assay.domain.review import Via
+from assay.domain.review import Via, reviewer_words
 from assay.web.context import rooms_of
 from assay.web.formatting import plural
 from assay.web.query_params import known, reads
@@ -171,7 +171,7 @@ def _row(logged: LoggedEvent, wanted: AuditQuery) -> Mapping[str, object]:
         "verb": event.decision,
         "became": f"{t(f'state.{event.before}')} → {t(f'state.{event.after}')}",
         "way": event.via,
-        "reviewer": visible(event.reviewer),
+        "reviewer": visible(reviewer_words(event.reviewer, event.stated_by or "")),
         "of_reviewer": wanted.address(reviewer=event.reviewer),
         "of_item": wanted.address(item=event.id),
         "own": f"/audit?{urlencode({'before': event.event + 1})}#e{event.event}",
