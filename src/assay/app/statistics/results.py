@@ -20,6 +20,7 @@ from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import RunState
 from assay.domain.run_choice import ChosenRuns
+from assay.domain.selection import Selection
 from assay.domain.suite import JudgeMode
 from assay.domain.verdict_scales import VERDICT
 from assay.report import wording as wording  # re-exported, because surfaces may not import `report`
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from assay.app.statistics.notebooks import Frame, FrameLibrary
     from assay.app.workspace import Workspace
     from assay.domain.run_choice import RunsRead
-    from assay.domain.selection import Selection
     from assay.statistics.preferences import BradleyTerry
 
 SCOPES = {"auto": None, "tasks-like-these": "tasks_like_these", "these-tasks": "these_tasks"}
