@@ -12,6 +12,7 @@ from tests.support.commands import printed
 
 from assay.app.statistics import results
 from assay.app.workspace import Workspace
+from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
@@ -82,7 +83,7 @@ def test_a_caveat_stands_only_where_something_of_the_two_waits(store: Workspace,
     assert client.get("/statistics.json?a=bob&b=ann&all_runs=1").json()["compare"]["anytime"] is None
     assert results.compare(store, Selection(all_runs=True), "bob", "ann").anytime is None
     assert "overstate certainty" not in printed(folder, "compare", "bob", "ann", "--all-runs")
-    assert "6 trials await review" in page(client, "/results?a=dan&b=eve")
+    assert "6 trials await review" in page(client, "/results?a=dan&b=eve&all_runs=1")
     assert "6 trials await review" in printed(folder, "compare", "dan", "eve")
 
 
@@ -162,7 +163,10 @@ def test_pooled_settings_are_named_by_judge_and_run(tmp_path: Path) -> None:
             workspace.journal.open_run(plan, planned(a_task("auth")))
             state = AssessmentState.PENDING if judges == ("idle",) else AssessmentState.NOT_REQUIRED
             wait(workspace.journal.record(judged(workspace.journal.claim(plan.id, limit=1)[0], state=state)))
-        (mixed,) = (each.text for each in results.stats(workspace, Selection()).basis.cautions if each.code == "mixed_settings")
+        with pytest.raises(InputError, match=r"differ in the judge \(.*no judge in 20250103-000000-alpha-aaaa\)"):
+            results.stats(workspace, Selection(all_runs=True))
+        pooled = results.stats(workspace, Selection(all_runs=True, pool_anyway=True))
+        (mixed,) = (each.text for each in pooled.basis.cautions if each.code == "mixed_settings")
     assert mixed == (
         "3 different judges, rubrics, prompts or parameters are pooled: judge judge in 20250101-000000-alpha-aaaa; "
         "judge judge in 20250102-000000-alpha-aaaa; no judge in 20250103-000000-alpha-aaaa. Select one judge or one run."
