@@ -29,7 +29,7 @@ def test_a_fatal_error_costs_no_more_requests_than_may_run_at_once(
     ran = assay("run", suite_of(project, 2_000), "--concurrency", concurrency, "--json")
     assert 1 <= len(server.calls) <= concurrency
     document = ran.document
-    assert (ran.code, document["state"], document["failures"], document["causes"]) == (4, "paused", [], [])
+    assert (ran.code, document["state"], document["failures"], document["causes"]) == (1, "paused", [], [])
     assert document["trials"]["pending"] == document["trials"]["total"] == 2_000
     assert document["paused"]["model"] == "openai/m"
     assert document["paused"]["remedy"] == f"After fixing it, continue with: assay resume {document['run_id']}"
@@ -65,7 +65,7 @@ def test_a_task_that_alone_meets_a_fatal_error_does_not_pause_the_run(
 def test_a_key_that_is_withdrawn_pauses_the_run_soon(assay: Command, server: ModelServer, project: Path) -> None:
     server.script([*[Mishap.OK] * 20, *[Mishap.HTTP_401] * 200])
     ran = assay("run", suite_of(project, 100), "--concurrency", 4, "--json")
-    assert (ran.code, ran.document["state"]) == (4, "paused")
+    assert (ran.code, ran.document["state"]) == (1, "paused")
     assert len(server.calls) <= 20 + 5 + 3
     assert ran.document["trials"]["done"] == 20
 
@@ -76,7 +76,7 @@ def test_a_refused_connection_pauses_the_run(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setattr("assay.engine.asking.LONGEST_WAIT_S", 0.0)
     ran = assay("run", suite_of(project, 50), "--json")
-    assert (ran.code, ran.document["state"], ran.document["paused"]["kind"]) == (4, "paused", "connection")
+    assert (ran.code, ran.document["state"], ran.document["paused"]["kind"]) == (1, "paused", "connection")
     assert ran.document["trials"]["failed"] == 0
 
 
@@ -86,7 +86,7 @@ def test_a_command_that_does_not_exist_pauses_the_run(assay: Command, project: P
     candidate = {"name": "bot", "command": ["sh", "-c", "no-such-program-xyz"]}
     path.write_text(json.dumps({"name": "c", "candidates": [candidate], "tasks": tasks}), "utf-8")
     ran = assay("run", path, "--json")
-    assert ran.code == 4, ran.out + ran.err
+    assert ran.code == 1, ran.out + ran.err
     assert (ran.document["state"], ran.document["paused"]["kind"]) == ("paused", "exit_127")
     assert ran.document["paused"]["fault"] == "harness"
     assert ran.document["trials"]["pending"] == 50
@@ -104,7 +104,7 @@ def test_a_spent_budget_pauses_the_run(assay: Command, server: ModelServer, proj
     path = suite_of(project, 200)
     ran = assay("run", path, "--budget", "1", "--json")
     document = ran.document
-    assert (ran.code, document["state"], document["failures"]) == (4, "paused", [])
+    assert (ran.code, document["state"], document["failures"]) == (1, "paused", [])
     assert document["paused"]["kind"] == "budget"
     assert document["trials"]["done"] + document["trials"]["pending"] == 200
     assert document["cost_usd"] <= 1

@@ -40,7 +40,6 @@ _COLOURS: Final = {
 """Colour of a table cell, by the cell's text."""
 
 CAUSES_SHOWN: Final = 10
-EXIT_PAUSED: Final = 4
 _MOST_DRAWN: Final = 2_000
 """Maximum number of rows in a formatted table, because rich formats only 1,600 rows per second."""
 
@@ -195,12 +194,11 @@ def _say_causes(result: RunResult) -> None:
 
 
 def exit_of(document: RunResultDocument | RegradePlanDocument) -> int:
-    """Return the exit code of a run or a regrade: 4 if it paused itself, 1 if a trial failed, otherwise 0."""
+    """Return the exit code of a run or a regrade: 1 if it paused itself or a trial failed, otherwise 0."""
     from assay.app.runs.documents import RunResultDocument
 
-    if isinstance(document, RunResultDocument) and document.paused is not None:
-        return EXIT_PAUSED
-    return int(bool(document.failures))
+    paused = isinstance(document, RunResultDocument) and document.paused is not None
+    return int(paused or bool(document.failures))
 
 
 def say_result(result: RunResult) -> None:
