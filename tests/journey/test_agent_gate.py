@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.domain.calls import Usage
-from assay.providers.gate import _links, usage_in
+from assay.providers.gate import usage_in
 from tests.journey.conftest import Command
 from tests.journey.test_bench import SCENARIO, bench, scenario
 from tests.journey.test_task_tests import _no_sandbox_works
@@ -138,12 +138,6 @@ def test_missing_key_and_unknown_provider_are_told_before_the_run(
 ) -> None:
     assert "OPENAI_API_KEY" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [openai] true").err
     assert "is unknown" in assay("bench", "basics", "fix-slug", "--agent", "a=cmd: [nobody] true").err
-
-
-def test_pictures_in_the_message_and_arguments_of_tools_are_no_links() -> None:
-    call = {"type": "tool_use", "input": {"url": "https://a.example"}}
-    assert not _links([{"content": [{"image_url": {"url": "data:image/png;base64,AA=="}}, call]}])
-    assert _links([{"content": [{"type": "document", "source": {"type": "url", "url": "https://a.example"}}]}])
 
 
 def test_usage_is_read_from_streams_of_all_forms() -> None:

@@ -25,12 +25,13 @@ class EchoAgent:
 class CommandAgent:
     """Runs a command line in the workspace, with the prompt in the variable `$ASSAY_PROMPT`.
 
-    A provider in brackets before the command is the provider whose models it uses: `cmd: [openai] ./agent.sh`.
+    A provider in brackets before the command is the provider whose models it uses: `cmd: [openai] ./agent.sh`. With
+    `cmd: [openai/gpt-5] ./agent.sh`, it may use this model only.
     """
 
     def __init__(self, words: str, folder: Path = Path()) -> None:
         del folder
-        provider = re.match(r"\[([a-z0-9_-]+)\]\s+", words)
+        provider = re.match(r"\[([a-z0-9_-]+(?:/[^\]\s]+)?)\]\s+", words)
         self.needs = AgentNeeds(provider=provider[1] if provider else "")
         self._command = words[provider.end() :].strip() if provider else words.strip()
 

@@ -84,7 +84,7 @@ class AgentNeeds:
     """Needs of an agent that works in a sandbox by itself.
 
     Attributes:
-        provider: the provider whose models it asks; empty if it asks no provider.
+        provider: the provider whose models it asks, or one model as `provider/name`; empty if it asks no provider.
         readable: files and folders of the host that its commands may read, under the same paths.
         environment: environment variables for its commands.
     """

@@ -123,19 +123,20 @@ class Directory:
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
     def gate(self, provider: str, /, *, network: bool, limits: AgentLimits) -> ModelGate:
-        """Return the gate through which one trial of an agent reaches a provider's models.
+        """Return the gate through which one trial of an agent reaches a provider's models, or one model as `provider/name`.
 
         Raises:
             SettingsError: the provider is unknown, its key is missing, or its address cannot be used.
         """
-        model = ModelSpec(provider=provider, name="")
+        provider, _, name = provider.partition("/")
+        model = ModelSpec(provider=provider, name=name)
         if provider not in VENDORS:
             raise SettingsError(f"provider {provider!r}", f"is unknown; an agent may ask {', '.join(VENDORS)}.")
         if problem := self._key_problem(self._endpoint(model)):
             raise problem
         from assay.providers.gate import Gate  # most runs have no such agent
 
-        return Gate(self._endpoint(model), self._context, network=network, limits=limits)
+        return Gate(self._endpoint(model), self._context, network=network, limits=limits, model=name)
 
     def check_address(self, model: ModelSpec, /) -> None:
         """Raise `SettingsError` if Assay may not call a model's address or use its program."""

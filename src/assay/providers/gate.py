@@ -27,6 +27,9 @@ from assay.domain.failure import CallFailed
 from assay.domain.model import ModelSpec
 from assay.domain.sandbox import Gateway
 from assay.providers.endpoint import Endpoint
+from assay.providers.gate_protocols import FORMS
+from assay.providers.gate_requests import GatedRequest, GateRules
+from assay.providers.gate_shapes import RequestRefused
 from assay.providers.http_model import WIRES
 from assay.providers.json_body import UnreadableBody, count, dump, parse
 from assay.providers.registry import ProviderContext
@@ -38,16 +41,25 @@ MOST_CONNECTIONS: Final = 64
 MOST_CALLS: Final = 4
 """Maximum calls at a time, each of which may take `LARGEST_REQUEST` bytes of memory."""
 
-_OPEN: Final = re.compile(
-    r"POST /v1/(?:messages(?:/count_tokens)?|chat/completions|responses|completions|embeddings)|GET /v1/models(?:/[\w:-][\w.:-]*)?"
-)
+_LISTED: Final = re.compile(r"/v1/models(?:/[\w:-][\w.:-]*)?", re.ASCII)
 _FREE: Final = ("/count_tokens",)
-_PASSED: Final = ("accept", "anthropic-beta", "anthropic-version", "openai-beta")
 _RETURNED: Final = ("content-type", "retry-after", "request-id", "x-request-id")
-_RUN_BY_PROVIDERS: Final = ("web_", "mcp", "code_", "file_search", "image_generation")
-_REACHES_OUT: Final = frozenset({"mcp_servers", "web_search_options", "plugins"})
-_ADDRESSES: Final = frozenset({"url", "image_url", "file_url"})
-_SEARCHING: Final = re.compile(r":online$|-search\b")
+_QUERY: Final = {"beta": re.compile("true"), "limit": re.compile("[0-9]{1,4}")}
+_HEADERS: Final = {
+    "accept": re.compile(r"[\w/*+.,;= -]{1,100}", re.ASCII),
+    "anthropic-version": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "openai-beta": re.compile(r"responses=experimental"),
+}
+_BETAS: Final = re.compile(
+    r"(?:claude-code|interleaved-thinking|adaptive-thinking|fine-grained-tool-streaming|context-management|context-1m"
+    r"|prompt-caching|prompt-caching-scope|extended-cache-ttl|token-efficient-tools|output-128k|max-tokens-3-5-sonnet"
+    r"|structured-outputs|effort|token-counting|tool-examples|advanced-tool-use|tool-search-tool|redact-thinking"
+    r"|web-search|web-fetch|computer-use|pdfs)-[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"|claude-code-[0-9]{8}"
+)
+"""Values of `anthropic-beta` that pass; the others, such as files, containers and MCP, are left out."""
+
+_NOTE: Final = "x-assay-note"
 _VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
     "anthropic": ("ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
     "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
@@ -57,10 +69,12 @@ _VARIABLES: Final[Mapping[str, tuple[str, str, str]]] = {
 class Gate:
     """A `ports.ModelGate` for one trial; `spent` is what its calls have used so far, and `end` the limit that they reached."""
 
-    def __init__(self, endpoint: Endpoint, context: ProviderContext, *, network: bool, limits: AgentLimits) -> None:
+    def __init__(
+        self, endpoint: Endpoint, context: ProviderContext, *, network: bool, limits: AgentLimits, model: str = ""
+    ) -> None:
         self._endpoint = endpoint
         self._context = context
-        self._network = network
+        self._rules = GateRules(vendor=endpoint.vendor, network=network, model=model)
         self._limits = limits
         self._token = secrets.token_urlsafe(24)
         self._slots = asyncio.Semaphore(MOST_CALLS)
@@ -98,60 +112,62 @@ class Gate:
         given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
         called = f"{request.method} {request.rel_url.raw_path}"
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-            return _error(401, "Send the key of this trial, which is in the environment.")
-        if not _OPEN.fullmatch(called):
-            return _error(403, f"{called[:200]} is not open to agents.")
+            return self._error(401, "Send the key of this trial, which is in the environment.")
+        path = request.rel_url.raw_path
+        asks = request.method == "POST" and path in FORMS[self._endpoint.vendor.protocol]
+        if not asks and not (request.method == "GET" and _LISTED.fullmatch(path)):
+            return self._error(403, f"{called[:200]} is not open to agents of {self._endpoint.vendor.name}.")
         async with self._slots:
             body = bytearray()
             async for part in request.content.iter_any():
                 body += part
                 if len(body) > LARGEST_REQUEST:
-                    return _error(413, f"A request may have {LARGEST_REQUEST:,} bytes.")
-            document = _document(bytes(body))
-            if problem := self._problem(document, posted=request.method == "POST"):
-                return _error(403, problem)
-            return await self._forwarded(request, bytes(body), str(document.get("model", "")))
+                    return self._error(413, f"A request may have {LARGEST_REQUEST:,} bytes.")
+            if self.end is not None:
+                return self._error(403, f"This trial has reached its {self.end}.")
+            try:
+                query = _query(request)
+                if asks:
+                    return await self._forwarded(request, query, self._rules.read(path, bytes(body)))
+                if body:
+                    raise RequestRefused(called, "has a body.")
+                return await self._forwarded(request, query, None)
+            except RequestRefused as refused:
+                return self._error(403, str(refused))
 
-    def _problem(self, document: Mapping[str, Any], *, posted: bool) -> str | None:
-        """Return the reason why a request does not pass; None if it does."""
-        if self.end is not None:
-            return f"This trial has reached its {self.end}."
-        if posted and not document:
-            return "The request is not a JSON object."
-        tools = document.get("tools")
-        types = [str(tool.get("type", "")) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-        if self._network:
-            return None
-        runs = _REACHES_OUT & document.keys() or any(each.startswith(_RUN_BY_PROVIDERS) for each in types)
-        searches = _SEARCHING.search(str(document.get("model", "")))
-        if runs or searches or any(_links(document.get(key)) for key in ("messages", "input", "system")):
-            return "This trial has no network, so the provider may not search, fetch or run anything for it."
-        return None
-
-    async def _forwarded(self, request: web.BaseRequest, body: bytes, model: str) -> web.Response:
+    async def _forwarded(self, request: web.BaseRequest, query: Mapping[str, str], asked: GatedRequest | None) -> web.Response:
         endpoint = self._endpoint
         url = URL(endpoint.url)
         path = url.path.removesuffix("/messages").removesuffix("/chat/completions")
-        target = url.with_path(path + request.rel_url.path.removeprefix("/v1")).with_query(
-            {**url.query, **request.rel_url.query}
-        )
-        headers = WIRES[endpoint.vendor.protocol]().headers(endpoint.key)
-        headers |= {name: request.headers[name] for name in _PASSED if name in request.headers}
+        target = url.with_path(path + request.rel_url.path.removeprefix("/v1")).with_query({**query, **url.query})
+        headers = WIRES[endpoint.vendor.protocol]().headers(endpoint.key) | _headers(request)
         address = Address(target, headers, endpoint.proxy, endpoint.place, endpoint.pinned)
-        counts = request.method == "POST" and not request.rel_url.path.endswith(_FREE)
+        counts = asked is not None and not asked.path.endswith(_FREE)
         self._unsettled += counts
         try:
+            body = b"" if asked is None else asked.body
             answer = await self._context.http().send(request.method, address, body, timeout_s=TIMEOUT_S)
         except CallFailed as failed:
             self._unsettled -= counts and not failed.charged
-            return _error(502, failed.detail)
-        if counts and answer.status == 200:
-            self._count(answer.body, model)
+            return self._error(502, failed.detail)
+        if asked is not None and counts and answer.status == 200:
+            self._count(answer.body, asked.model)
         elif counts:
             self._unsettled -= 1
         content = answer.body.replace(endpoint.key.encode(), b"[key]") if endpoint.key else answer.body
         passed = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
+        if asked is not None and asked.parts.dropped:
+            passed[_NOTE] = f"left out: {', '.join(asked.parts.dropped)}"[:1000].encode("ascii", "replace").decode()
         return web.Response(status=answer.status, body=content, headers=passed)
+
+    def _error(self, status: int, message: str) -> web.Response:
+        """Return a refusal in the form of the provider's own errors."""
+        kind = "authentication_error" if status == 401 else "invalid_request_error"
+        error: dict[str, str | None] = {"type": kind, "message": f"Assay: {message}"}
+        if self._endpoint.vendor.protocol == "anthropic":
+            return web.Response(status=status, body=dump({"type": "error", "error": error}), content_type="application/json")
+        error |= {"param": None, "code": None}
+        return web.Response(status=status, body=dump({"error": error}), content_type="application/json")
 
     def _count(self, body: bytes, name: str) -> None:
         """Add a reply to the sums, and note the limit that it reaches."""
@@ -162,19 +178,27 @@ class Gate:
         self.end = self._limits.reached(self.spent)
 
 
-def _links(content: object) -> bool:
-    """True if a part of the messages contains an address from which the provider would fetch an image or a document."""
-    waiting = [content]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, list):
-            waiting += part
-        elif isinstance(part, dict) and part.get("type") not in ("tool_use", "function_call"):
-            addresses = (part[key] for key in _ADDRESSES & part.keys())
-            if any(isinstance(address, str) and not address.startswith("data:") for address in addresses):
-                return True
-            waiting += part.values()
-    return False
+def _query(request: web.BaseRequest) -> dict[str, str]:
+    """Return the query of a request; raises `RequestRefused` for parameters that do not pass or occur twice."""
+    query: dict[str, str] = {}
+    for name, value in request.rel_url.query.items():
+        if name in query or name not in _QUERY or not _QUERY[name].fullmatch(value):
+            raise RequestRefused(f"The parameter {name[:60]!r}", "does not pass.", "Leave it out of the address.")
+        query[name] = value
+    return query
+
+
+def _headers(request: web.BaseRequest) -> dict[str, str]:
+    """Return the headers to forward; the others say nothing about the call, or would open what its key can do."""
+    headers: dict[str, str] = {}
+    for name, allowed in _HEADERS.items():
+        values = request.headers.getall(name, [])
+        if len(values) == 1 and allowed.fullmatch(values[0]):
+            headers[name] = values[0]
+    betas = ",".join(request.headers.getall("anthropic-beta", [])).split(",")
+    if passed := [beta.strip() for beta in betas if _BETAS.fullmatch(beta.strip())]:
+        headers["anthropic-beta"] = ",".join(passed)
+    return headers
 
 
 class _Closed(asyncio.Protocol):
@@ -212,8 +236,3 @@ def _document(body: bytes) -> dict[str, Any]:
     except UnreadableBody:
         return {}
     return document if isinstance(document, dict) else {}
-
-
-def _error(status: int, message: str) -> web.Response:
-    body = {"type": "error", "error": {"type": "invalid_request_error", "message": f"Assay: {message}"}}
-    return web.Response(status=status, body=dump(body), content_type="application/json")
