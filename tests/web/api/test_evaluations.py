@@ -15,6 +15,8 @@ from fastapi.testclient import TestClient
 from tests.support.model_server import Mishap, ModelServer
 from tests.web.conftest import Served, eventually
 
+from assay.app.exports.exporters import ExportRequest
+from assay.app.exports.rubric_evaluations import export_evaluations
 from assay.app.integrations import evaluations
 from assay.app.review import decisions
 from assay.app.workspace import Workspace
@@ -195,6 +197,95 @@ def test_one_response_under_the_names_of_clients_that_send_one(
     assert done["aggregated_score"] == pytest.approx(done["results"][0]["mean"])
     assert all(one["justification"] for one in done["parsed_rubric_scores"].values())
     assert set(done["parsed_rubric_scores"]) == {"quality"}
+
+
+def exported(workspace: Workspace, evaluation: str) -> list[dict[str, Any]]:
+    """The lines of `assay export evaluations` for one evaluation."""
+    texts: list[str] = []
+    selection = Selection(runs=(evaluation,))
+    export_evaluations(ExportRequest(workspace=workspace, format="evaluations", selection=selection, write=texts.append))
+    return [json.loads(line) for line in "".join(texts).splitlines()]
+
+
+def same_in_both(client: TestClient, workspace: Workspace, evaluation: str) -> dict[str, Any]:
+    """Compare the only line of the export with the result, key by key, and return the line."""
+    (line,) = exported(workspace, evaluation)
+    document = result(client, evaluation)
+    assert line["evaluation_id"] == evaluation
+    assert {key: document.get(key, "absent") for key in line} == line
+    assert document["answers"] == [line]
+    return line
+
+
+def test_an_approved_evaluation_is_the_same_in_result_and_export(client: TestClient, workspace: Workspace) -> None:
+    evaluation = submitted(client, RESPONSE)
+    ended(client, evaluation)
+    decisions.approve(workspace, pending_keys(workspace), reviewer="rita")
+    line = same_in_both(client, workspace, evaluation)
+    assert (line["model_id"], line["response_id"], line["human_reviewer_id"]) == ("o1", "resp-1", "rita")
+    assert (line["human_review_status"], line["human_corrected_scores"]) == ("Completed", None)
+    assert line["judging_api_calls"] == 1
+
+
+def test_a_corrected_evaluation_is_the_same_in_result_and_export(
+    client: TestClient, workspace: Workspace, server: ModelServer
+) -> None:
+    grade = {"evidence": [], "reason": "The result is off by six.", "score": "Partial"}
+    server.answer = lambda call: json.dumps({"candidates": {"A": {"rigor": grade}}, "report": ""})
+    evaluation = submitted(client, {**RESPONSE, "rubric": {"criteria": ["rigor"], "verify": "math"}})
+    ended(client, evaluation)
+    (key,) = pending_keys(workspace)
+    decisions.correct(workspace, key, {("o1", "rigor"): 0.0}, reason="It is wrong.", reviewer="rita")
+    line = same_in_both(client, workspace, evaluation)
+    assert line["parsed_rubric_scores"]["rigor"] == {"score": "Partial", "justification": "The result is off by six."}
+    assert line["human_corrected_scores"]["rigor"]["score"] == "No"
+    assert (line["aggregated_score"], line["aggregated_number"]) == ("Fail", 0.0)
+    assert (line["final_answer_verified"], line["needs_human_review"]) == (False, True)
+
+
+def test_a_waiting_evaluation_has_its_id_but_no_grade(client: TestClient, workspace: Workspace) -> None:
+    evaluation = submitted(client, RESPONSE)
+    waits = ended(client, evaluation)
+    assert (exported(workspace, evaluation), waits["answers"]) == ([], [])
+    decisions.approve(workspace, pending_keys(workspace))
+    line = same_in_both(client, workspace, evaluation)
+    ids = ("evaluation_id", "task_id", "model_id", "trial", "response_id", "ideal_response_id", "created_at")
+    assert {key: waits[key] for key in ids} == {key: line[key] for key in ids}
+    given = {key for key in line if waits[key] is not None} - {*ids, "needs_human_review", "review_reasons"}
+    assert given == {"human_review_status"}
+
+
+def test_a_scored_evaluation_is_the_same_in_result_and_export(client: TestClient, workspace: Workspace) -> None:
+    body = {"thingName": "Sum", "snippets": {"ann": "60"}, "prompt": "30 + 30?", "expected": "60", "score": "exact"}
+    evaluation = submitted(client, body)
+    ended(client, evaluation)
+    line = same_in_both(client, workspace, evaluation)
+    assert (line["aggregated_score"], line["judge_llm_model"], line["needs_human_review"]) == (1.0, "exact", False)
+
+
+def test_answers_of_several_candidates_are_those_of_the_export(client: TestClient, workspace: Workspace) -> None:
+    evaluation = submitted(client, {**THING, "trialsNeeded": 2})
+    ended(client, evaluation)
+    decisions.approve(workspace, pending_keys(workspace)[:1])
+    document = result(client, evaluation)
+    lines = exported(workspace, evaluation)
+    assert document["answers"] == lines
+    assert [(line["model_id"], line["trial"]) for line in lines] == [("ann", 1), ("bob", 1)]
+    assert evaluation not in {line["evaluation_id"] for line in lines}
+    assert (document["model_id"], document["aggregated_score"], document["needs_human_review"]) == (None, None, True)
+
+
+def test_of_several_trials_the_first_has_the_id_of_the_evaluation(client: TestClient, workspace: Workspace) -> None:
+    evaluation = submitted(client, {**RESPONSE, "trials": 3})
+    ended(client, evaluation)
+    decisions.approve(workspace, pending_keys(workspace))
+    document = result(client, evaluation)
+    lines = exported(workspace, evaluation)
+    assert document["answers"] == lines
+    (first,) = [line for line in lines if line["evaluation_id"] == evaluation]
+    assert first["trial"] == 1
+    assert {key: document[key] for key in first} == first
+    assert len({line["evaluation_id"] for line in lines}) == 3
 
 
 def test_it_is_stored_before_it_is_answered_and_known_to_every_process(

@@ -6,9 +6,18 @@ metadata may name a model, so it is returned only if no assessment is pending.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from assay.app.exports.graded_answers import (
+    CriterionScoreDocument,
+    GradedAnswerDocument,
+    JudgeOutputDocument,
+    StructuredDocument,
+    graded_answers,
+    unreviewed_answer,
+)
+from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.integrations.evaluations import run_of_evaluation
 from assay.app.review.decisions import assessment_key
 from assay.app.review.documents import GradeDocument, assessment_counts
@@ -21,12 +30,10 @@ from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
-from assay.domain.selection import AssessmentRow, RunSummary, Selection, TrialRow
+from assay.domain.selection import AssessmentRow, RunSummary, Selection
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
-    from assay.domain.digest import JsonValue
-    from assay.domain.run import RunPlan
 
 MOST_SHOWN: Final = 1000
 """Maximum number of assessments in one response; further pages return the rest."""
@@ -53,16 +60,12 @@ class EvaluatedTrialDocument:
 
 
 @document
-class CriterionScoreDocument:
-    """JSON of the score on one criterion, with the judge's reason."""
-
-    score: float | None
-    justification: str
-
-
-@document
 class EvaluationDocument:
-    """JSON of an evaluation's state and results. The last fields are for clients that submit a single response."""
+    """JSON of an evaluation's state and results.
+
+    The keys from `task_id` on are those of a line of `assay export evaluations`. They describe the first answer of an evaluation
+    of one candidate, whose `evaluation_id` is the evaluation's; with several candidates they are null, and `answers` has each.
+    """
 
     evaluation_id: str
     run_id: str
@@ -82,25 +85,47 @@ class EvaluationDocument:
     excluded: ExcludedDocument
     warnings: tuple[WarningDocument, ...]
     evaluations: tuple[EvaluatedTrialDocument, ...]
+    answers: tuple[GradedAnswerDocument, ...]
+    """each answer with a grade that counts, as a line of `assay export evaluations`; as many as `evaluations` covers"""
     failures: tuple[FailedTrialDocument, ...]
     tokens: TokensDocument
     cost_usd: float | None
     next: str | None
     submitted: Mapping[str, Json] | None
+    task_id: str | int
+    model_id: str | None
+    trial: int | None
     response_id: Json
     ideal_response_id: Json
     judge_llm_model: str | None
+    judge_prompt_template_path: str | None
     judge_prompt_template_version: Json
+    raw_judge_output: JudgeOutputDocument | None
     parsed_rubric_scores: Mapping[str, CriterionScoreDocument] | None
+    """what the judge gave, before corrections"""
     aggregated_score: str | float | None
     """the verdict (Pass, Partial or Fail) if the rubric has rules for it, otherwise the number"""
     aggregated_number: float | None
     final_answer_verified: bool | None
     verification_message: str | None
-    parsing_error: str | None
     needs_human_review: bool
+    """true if the grade awaits review, or was flagged for review"""
     review_reasons: tuple[str, ...]
+    parsing_error: str | None
     human_review_status: str
+    human_reviewer_id: str | None
+    human_review_timestamp: str | None
+    human_corrected_scores: Mapping[str, CriterionScoreDocument] | None
+    human_review_comments: str | None
+    structured_model_response: StructuredDocument | None
+    structured_ideal_response: StructuredDocument | None
+    answering_api_calls: int | None
+    structuring_api_calls: int | None
+    judging_api_calls: int | None
+    answering_time_seconds: float | None
+    structuring_time_seconds: float | None
+    judging_time_seconds: float | None
+    total_time_seconds: float | None
 
 
 def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = None) -> EvaluationDocument:
@@ -122,16 +147,30 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
     # `content` is the digest that recognises a repeated request; the client did not send it.
     about = {key: value for key, value in kept.items() if key != "content"} if isinstance(kept, dict) else {}
     more = len(rows) == MOST_SHOWN
+    # All answers are read even for a later page, because a call belongs to the first answer that used its reply.
+    graded = list(graded_answers(workspace, selection, Anonymiser()))
+    shown = {row.key for row in rows}
+    problem = next((row.failure.detail for row in failed if row.failure), None if pause is None else pause.detail)
+    first = next((answer.document for answer in graded if answer.document.evaluation_id == summary.id), None)
+    if first is None:
+        first = unreviewed_answer(
+            plan,
+            task=planned.task.id,
+            model=summary.candidates[0] if len(plan.candidates) == 1 else None,
+            waiting=waiting,
+            decided=any(summary.assessments.get(state) for state in _BY_PEOPLE),
+            problem=problem,
+        )
     return fill(
         EvaluationDocument,
-        summary,
-        evaluation_id=summary.id,
+        first,
         run_id=summary.id,
         state=state,
         message=_message(state, summary, waiting, pause),
+        suite=summary.suite,
         task=planned.task.id,
         thing=planned.task.thing,
-        created_at=summary.started,
+        batch_id=summary.batch_id,
         finished_at=summary.finished,
         trials={"needed": count, **trial_counts(summary)},
         assessments=assessment_counts(summary),
@@ -140,11 +179,12 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         excluded=scores.excluded,
         warnings=scores.warnings,
         evaluations=tuple(_evaluated_trial(row) for row in rows),
+        answers=tuple(answer.document for answer in graded if answer.detail.row.key in shown),
         failures=tuple(failed_trial(row) for row in failed),
         tokens=summary,
+        cost_usd=summary.cost_usd,
         next=f"/get_evaluation_result/{summary.id}?after={shown_assessment(rows[-1].key)}" if more else None,
         submitted=about,
-        **_as_one_response(summary, plan, about, rows, failed, waiting, pause),
     )
 
 
@@ -185,43 +225,3 @@ def _evaluated_trial(row: AssessmentRow) -> EvaluatedTrialDocument:
     shown = attributes(row.assessment, *names) if row.state in COUNTS else dict.fromkeys(names)
     trial_id = shown_trial(row.trial)
     return fill(EvaluatedTrialDocument, row, id=shown_assessment(row.key), trial_id=trial_id, judge=row.grader, **shown)
-
-
-def _as_one_response(
-    summary: RunSummary,
-    plan: RunPlan,
-    about: Mapping[str, JsonValue],
-    rows: Sequence[AssessmentRow],
-    failed: Sequence[TrialRow],
-    waiting: int,
-    pause: Pause | None,
-) -> dict[str, object]:
-    """Return the extra fields for clients that send a single response and expect a single result."""
-    counted = [row for row in rows if row.state in COUNTS]
-    only = counted[-1] if counted and len(plan.candidates) == 1 else None
-    decided = any(summary.assessments.get(state) for state in _BY_PEOPLE)
-    by_criterion = number = verdict = verification = None
-    if only is not None:
-        number = next(iter(only.assessment.scores.values()), None)
-        verdict = next(iter(only.assessment.verdicts.values()), None)
-        verification = next(iter(only.assessment.verifications), None)
-        by_criterion = {
-            grade.criterion: CriterionScoreDocument(score=grade.score, justification=grade.reason)
-            for grade in only.assessment.grades
-            if grade.criterion
-        }
-    return {
-        "response_id": about.get("model_response_id"),
-        "ideal_response_id": about.get("ideal_response_id"),
-        "judge_llm_model": None if only is None else only.grader,
-        "judge_prompt_template_version": about.get("judge_prompt_version"),
-        "parsed_rubric_scores": by_criterion,
-        "aggregated_score": number if verdict is None else verdict,
-        "aggregated_number": number,
-        "final_answer_verified": None if verification is None else verification.verified,
-        "verification_message": None if verification is None else verification.message,
-        "parsing_error": next((row.failure.detail for row in failed if row.failure), None if pause is None else pause.detail),
-        "needs_human_review": bool(waiting),
-        "review_reasons": (f"assessments that await review: {waiting}",) if waiting else (),
-        "human_review_status": "Needs Review" if waiting else "Completed" if decided else "Not Required",
-    }
