@@ -5,7 +5,7 @@ pytest imports this module at every start, so the module imports Assay only when
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 
@@ -39,6 +39,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
         against: str | None = None,
         baseline: str | None = None,
         margin: Margin | None = None,
+        on_undecided: Literal["pass", "fail"] = "pass",
         most_failed: int = 0,
         trials: int | None = None,
     ) -> CompletedRun:
@@ -46,7 +47,13 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
         from assay.domain.errors import AssayError
 
         demands = Demands(
-            at_least=at_least, candidate=candidate, against=against, baseline=baseline, margin=margin, most_failed=most_failed
+            at_least=at_least,
+            candidate=candidate,
+            against=against,
+            baseline=baseline,
+            margin=margin,
+            on_undecided=on_undecided,
+            most_failed=most_failed,
         )
         try:
             completed, verdict = run_and_check(

@@ -73,7 +73,7 @@ def test_workflow_gates_a_worse_pull_request(pipeline: Any, project: Path) -> No
     write_suite(project, str(suite.relative_to(project)), right={1})
     assert pipeline("pull_request", "pull-2") == {"Run": 0, "Gate": 3, "Report": 0}
     comment = (project / "comment.md").read_text("utf-8")
-    assert comment.startswith("Gate failed: bot may be more than 3 points worse than bot in ")
+    assert "\nGate failed: bot is shown to be worse than bot in " in comment
     assert "# " in comment
     assert 'name="as a whole"' in (project / "junit.xml").read_text("utf-8")
     assert comment in (project / "summary.md").read_text("utf-8")

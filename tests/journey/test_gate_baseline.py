@@ -58,6 +58,7 @@ def test_gate_fails_when_the_branch_is_worse(assay: Command, project: Path, main
     branch = run(assay, write_suite(project, "branch.json", right={0, 3}))
     failed = assay("gate", "bot", "--baseline", "latest:main", "--run", branch, "--margin", "3pts", "--json")
     assert failed.code == 3
+    assert failed.document["outcome"] == "worse"
     table = ScoreTable.from_columns(
         task=[i for i in range(TASKS) for _ in range(4)],
         candidate=["new", "new", "old", "old"] * TASKS,
@@ -103,7 +104,9 @@ def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: 
     waiting = assay("review", "list", "--run", first, "--json").document["assessments"]
     assay("review", "approve", *(row["id"] for row in waiting))
     refused = assay("gate", "bot", "--baseline", first, "--margin", "3pts", "--json")
-    assert (refused.code, refused.document["reason"]) == (3, "no_approved_trials")
+    assert (refused.code, refused.document["reason"]) == (0, "no_approved_trials")
+    assert refused.document["outcome"] == "undecided"
+    assert assay("gate", "bot", "--baseline", first, "--margin", "3pts", "--on-undecided", "fail").code == 4
     assert refused.document["excluded"]["pending"] == 4
     waiting = assay("review", "list", "--run", second, "--json").document["assessments"]
     assay("review", "approve", *(row["id"] for row in waiting[:2]))

@@ -142,7 +142,9 @@ def test_demands_gate_against_a_candidate_or_earlier_runs(project: Path) -> None
     worse = ran(*["Cusco"] * 7)
     verdict = verdict_on(worse, Demands(candidate="bot", baseline=first.id, margin=0.03))
     assert not verdict.passed
-    assert verdict.text.startswith(f"Gate failed: bot may be more than 3 points worse than bot in {first.id}.")
+    assert verdict.text.startswith(
+        f"Gate failed: bot is shown to be worse than bot in {first.id}, and may be more than 3 points worse."
+    )
     assert verdict_on(worse, Demands(candidate="old", baseline=first.id, margin=0.03)).passed
     with pytest.raises(assay.InputError, match="Choose the candidate to test: bot, old"):
         verdict_on(worse, Demands(baseline=first.id, margin=0.03))

@@ -122,10 +122,15 @@ def test_gate_passes_only_on_shown_evidence(reviewed: Command) -> None:
     found = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--json")
     shown = found.document["non_inferiority"]
     assert shown is not None
-    assert found.code == (0 if shown["holds"] else 3)
+    outcome = found.document["outcome"]
+    assert (outcome == "fine") == shown["holds"]
+    strict = reviewed("gate", "nora", "--against", "omar", "--margin", "99pts", "--on-undecided", "fail")
+    assert strict.code == {"fine": 0, "worse": 3, "undecided": 4}[outcome]
     assert found.document["passed"] == shown["holds"]
-    assert reviewed("gate", "nora", "--against", "omar", "--margin", "0.9").out.startswith(
-        ("Gate passed: nora is not", "Gate failed: nora may be")
+    assert (
+        reviewed("gate", "nora", "--against", "omar", "--margin", "0.9")
+        .out.splitlines()[1]
+        .startswith(("Gate passed: nora is not", "Gate undecided: too little data."))
     )
 
 

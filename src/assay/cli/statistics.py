@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import os
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from assay.statistics.ranking import RankedPair
 
 EXIT_GATE_CLOSED = 3
+EXIT_GATE_UNDECIDED = 4
 _MOST_PAIRS: Final = 10
 _MOST_DIAGNOSTICS: Final = 12
 
@@ -118,6 +120,12 @@ def plan(detect: float, power: str, scope: str, store: str | None, as_json: bool
     metavar="RUN",
     help="Compare A with itself in an earlier run: a run, a batch, or latest:BATCH, the newest run of a batch.",
 )
+@click.option(
+    "--on-undecided",
+    type=click.Choice(["pass", "fail"]),
+    default="pass",
+    help="If the data are too few to tell: pass with a note (exit 0), or fail (exit 4).",
+)
 @margin_option("--margin", about="How much worse A may be: 0.03, or 3pts; default: the margin of the runs.")
 @require_vetted_option
 @filters
@@ -126,13 +134,16 @@ def gate(
     a: str,
     b: str | None,
     baseline: str | None,
+    on_undecided: Literal["pass", "fail"],
     margin: float | None,
     require: str | None,
     store: str | None,
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, otherwise 3.
+    """Exit 0 if A is shown to be at most D worse than B, or than A in earlier runs, and 3 if A is shown to be worse.
+
+    If the data are too few to show either, exit 0 with a note, or 4 with `--on-undecided fail`.
 
     With --baseline, A is tested in the runs of --run, or in its newest run, and compared on the same tasks.
     """
@@ -146,9 +157,14 @@ def gate(
             outcome = earlier.gate_baseline(opened, selection(chosen), a, baseline=baseline, margin=margin, vetted=vetted)
         else:
             outcome = results.gate(opened, selection(chosen), a, str(b), margin=margin, vetted=vetted)
-    document = documents.gate_document(outcome)
+    document = documents.gate_document(outcome, on_undecided)
     answer(document, lambda: _say_gate(outcome, document), as_json=as_json)
-    return 0 if outcome.passed else EXIT_GATE_CLOSED
+    if outcome.outcome == "undecided" and os.environ.get("GITHUB_ACTIONS") == "true":
+        # GitHub shows this line on the page of the pull request. It reads both streams, and stdout may be JSON.
+        click.echo(f"::warning title=assay gate::{outcome.verdict}", err=True)
+    if not outcome.blocks(on_undecided):
+        return 0
+    return EXIT_GATE_CLOSED if outcome.outcome == "worse" else EXIT_GATE_UNDECIDED
 
 
 def _say_verdicts(rates: VerdictRates | None) -> None:
@@ -176,7 +192,8 @@ def _say_gate(outcome: GateResult, document: GateDocument) -> None:
     from assay.app.statistics.results import wording
 
     _say_runs(outcome.contrast.basis)
-    say(outcome.verdict, colour="green" if outcome.passed else "red", bold=True)
+    colour = {"fine": "green", "worse": "red", "undecided": "yellow"}[outcome.outcome]
+    say(outcome.verdict, colour=colour, bold=True)
     _say_verdict_differences(outcome.contrast.verdicts)
     say(outcome.contrast.verdict)
     if outcome.baseline is not None:

@@ -5,7 +5,8 @@ The caller chooses one of two rules; the file states which.
 * threshold: a task passes if the candidate's mean over its counted trials is at least T. The candidate passes as a whole if its
   mean over tasks is at least T.
 * against: a task passes if the candidate's mean on it is not lower than the other candidate's by more than the margin. The
-  testcase `as a whole` is the gate: it passes only if non-inferiority is shown, so it fails if data are lacking.
+  testcase `as a whole` is the gate: it passes if non-inferiority is shown, fails if the candidate is shown to be worse, and is
+  skipped if the data show neither.
 
 A task without counted trials is skipped, with the reason; it neither passes nor fails.
 """

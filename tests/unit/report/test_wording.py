@@ -154,6 +154,16 @@ def test_no_shared_task_is_no_comparison() -> None:
     assert not re.search(r"\d", said)
 
 
+def test_an_undecided_gate_names_the_margin_that_the_data_could_pass() -> None:
+    said = wording.gate_verdict("A", "B", 0.03, outcome="undecided", smallest_margin=0.072, tasks_needed=140)
+    assert said == (
+        "Gate undecided: too little data. A may be more than 3 points worse than B. The smallest margin that this data could "
+        "pass is 7.2 points. About 140 tasks in all would show a difference of this size."
+    )
+    worse = wording.gate_verdict("A", "B", 0.03, outcome="worse", smallest_margin=None, tasks_needed=None)
+    assert worse == "Gate failed: A is shown to be worse than B, and may be more than 3 points worse."
+
+
 def test_gate_wording_separates_shown_from_not_shown() -> None:
     assert wording.not_worse("A", "B", 0.03, shown=True) == "A is not worse than B by more than 3 points."
     assert wording.not_worse("A", "B", 0.03, shown=False) == "A may be more than 3 points worse than B."

@@ -16,7 +16,7 @@ from assay.app.registry import run_description
 from assay.app.statistics import charts
 from assay.app.statistics.basis import Basis, basis_from
 from assay.app.statistics.diagnostics import standing_lines
-from assay.app.statistics.results import RankingResult, shown_not_worse
+from assay.app.statistics.results import RankingResult, gate_outcome, smallest_margin
 from assay.app.statistics.review_draw import draw_of
 from assay.app.statistics.run_choice import choose
 from assay.domain.errors import InputError, UnknownName
@@ -242,7 +242,7 @@ def _junit(
             raise InputError("junit", "--against needs a margin, but the runs set none.", remedy="Use --margin 3pts.")
         rule = (
             f"mean on the task not lower than that of {other} by more than {wording.number(limit)} points; "
-            f"as a whole: shown not worse by more than that (non-inferiority at 5%)"
+            f"as a whole: fails if shown worse, skipped if the data do not show it to be within the margin"
         )
         cases = tuple(
             case
@@ -277,9 +277,16 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
         if difference is not None:
             text = f"{wording.signed(difference)} points against {comparison.b}; at least {wording.signed(-margin)} is required"
         yield _case(name, task, difference, -margin, text)
-    shown = shown_not_worse(comparison, margin)
-    shortfall = f"{wording.not_worse(name, str(comparison.b), margin, shown=shown)} {wording.verdict(comparison)}"
-    yield Case(candidate=name, name="as a whole", failure=None if shown else shortfall)
+    outcome = gate_outcome(comparison, margin)
+    least = smallest_margin(comparison)
+    gate = wording.gate_verdict(name, str(comparison.b), margin, outcome=outcome, smallest_margin=least, tasks_needed=None)
+    text = f"{gate} {wording.verdict(comparison)}"
+    yield Case(
+        candidate=name,
+        name="as a whole",
+        failure=text if outcome == "worse" else None,
+        skipped=text if outcome == "undecided" else None,
+    )
 
 
 def _case(name: str, task: str, value: float | None, limit: float, text: str) -> Case:

@@ -17,7 +17,7 @@ from assay.report import wording
 if TYPE_CHECKING:
     from assay.app.python_api.completed_run import CompletedRun
     from assay.app.python_api.drafts import SuiteLike
-    from assay.app.statistics.results import CandidateScores
+    from assay.app.statistics.results import CandidateScores, OnUndecided
     from assay.domain.margins import Margin
     from assay.statistics.estimates import Estimate
 
@@ -29,7 +29,7 @@ class Demands:
     Attributes:
         at_least: minimum mean over tasks (0 to 1), for all candidates or by candidate.
         candidate: candidate that the gate tests; optional if the run has one candidate, or two with `against`.
-        against, baseline, margin: settings of the gate, as in `assay gate`.
+        against, baseline, margin, on_undecided: settings of the gate, as in `assay gate`.
         most_failed: maximum number of failed trials.
     """
 
@@ -38,6 +38,7 @@ class Demands:
     against: str | None = None
     baseline: str | None = None
     margin: Margin | None = None
+    on_undecided: OnUndecided = "pass"
     most_failed: int = 0
 
 
@@ -78,7 +79,7 @@ def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
     if demands.against is not None or demands.baseline is not None:
         candidate = demands.candidate or _only_candidate(scores.estimates, demands.against)
         gate = completed.gate(candidate, against=demands.against, baseline=demands.baseline, margin=demands.margin)
-        (sentences if gate.passed else problems).insert(0, f"{gate.verdict} {gate.contrast.verdict}")
+        (problems if gate.blocks(demands.on_undecided) else sentences).insert(0, f"{gate.verdict} {gate.contrast.verdict}")
     if not problems:
         return DemandVerdict(True, "\n".join(sentences))
     review = f"assay review --run {completed.id}" if completed.pending() else f"assay show {completed.id}"

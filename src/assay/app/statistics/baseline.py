@@ -39,7 +39,7 @@ def gate_baseline(
     margin: float | None = None,
     vetted: bool = False,
 ) -> results.GateResult:
-    """Test that a candidate is not worse than in earlier runs by more than the margin; too little data fails the test.
+    """Test that a candidate is not worse than in earlier runs by more than the margin.
 
     Model, prompt and judge may differ between the two sides. Only tasks with the same content on both sides are compared, and
     trials count as independent.
@@ -78,8 +78,7 @@ def gate_baseline(
         anytime=None,
         looks=None,
     )
-    passed = results.shown_not_worse(comparison, margin)
-    return results.GateResult(passed=passed, contrast=contrast, margin=margin, baseline=old_ids)
+    return results.gate_result(contrast, margin, old_ids)
 
 
 def _new_runs(workspace: Workspace, selection: Selection, candidate: str, baseline: str) -> Sequence[RunSummary]:

@@ -19,7 +19,7 @@ from assay.report import wording as wording  # re-exported for surfaces
 if TYPE_CHECKING:
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
-    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, RankingResult
+    from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
     from assay.statistics.preferences import BradleyTerry
     from assay.statistics.warnings import Caution
 
@@ -349,9 +349,17 @@ class ComparisonDocument:
 
 @document
 class GateDocument(ComparisonDocument):
-    """JSON of `assay gate`: the comparison and whether it passed. `baseline` lists the earlier runs of `--baseline`."""
+    """JSON of `assay gate`: the comparison and its outcome. `baseline` lists the earlier runs of `--baseline`.
+
+    `passed`: true if A is shown to be within the margin. `outcome`: `fine`, `worse` or `undecided`. `tasks_needed`: number of
+    tasks in all that would decide an undecided gate.
+    """
 
     passed: bool
+    outcome: str
+    on_undecided: str
+    smallest_margin: float | None
+    tasks_needed: int | None
     margin: float
     baseline: tuple[str, ...] | None
 
@@ -533,9 +541,17 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
     )
 
 
-def gate_document(gate: GateResult) -> GateDocument:
+def gate_document(gate: GateResult, on_undecided: OnUndecided = "pass") -> GateDocument:
     return fill(
-        GateDocument, comparison_document(gate.contrast), passed=gate.passed, margin=gate.margin, baseline=gate.baseline
+        GateDocument,
+        comparison_document(gate.contrast),
+        passed=gate.passed,
+        outcome=gate.outcome,
+        on_undecided=on_undecided,
+        smallest_margin=gate.smallest_margin,
+        tasks_needed=gate.tasks_needed,
+        margin=gate.margin,
+        baseline=gate.baseline,
     )
 
 

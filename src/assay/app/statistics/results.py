@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -159,20 +159,51 @@ class RankingResult:
         return notebooks.frame_of(notebooks.ranking_rows(self.ranking), library)
 
 
+GateOutcome: TypeAlias = Literal["fine", "worse", "undecided"]
+OnUndecided: TypeAlias = Literal["pass", "fail"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """Result of a non-inferiority test of A against B; if `baseline` lists earlier runs, B is A in these runs."""
+    """Result of a non-inferiority test of A against B; if `baseline` lists earlier runs, B is A in these runs.
+
+    Attributes:
+        passed: True if A is shown not to be worse than B by more than the margin, so that `outcome` is `fine`.
+        outcome: `fine`; `worse` if A is shown to be worse than B; `undecided` if the data show neither.
+    """
 
     passed: bool
+    outcome: GateOutcome
     contrast: ComparisonResult
     margin: float
     baseline: tuple[str, ...] | None = None
 
     @property
+    def smallest_margin(self) -> float | None:
+        """Return the smallest margin that this data could pass, 0 if any would; None without an interval."""
+        return smallest_margin(self.contrast.comparison)
+
+    @property
+    def tasks_needed(self) -> int | None:
+        """Return the number of tasks that would decide an undecided comparison; None if unknown or not needed."""
+        plan = self.contrast.comparison.to_decide
+        return plan.tasks_needed if plan is not None and self.outcome == "undecided" else None
+
+    def blocks(self, on_undecided: OnUndecided) -> bool:
+        """True if a pipeline should stop: A is shown to be worse, or the outcome is undecided and `on_undecided` is `fail`."""
+        return self.outcome == "worse" or (self.outcome == "undecided" and on_undecided == "fail")
+
+    @property
     def verdict(self) -> str:
         comparison = self.contrast.comparison
-        answer = wording.not_worse(str(comparison.a), str(comparison.b), self.margin, shown=self.passed)
-        return f"Gate {'passed' if self.passed else 'failed'}: {answer}"
+        return wording.gate_verdict(
+            str(comparison.a),
+            str(comparison.b),
+            self.margin,
+            outcome=self.outcome,
+            smallest_margin=self.smallest_margin,
+            tasks_needed=self.tasks_needed,
+        )
 
     def __repr__(self) -> str:
         return f"GateResult({self.verdict})"
@@ -362,7 +393,7 @@ def gate(
     margin: float | None = None,
     vetted: bool = False,
 ) -> GateResult:
-    """Test that A is not worse than B by more than the margin; too little data fails. Default: the margin of the runs.
+    """Test that A is not worse than B by more than the margin. Default: the margin of the runs.
 
     The test is one-sided against -margin (`non_inferiority`). It is impossible if scores do not vary; the gate then passes if
     every task is a tie or the exact test shows that A is better. With `vetted`, grades that no person read are refused.
@@ -374,7 +405,31 @@ def gate(
     margin = _margin(contrast.basis, margin)
     if margin is None:
         raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")
-    return GateResult(passed=shown_not_worse(contrast.comparison, margin), contrast=contrast, margin=margin)
+    return gate_result(contrast, margin)
+
+
+def gate_result(contrast: ComparisonResult, margin: float, baseline: tuple[str, ...] | None = None) -> GateResult:
+    """Return the gate's result for a comparison that was made with this margin."""
+    outcome = gate_outcome(contrast.comparison, margin)
+    return GateResult(passed=outcome == "fine", outcome=outcome, contrast=contrast, margin=margin, baseline=baseline)
+
+
+def gate_outcome(comparison: Comparison, margin: float) -> GateOutcome:
+    """Return `fine` if A is shown to be within the margin, else `worse` if the two-sided test at 5% shows A to be worse.
+
+    An unchanged candidate is therefore called worse in at most 2.5% of reruns. A candidate that is shown to be a little worse,
+    but also to be within the margin, is fine.
+    """
+    if shown_not_worse(comparison, margin):
+        return "fine"
+    return "worse" if comparison.decision == "worse" else "undecided"
+
+
+def smallest_margin(comparison: Comparison) -> float | None:
+    test = comparison.non_inferiority
+    if test is None or test.lower95 <= -1.0:
+        return None
+    return max(-test.lower95, 0.0)
 
 
 def shown_not_worse(comparison: Comparison, margin: float) -> bool:

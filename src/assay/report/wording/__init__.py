@@ -91,6 +91,7 @@ from assay.report.wording.verdicts import (
     anytime_difference as anytime_difference,
     beneath_headline as beneath_headline,
     comparisons_made as comparisons_made,
+    gate_verdict as gate_verdict,
     headline as headline,
     looks as looks,
     many_comparisons as many_comparisons,

@@ -15,7 +15,7 @@ from assay.report.wording.numbers import (
     range_words,
     tasks_in_families,
 )
-from assay.report.wording.plans import what_would_decide
+from assay.report.wording.plans import TOO_MANY, what_would_decide
 from assay.report.wording.reasons import MISSING, SENTENCES_BY_CODE, WITHHELD, why_no_difference, why_no_range
 from assay.statistics.scopes import TASKS_LIKE_THESE, THIS_TASK_ONLY
 
@@ -112,6 +112,23 @@ def not_worse(a: str, b: str, margin: float, *, shown: bool) -> str:
     if shown:
         return f"{a} is not worse than {b} by more than {points(margin)}."
     return f"{a} may be more than {points(margin)} worse than {b}."
+
+
+def gate_verdict(
+    a: str, b: str, margin: float, *, outcome: str, smallest_margin: float | None, tasks_needed: int | None
+) -> str:
+    """State a gate's outcome (`fine`, `worse` or `undecided`), and for undecided ones the data that would decide."""
+    match outcome:
+        case "fine":
+            return f"Gate passed: {not_worse(a, b, margin, shown=True)}"
+        case "worse":
+            return f"Gate failed: {a} is shown to be worse than {b}, and may be more than {points(margin)} worse."
+    text = f"Gate undecided: too little data. {not_worse(a, b, margin, shown=False)}"
+    if smallest_margin is not None:
+        text += f" The smallest margin that this data could pass is {points(smallest_margin)}."
+    if tasks_needed is not None and tasks_needed <= TOO_MANY:
+        text += f" About {count(tasks_needed, 'task')} in all would show a difference of this size."
+    return text
 
 
 def superiority(comparison: Comparison) -> str:
