@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
+from fastapi.testclient import TestClient
 
+import assay as assay_bench
+from assay.app.workspace import Workspace
+from assay.domain.errors import InputError
+from assay.web.server import create_app
+from tests.contract.conftest import postgres as postgres  # the one server of a test session
 from tests.journey.conftest import Command, Said
+from tests.support.postgres import new_database
 
 N_TASKS: Final = 12
 STORES: Final = 30
@@ -251,3 +259,39 @@ def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(assay: C
     # Seed 28 draws stores of both kinds: runs that differ, and runs that may be pooled.
     assert sum(store.differs for store in stores) >= STORES // 2
     assert sum(not store.differs for store in stores) >= 3
+
+
+def test_python_reads_the_newest_run_and_refuses_to_pool_other_scorers(
+    corrected: tuple[str, str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = corrected
+    monkeypatch.chdir(project)
+    assert assay_bench.compare("terse", "long").comparison.decision == "worse"
+    assert assay_bench.compare("terse", "long", assay_bench.Selection(runs=old)).comparison.decision == "better"
+    with pytest.raises(InputError, match=f"the scorer \\(exact in {old}; numeric in {new}\\)"):
+        assay_bench.compare("terse", "long", assay_bench.Selection(all_runs=True))
+
+
+def test_results_page_reads_the_newest_run_and_refuses_to_pool_other_scorers(corrected: tuple[str, str], project: Path) -> None:
+    old, new = corrected
+    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+        client.headers["host"] = "127.0.0.1"
+        assert new in client.get("/statistics").text
+        for address in ("/statistics", "/statistics.json"):
+            refused = client.get(f"{address}?all_runs=1", headers={"accept": "text/html"})
+            assert refused.status_code == 422
+            assert "the scorer" in refused.text
+            assert old in refused.text
+
+
+@pytest.mark.slow
+def test_the_newest_run_decides_on_postgresql_too(
+    assay: Command, project: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_STORE", new_database(postgres, f"onerun{secrets.token_hex(4)}"))
+    old, new = run(assay, project, TOO_STRICT), run(assay, project, CORRECTED)
+    assert assay("compare", "terse", "long", "--json").document["decision"] == "worse"
+    assert assay("compare", "terse", "long", "--run", old, "--json").document["decision"] == "better"
+    refused = assay("compare", "terse", "long", "--all-runs")
+    assert refused.code == 2
+    assert f"the scorer (exact in {old}; numeric in {new})" in refused.err

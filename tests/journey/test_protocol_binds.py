@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
+from fastapi.testclient import TestClient
 
 import assay as assay_
+from assay.app.workspace import Workspace
 from assay.domain.errors import Refused
 from assay.domain.review import Outcome
+from assay.web.server import create_app
 from tests.contract.conftest import postgres as postgres  # the one server of a test session
 from tests.journey.conftest import Command
 from tests.journey.test_regrade import graded
@@ -60,8 +63,11 @@ def achieved(assay: Command) -> dict[str, Any]:
     return dict(protocol["achieved"])
 
 
-def test_one_scripted_person_achieves_nothing_that_the_suite_planned(assay: Command, items: list[str]) -> None:
-    approved = assay("review", "approve", *items, "--reviewer", "ann")
+def test_one_scripted_person_achieves_nothing_that_the_suite_planned(
+    assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    approved = assay("review", "approve", *items)
     assert approved.code == 0
     assert "a1: first of two opinions; another reviewer must give the second" in approved.out
     stats = assay("stats").out
@@ -71,13 +77,18 @@ def test_one_scripted_person_achieves_nothing_that_the_suite_planned(assay: Comm
     again = assay("review", "approve", items[0], "--reviewer", "Ann")
     assert again.code == 2
     assert "already has your verdict; another reviewer must give the second" in again.err
+    stated = assay("review", "approve", items[0], "--reviewer", "Somebody Else")
+    assert stated.code == 2
+    assert "already has a verdict of the same person, under the name ann" in stated.err
     assert assay("stats", "--json").document["excluded"]["pending"] == 4
 
 
-def test_a_second_person_decides_or_disputes(assay: Command, items: list[str]) -> None:
-    assay("review", "approve", *items, "--reviewer", "ann")
-    assert assay("review", "approve", items[0], "--reviewer", "bea").out.strip() == f"{items[0]}: pending → approved"
-    rejected = assay("review", "reject", items[1], "--reason", "no", "--reviewer", "bea", "--json").document
+def test_a_second_person_decides_or_disputes(assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    assay("review", "approve", *items)
+    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    assert assay("review", "approve", items[0]).out.strip() == f"{items[0]}: pending → approved"
+    rejected = assay("review", "reject", items[1], "--reason", "no", "--json").document
     assert [(event["outcome"], event["after"], event["event"]) for event in rejected["events"]] == [("disputed", "pending", 0)]
     assert achieved(assay) == {"decisions": 1, "blind": 0, "by_two": 1, "in_order": None, "waiting_for_second": 3}
     assert "0 of 4 blind, 1 of 4 by two people, 3 await another person's opinion; planned: all" in assay("stats").out
@@ -107,12 +118,41 @@ def test_nobody_decides_their_own_work_by_command_or_python(assay: Command, serv
     assert assay("review", "approve", *items, "--reviewer", "ann").code == 0
 
 
-def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[str]) -> None:
+def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ann", "bea"):
-        assay("review", "approve", *items, "--reviewer", name)
+        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        assay("review", "approve", *items)
     (run,) = assay("runs", "--json").document["runs"]
     regraded = assay("regrade", run["run_id"], "--json")
     assert regraded.code == 0, regraded.err
     new = regraded.document["run_id"]
     (protocol,) = assay("stats", "--run", new, "--json").document["protocol"]
     assert (protocol["achieved"]["decisions"], protocol["achieved"]["by_two"], protocol["achieved"]["blind"]) == (4, 4, 0)
+
+
+def test_one_person_gives_no_second_opinion_in_python_under_another_name(assay: Command, items: list[str]) -> None:
+    assay_.review.approve(items, reviewer="ann")
+    for name in ("bea", "cleo"):
+        with pytest.raises(Refused, match="the same person, under the name ann"):
+            assay_.review.approve(items[0], reviewer=name)
+    assert achieved(assay)["by_two"] == 0
+
+
+@pytest.mark.parametrize("signed_in", ["ann", "bea"])
+def test_a_program_over_http_binds_to_the_protocol(
+    assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch, signed_in: str
+) -> None:
+    """A program that approves over HTTP, whatever name it states, neither decides nor counts as blind."""
+    monkeypatch.setenv("ASSAY_REVIEWER", signed_in)
+    token = "a-s3cret-of-any-length"
+    address = "http://127.0.0.1:8000"
+    with Workspace.open(project) as workspace, TestClient(create_app(workspace, token=token), base_url=address) as client:
+        client.headers["authorization"] = f"Bearer {token}"
+        for reviewer in ("ann", "bea", "cleo"):
+            decision = {"key": f"k-{reviewer}-12345678", "id": items[0], "verb": "approve", "reviewer": reviewer}
+            answer = client.post("/api/decisions", json={"decisions": [decision]})
+            assert answer.status_code == 200, answer.text
+            (result,) = answer.json()["results"]
+            assert result["ok"] is False or result["state"] == "pending", result
+    assert achieved(assay)["decisions"] == 0
+    assert assay("stats", "--json").document["excluded"]["pending"] == 4

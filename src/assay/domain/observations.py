@@ -101,7 +101,8 @@ class OpinionGiven:
     """One of two independent opinions.
 
     `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no item was on a screen, so that
-    the opinion measures no agreement between reviewers.
+    the opinion measures no agreement between reviewers. `stated_by`: of a scripted opinion, the signed-in person who gave the
+    reviewer's name; empty if this is the reviewer.
     """
 
     verb: Verb
@@ -110,6 +111,7 @@ class OpinionGiven:
     result: Mapping[str, float] = field(default_factory=dict)
     corrections: Mapping[Place, float] = field(default_factory=dict)
     scripted: bool = False
+    stated_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,6 +113,12 @@ def outcome_of_opinion(
             "already has your verdict; another reviewer must give the second verdict.",
             remedy="Undo yours to change it.",
         )
+    if two and (own := _under_another_name(reviewer, given, standing)) is not None:
+        raise Refused(
+            shown_assessment(key),
+            f"already has a verdict of the same person, under the name {own.reviewer}; another person must give the second.",
+            remedy="Let the other person decide under their own login, with `assay review` or on the review page.",
+        )
     if differ(standing):
         raise disputed(key)
     if not two:
@@ -122,6 +128,16 @@ def outcome_of_opinion(
     earlier = [opinion.given for opinion in standing.values()]
     # Two that agree on a pending item were left by a store in which a third person could undo their decision.
     return Outcome.DECIDED if len(earlier) > 1 or agree(earlier[0], given) else Outcome.DISPUTED
+
+
+def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
+    """Return a standing opinion of the same person under another name, as scripts with `--reviewer` can state any."""
+    people = _people(reviewer, given)
+    return next((opinion for opinion in standing.values() if people & _people(opinion.reviewer, opinion.given)), None)
+
+
+def _people(reviewer: str, given: OpinionGiven) -> frozenset[str]:
+    return frozenset(folded(name) for name in (reviewer, given.stated_by) if name)
 
 
 def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) -> tuple[StandingOpinion, ...]:

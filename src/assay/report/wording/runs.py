@@ -94,7 +94,7 @@ def when(started: str) -> str:
 def _pooled(read: RunsRead) -> str:
     if read.pooled >= len(read.runs):
         return f"{count(read.pooled, 'run')} pooled"
-    return f"{len(read.runs)} runs, {read.pooled} with counted trials"
+    return f"{count(len(read.runs), 'run')}, {read.pooled} with counted trials"
 
 
 def _with_trials(run: RunRead) -> str:

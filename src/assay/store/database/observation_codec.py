@@ -23,6 +23,8 @@ def encoded(body: observations.ObservationBody) -> bytes:
             content["corrections"] = _triples(body.corrections)
             if not body.scripted:  # as stores of earlier versions hold it, so that a repeated request still matches
                 del content["scripted"]
+            if not body.stated_by:
+                del content["stated_by"]
         case observations.OpinionWithdrawn():
             content["withdrawn"] = True
         case observations.ProtocolSwitched():
