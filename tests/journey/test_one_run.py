@@ -261,7 +261,7 @@ def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(assay: C
     assert sum(not store.differs for store in stores) >= 3
 
 
-def test_python_reads_the_newest_run_and_refuses_to_pool_other_scorers(
+def test_python_reads_the_newest_run_and_refuses_to_pool(
     corrected: tuple[str, str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = corrected
@@ -272,7 +272,7 @@ def test_python_reads_the_newest_run_and_refuses_to_pool_other_scorers(
         assay_bench.compare("terse", "long", assay_bench.Selection(all_runs=True))
 
 
-def test_results_page_reads_the_newest_run_and_refuses_to_pool_other_scorers(corrected: tuple[str, str], project: Path) -> None:
+def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[str, str], project: Path) -> None:
     old, new = corrected
     with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
         client.headers["host"] = "127.0.0.1"
