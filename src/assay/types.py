@@ -25,6 +25,7 @@ from assay.analysis.partial_review import (
 )
 from assay.analysis.positions import JudgePositions as JudgePositions
 from assay.analysis.references import JudgeAgainstReferences as JudgeAgainstReferences
+from assay.analysis.verdict_agreement import VerdictAgreement as VerdictAgreement
 from assay.analysis.verdict_rates import (
     CandidateVerdicts as CandidateVerdicts,
     RateDifference as RateDifference,

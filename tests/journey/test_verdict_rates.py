@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,20 @@ def test_the_verdict_is_a_criterion(assay: Command, approved: str) -> None:
     assert "assay export evaluations" in export.err
 
 
+def test_gate_plan_and_chart_read_verdicts(assay: Command, approved: str) -> None:
+    by_verdict = ("--criterion", "verdict", "--json")
+    gate = assay("gate", "alice", "--against", "bob", "--margin", "3pts", *by_verdict).document
+    assert gate["difference"] == pytest.approx(0.5)
+    compared = assay("compare", "alice", "bob", "--margin", "3pts", *by_verdict).document
+    assert gate["ci95"] == compared["ci95"]
+    plan = assay("plan", "--detect", "10pts", *by_verdict)
+    assert plan.code == 0, plan.err
+    assert plan.document != assay("plan", "--detect", "10pts", "--json").document
+    assert assay("chart", "ranks", "--output", "verdicts.csv", *by_verdict).code == 0
+    rows = csv.DictReader(Path("verdicts.csv").read_text("utf-8").splitlines())
+    assert {row["candidate"]: row["mean"] for row in rows} == {"alice": "75.0", "bob": "25.0"}
+
+
 def test_a_corrected_grade_changes_the_verdict(assay: Command, run_id: str) -> None:
     rows = assay("review", "list", "--state", "pending", "--json").document["assessments"]
     by_task = {row["task"]: row["id"] for row in rows}
@@ -121,6 +136,34 @@ def test_a_corrected_grade_changes_the_verdict(assay: Command, run_id: str) -> N
     rows = assay("review", "list", "--json").document["assessments"]
     verdicts = [row["verdicts"]["alice"] for row in rows]
     assert verdicts.count("Pass") == 5
+
+
+def test_corrections_measure_the_judge_on_verdicts(assay: Command, run_id: str) -> None:
+    rows = assay("review", "list", "--state", "pending", "--json").document["assessments"]
+    ids = {row["task"]: row["id"] for row in rows}
+    fixed = ("--score", "alice/result=1", "--score", "bob/result=0.5", "--reason", "It holds.", "--reviewer", "rita")
+    assert assay("review", "correct", ids.pop("t5"), *fixed).code == 0
+    assert assay("review", "approve", *ids.values(), "--reviewer", "rita").code == 0
+    (measured,) = assay("stats", "--json").document["diagnostics"]["judge_against_people"]
+    verdicts = measured["verdicts"]
+    # The judge said Fail of both answers to t5, where the person says Pass and Partial.
+    assert (verdicts["n"], verdicts["n_tasks"], verdicts["labels"]) == (12, 6, ["Pass", "Partial", "Fail"])
+    assert verdicts["agreement"] == pytest.approx(10 / 12)
+    assert verdicts["judge_rates"] == {
+        "Pass": pytest.approx(5 / 12),
+        "Partial": pytest.approx(2 / 12),
+        "Fail": pytest.approx(5 / 12),
+    }
+    assert verdicts["people_rates"] == {"Pass": 0.5, "Partial": 0.25, "Fail": 0.25}
+    assert verdicts["bias"] == pytest.approx(-1.5 / 12)
+    assert verdicts["confusion"]["Pass"] == {"Pass": 5, "Partial": 0, "Fail": 1}
+    by_chance = (5 * 6 + 2 * 3 + 5 * 3) / 144
+    assert verdicts["kappa"] == pytest.approx((10 / 12 - by_chance) / (1 - by_chance))
+    shown = assay("stats").out
+    assert "gives people's verdict on 83.3% of 12 checked responses" in shown
+    assert "bias in verdicts: Pass 41.7% against people's 50.0%, Partial 16.7% against people's 25.0%" in shown
+    (of_pair,) = assay("compare", "alice", "bob", "--json").document["diagnostics"]["judge_against_people"]
+    assert of_pair["verdicts"]["agreement"] == pytest.approx(10 / 12)
 
 
 def test_words_of_a_single_criterion_are_verdicts(assay: Command, project: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.analysis.review_tables import in_state
+from assay.analysis.verdict_agreement import VerdictAgreement, verdict_agreement
 from assay.domain.lifecycle import AssessmentState
 from assay.statistics.agreement import Alpha, krippendorff_alpha
 from assay.statistics.icc import IntraclassCorrelations, icc
@@ -15,6 +16,8 @@ from assay.statistics.judge_accuracy import Calibration, calibration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from assay.analysis.columns import ReviewColumns
 
@@ -28,11 +31,16 @@ class JudgeAgainstPeople:
 
     Rejected assessments are left out because they have no score from a person. Reviewers saw the judge's score first, so this
     figure overestimates the true agreement.
+
+    Attributes:
+        calibration: compares scores.
+        verdicts: compares verdicts; None if the rubric gives none.
     """
 
     judge: str
     n_corrected: int
     calibration: Calibration
+    verdicts: VerdictAgreement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +63,32 @@ def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] |
         n_corrected = len(np.unique(columns.assessment[mine & corrected]))
         if n_corrected:
             measured = calibration(columns.judged[mine], columns.final[mine], tolerance=TOLERANCE)
-            measured_judges.append(JudgeAgainstPeople(judge=judge, n_corrected=n_corrected, calibration=measured))
+            verdicts = _on_verdicts(columns, code, candidates)
+            measured_judges.append(
+                JudgeAgainstPeople(judge=judge, n_corrected=n_corrected, calibration=measured, verdicts=verdicts)
+            )
     return tuple(measured_judges)
+
+
+def _on_verdicts(columns: ReviewColumns, judge: int, candidates: Sequence[str] | None) -> VerdictAgreement | None:
+    reviewed = columns.verdicts
+    if reviewed is None:
+        return None
+    rows = np.flatnonzero((reviewed.judge == judge) & _named(columns, reviewed.candidate, candidates))
+    if not len(rows):
+        return None
+    values = np.array(reviewed.values)
+    judged, final = (
+        [reviewed.labels[np.abs(values - value).argmin()] for value in column[rows]]
+        for column in (reviewed.judged, reviewed.final)
+    )
+    return verdict_agreement(
+        dict(zip(reviewed.labels, reviewed.values, strict=True)),
+        task=reviewed.task[rows].tolist(),
+        response=list(zip(reviewed.trial[rows].tolist(), reviewed.candidate[rows].tolist(), strict=True)),
+        people=final,
+        judge=judged,
+    )
 
 
 def judges_among_themselves(
@@ -82,8 +114,13 @@ def judges_among_themselves(
     )
 
 
-def _of(columns: ReviewColumns, candidates: Sequence[str] | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _of(columns: ReviewColumns, candidates: Sequence[str] | None) -> NDArray[np.bool_]:
+    return _named(columns, columns.candidate, candidates)
+
+
+def _named(columns: ReviewColumns, rows: NDArray[np.int64], candidates: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Return for each row, given by its candidate's code, True if the candidate is among the named ones."""
     if candidates is None:
-        return np.ones(len(columns.candidate), np.bool_)
+        return np.ones(len(rows), np.bool_)
     codes = [code for code, name in enumerate(columns.candidates) if name in candidates]
-    return np.isin(columns.candidate, codes)
+    return np.isin(rows, codes)

@@ -141,6 +141,27 @@ class VerdictColumns:
     scores: ScoreColumns
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReviewedVerdicts:
+    """Verdicts of models' grades that people approved or corrected, as parallel arrays, one row per assessment and candidate.
+
+    Attributes:
+        labels, values: the verdicts and their values between 0 and 1, best first.
+        task, candidate, judge: codes as in the `ReviewColumns` of the same selection, int64.
+        trial: store key, int64.
+        judged, final: value of the judge's verdict, and of the verdict after review, float64.
+    """
+
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    task: NDArray[np.int64]
+    candidate: NDArray[np.int64]
+    judge: NDArray[np.int64]
+    trial: NDArray[np.int64]
+    judged: NDArray[np.float64]
+    final: NDArray[np.float64]
+
+
 STATES: Final = tuple(AssessmentState)
 """Assessment states, in the order of their codes in `ReviewColumns.state`."""
 
@@ -168,6 +189,7 @@ class ReviewColumns:
         run: index of the trial's run, from 0, int64; None if it was not requested.
         place: the candidate's position in the random order shown to the judge, from 1, int64; 0 for rows without a random
             order; None if no row has one.
+        verdicts: verdicts before and after review; None if the rubrics give none, or if they were not requested.
     """
 
     tasks: tuple[TaskLabel, ...]
@@ -188,6 +210,7 @@ class ReviewColumns:
     number: NDArray[np.int64] | None = None
     place: NDArray[np.int64] | None = None
     run: NDArray[np.int64] | None = None
+    verdicts: ReviewedVerdicts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -106,10 +106,6 @@ def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, i
     tasks = (*own.tasks, *other.tasks)
     code = np.array([names.index(name) for name in other.candidates], np.int64)
     trial = np.array([trials[int(key)] for key in other.trial[keep]], np.int64)
-    stacked = {
-        name: np.concatenate([getattr(own, name), getattr(other, name)[keep]])
-        for name in ("assessment", "attempt", "state", "judged", "final", "joint", "by_model")
-    }
     return ReviewColumns(
         tasks=tasks,
         candidates=names,
@@ -119,7 +115,13 @@ def together(own: ReviewColumns, other: ReviewColumns, *, trials: Mapping[int, i
         judge=np.concatenate([own.judge, other.judge[keep] + len(own.judges)]),
         trial=np.concatenate([own.trial, trial]),
         planned=np.zeros((len(names), len(tasks)), np.int64),
-        **stacked,
+        assessment=np.concatenate([own.assessment, other.assessment[keep]]),
+        attempt=np.concatenate([own.attempt, other.attempt[keep]]),
+        state=np.concatenate([own.state, other.state[keep]]),
+        judged=np.concatenate([own.judged, other.judged[keep]]),
+        final=np.concatenate([own.final, other.final[keep]]),
+        joint=np.concatenate([own.joint, other.joint[keep]]),
+        by_model=np.concatenate([own.by_model, other.by_model[keep]]),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from assay.analysis.verdict_agreement import ALL
 from assay.domain.verdict_scales import VALUES
 from assay.domain.verdicts import Verdict, verdict_of_score
 from assay.statistics.estimates import Estimate, estimate
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from assay.analysis.columns import ReferencePair
-
-ALL: Final = ""
-"""Name of the estimate over all candidates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

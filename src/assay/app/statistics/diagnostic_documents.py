@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from assay.analysis.fair_play import FairPlay, ReviewRates
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.references import JudgeAgainstReferences
+    from assay.analysis.verdict_agreement import VerdictAgreement
 
 Range: TypeAlias = tuple[float, float]
 
@@ -181,6 +182,25 @@ class JudgePositionsDocument:
 
 
 @document
+class VerdictAgreementDocument:
+    """JSON of a judge's agreement with people's decisions on verdicts; `confusion` counts its verdicts for each of theirs."""
+
+    labels: tuple[str, ...]
+    n: int
+    agreement: float | None
+    ci95: Range | None
+    n_tasks: int
+    kappa: float | None
+    kappa_ci95: Range | None
+    bias: float | None
+    bias_ci95: Range | None
+    people_rates: dict[str, float]
+    judge_rates: dict[str, float]
+    confusion: dict[str, dict[str, int]]
+    reason: str | None
+
+
+@document
 class JudgeAccuracyDocument:
     """JSON of a judge's accuracy, measured against grades that people approved or entered."""
 
@@ -200,6 +220,7 @@ class JudgeAccuracyDocument:
     label: str | None
     pairs_advised: int
     reason: str | None
+    verdicts: VerdictAgreementDocument | None
 
 
 @document
@@ -488,7 +509,36 @@ def _rates(rates: ReviewRates) -> ReviewRatesDocument:
 
 def _accuracies(judges: Sequence[JudgeAgainstPeople]) -> tuple[JudgeAccuracyDocument, ...]:
     return tuple(
-        fill(JudgeAccuracyDocument, judge.calibration, judge=judge.judge, n_corrected=judge.n_corrected) for judge in judges
+        fill(
+            JudgeAccuracyDocument,
+            judge.calibration,
+            judge=judge.judge,
+            n_corrected=judge.n_corrected,
+            verdicts=None if judge.verdicts is None else _verdict_agreement(judge.verdicts),
+        )
+        for judge in judges
+    )
+
+
+def _verdict_agreement(verdicts: VerdictAgreement) -> VerdictAgreementDocument:
+    agreement = verdicts.agreement
+    return VerdictAgreementDocument(
+        labels=verdicts.labels,
+        n=verdicts.calibration.n,
+        agreement=agreement.mean,
+        ci95=agreement.ci95,
+        n_tasks=agreement.n_tasks,
+        kappa=verdicts.kappa.kappa,
+        kappa_ci95=verdicts.kappa.ci95,
+        bias=verdicts.calibration.bias,
+        bias_ci95=verdicts.calibration.bias_ci95,
+        people_rates=dict(verdicts.people_rates),
+        judge_rates=dict(verdicts.judge_rates),
+        confusion={
+            people: {judge: verdicts.confusion.get((people, judge), 0) for judge in verdicts.labels}
+            for people in verdicts.labels
+        },
+        reason=agreement.reason,
     )
 
 

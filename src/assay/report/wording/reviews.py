@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.positions import JudgePositions
     from assay.analysis.references import JudgeAgainstReferences
+    from assay.analysis.verdict_agreement import VerdictAgreement
     from assay.domain.review import Approvals
     from assay.domain.selection import Excluded, ReplacedGrades
     from assay.statistics.bounds import Coverage
+    from assay.statistics.kappa import Kappa
     from assay.statistics.sampled_pairs import SampledDifference
 
 MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protocols. Look at each run separately with --run."
 
 _SHARES: Final = (("blind", "blind-first"), ("plants", "planted checks"), ("rereview", "repeats"), ("second", "double review"))
 _WAYS: Final = (("blind", "blind"), ("by_two", "by two people"), ("in_order", "in the drawn order"))
+_SEEN_FIRST: Final = "The reviewer saw the judge's score first, so true agreement is at most this."
 _MOST_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
 
@@ -191,7 +194,12 @@ def calibrated_ranks(ranking: CalibratedRanking) -> str:
 
 
 def judge_bias(judge: JudgeAgainstPeople) -> str:
-    """Compare a judge's scores with people's; the label for the agreement is based on the lower end of its range."""
+    """Compare a judge with people: verdicts if the rubric gives them, otherwise scores.
+
+    The label for the agreement in scores is based on the lower end of its range.
+    """
+    if judge.verdicts is not None:
+        return _judge_on_verdicts(judge.judge, judge.n_corrected, judge.verdicts)
     c = judge.calibration
     if c.bias is None:
         return f"{judge.judge}: no score has been checked by a person."
@@ -208,7 +216,37 @@ def judge_bias(judge: JudgeAgainstPeople) -> str:
         text += f" Agreement in value is {c.label} (concordance {c.concordance:.2f}, plausible range {low} to {high})."
     if c.n < c.pairs_advised:
         text += f" Fewer than {c.pairs_advised} checked scores: treat this with care."
-    return f"{text} The reviewer saw the judge's score first, so true agreement is at most this."
+    return f"{text} {_SEEN_FIRST}"
+
+
+def _judge_on_verdicts(judge: str, n_corrected: int, verdicts: VerdictAgreement) -> str:
+    agreement, n = verdicts.agreement, verdicts.calibration.n
+    if agreement.mean is None:
+        return f"{judge}: no verdict has been checked by a person."
+    plausible = "no range" if agreement.ci95 is None else f"plausible range {range_words(agreement.ci95)}"
+    text = f"{judge} gives people's verdict on {number(agreement.mean)}% of {count(n, 'checked response')} ({plausible})"
+    text += _beyond_chance(verdicts.kappa) + _bias_in_verdicts(verdicts.judge_rates, verdicts.people_rates)
+    text += f"; {count(n_corrected, 'assessment')} corrected."
+    if n < verdicts.calibration.pairs_advised:
+        text += f" Fewer than {verdicts.calibration.pairs_advised} checked responses: treat this with care."
+    return f"{text} {_SEEN_FIRST}"
+
+
+def _beyond_chance(kappa: Kappa) -> str:
+    if kappa.kappa is None:
+        return ""
+    beyond = "" if kappa.ci95 is None else f", plausible range {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
+    return f"; beyond chance, kappa is {kappa.kappa:.2f}{beyond}"
+
+
+def _bias_in_verdicts(judge: Mapping[str, float], people: Mapping[str, float]) -> str:
+    """State how often the judge and people give each verdict that either of them gave."""
+    shares = [
+        f"{verdict} {number(judge[verdict])}% against people's {number(people[verdict])}%"
+        for verdict in judge
+        if judge[verdict] or people[verdict]
+    ]
+    return f"; bias in verdicts: {', '.join(shares)}"
 
 
 def judge_agreement(judge: JudgeAgainstReferences) -> str:
@@ -218,17 +256,12 @@ def judge_agreement(judge: JudgeAgainstReferences) -> str:
         return f"{judge.judge}: no response was graded by people."
     plausible = "no range" if agreement.ci95 is None else f"plausible range {range_words(agreement.ci95)}"
     text = f"{judge.judge} agrees with people on {number(agreement.mean)}% of {count(c.n, 'response')} ({plausible})"
-    kappa = judge.kappa
-    if kappa.kappa is not None:
-        beyond = "" if kappa.ci95 is None else f", plausible range {kappa.ci95[0]:.2f} to {kappa.ci95[1]:.2f}"
-        text += f"; beyond chance, kappa is {kappa.kappa:.2f}{beyond}"
+    text += _beyond_chance(judge.kappa)
     if judge.on_verdicts:
-        shares = [
-            f"{verdict} {number(judge.judge_rates[verdict])}% against people's {number(judge.people_rates[verdict])}%"
-            for verdict in judge.judge_rates
-            if judge.judge_rates[verdict] or judge.people_rates[verdict]
-        ]
-        text += f"; bias in verdicts: {', '.join(shares)}"
+        text += _bias_in_verdicts(
+            {str(verdict): rate for verdict, rate in judge.judge_rates.items()},
+            {str(verdict): rate for verdict, rate in judge.people_rates.items()},
+        )
     elif c.bias is not None and abs(c.bias) >= 5e-4:
         text += f"; it scores {number(abs(c.bias))} points {'higher' if c.bias > 0 else 'lower'} on average"
     each = [f"{e.candidate} {number(e.mean)}%" for e in judge.by_candidate if e.mean is not None]

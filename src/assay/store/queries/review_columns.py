@@ -13,6 +13,7 @@ from assay.store.database.connections import portions
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import candidates_of, codes_of, judges_of, labels_of, matrix_of, scores_apart, weighted
 from assay.store.queries.variants import Variant, split_keys
+from assay.store.queries.verdict_columns import reviewed_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,8 +33,8 @@ def review_columns(
 ) -> ReviewColumns:
     """Read all assessments of a selection, with the grader's original score and the final score.
 
-    With `trials`, only these trials' assessments are read, by index. The labels are then those of their tasks, and `planned` is
-    0.
+    With `trials`, only these trials' assessments are read, by index. The labels are then those of their tasks, `planned` is 0, and
+    no verdicts are read.
     """
     import numpy as np
 
@@ -75,6 +76,11 @@ def review_columns(
         place=rows[:, 11].astype(np.int64),
         number=number,
         run=run,
+        verdicts=None
+        if trials is not None
+        else reviewed_verdicts(
+            connection, scope, tasks=task_keys, candidates=tuple(candidates), judges=tuple(judges), variants=variants
+        ),
     )
 
 

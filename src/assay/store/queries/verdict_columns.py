@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, Double, Select, and_, case, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, cast, func, select
 
-from assay.analysis.columns import VerdictColumns
+from assay.analysis.columns import ReviewedVerdicts, VerdictColumns
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.verdict_scales import VerdictScale, verdict_scale
@@ -15,6 +15,7 @@ from assay.store.database.codec import bytes_json, rubric_record
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.score_columns import (
     COUNTING,
+    codes_of,
     columns_of,
     marks_of,
     matrix_of,
@@ -22,7 +23,7 @@ from assay.store.queries.score_columns import (
     scores_by_trial,
     trial_scores,
 )
-from assay.store.queries.variants import split_keys
+from assay.store.queries.variants import Variant, split_keys
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -38,6 +39,7 @@ MOST_RUNS: Final = 500
 """Maximum number of selected runs whose rubrics are read. Each costs 0.1 ms, and nobody reads the verdicts of more at once."""
 
 _SCORE: Final = 4
+_ASSESSMENT: Final = 5
 _ROUNDING: Final = 1e-9
 
 
@@ -78,6 +80,49 @@ def chosen_trials(connection: Connection, selection: Selection, trials: Collecti
     return scores_by_trial(connection, scope, trials, rows)
 
 
+def reviewed_verdicts(
+    connection: Connection,
+    scope: Scope,
+    *,
+    tasks: tuple[int, ...],
+    candidates: tuple[int, ...],
+    judges: tuple[int, ...],
+    variants: tuple[Variant, ...],
+) -> ReviewedVerdicts | None:
+    """Read the verdicts of models' grades before and after review; None under the conditions of `verdict_columns`.
+
+    The codes of the result are the places of keys in `tasks`, `candidates` and `judges`.
+    """
+    import numpy as np
+
+    if scope.criteria is not None or len(scope.runs) > MOST_RUNS:
+        return None
+    scales = _scales(connection, scope)
+    if len({scale.labels for scale in scales.values()}) != 1:
+        return None
+    runs = tuple(scales)
+    judged = _rows(connection, _reviewed(scope, runs, original=True), scales)
+    final = _rows(connection, _reviewed(scope, runs, original=False), scales)
+    most = max(judged[:, 1].max(initial=0.0), final[:, 1].max(initial=0.0)) + 1
+    # An assessment has one row for each candidate. A reply that could not be read has no verdict of the judge.
+    place_before = judged[:, _ASSESSMENT] * most + judged[:, 1]
+    place_after = final[:, _ASSESSMENT] * most + final[:, 1]
+    _, before, after = np.intersect1d(place_before, place_after, assume_unique=True, return_indices=True)
+    judged, final = judged[before], final[after]
+    keys = split_keys(variants, final[:, 1], final[:, -1]) if variants else final[:, 1]
+    labels, values = zip(*next(iter(scales.values())).labels, strict=True)
+    return ReviewedVerdicts(
+        labels=labels,
+        values=values,
+        task=codes_of(final[:, 0], tasks),
+        candidate=codes_of(keys, candidates),
+        judge=codes_of(final[:, 2], judges),
+        trial=final[:, 3].astype(np.int64),
+        judged=judged[:, _SCORE],
+        final=final[:, _SCORE],
+    )
+
+
 def _no_verdicts() -> InputError:
     problem = "is verdict, but no selected run gives verdicts with the same labels."
     remedy = "Verdicts need a rubric with rules, or with a single criterion whose scale has words; select one run with --run."
@@ -106,23 +151,48 @@ def _scales(connection: Connection, scope: Scope) -> dict[int, VerdictScale]:
 
 
 def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
-    """Select counted scores with the numbers of their grades: all, given, no (0), yes (1), and the weighted sum of them."""
+    """Select counted scores with the numbers of their grades, as `_with_numbers` lists them."""
+    table, grade = schema.score, schema.grade
+    return _with_numbers(scope, runs, table.c.value, grade.c.value, marks_of()).where(
+        table.c.state.in_(COUNTING),
+        # A deterministic scorer gives no verdict, also if a judge of the same run does.
+        table.c.state != AssessmentState.NOT_REQUIRED.value,
+    )
+
+
+def _reviewed(scope: Scope, runs: tuple[int, ...], *, original: bool) -> Select[Any]:
+    """Select models' scores that people approved or corrected: the judge's own, or those after review."""
+    table, grade, assessment = schema.score, schema.grade, schema.assessment
+    score = table.c.judged_value if original else table.c.value
+    value = grade.c.judged_value if original else grade.c.value
+    by_people = (AssessmentState.APPROVED.value, AssessmentState.CORRECTED.value)
+    return (
+        _with_numbers(scope, runs, score, value, table.c.assessment_key)
+        .join(assessment, assessment.c.key == table.c.assessment_key)
+        .where(table.c.state.in_(by_people), assessment.c.by_model)
+    )
+
+
+def _with_numbers(
+    scope: Scope, runs: tuple[int, ...], score: ColumnElement[Any], value: ColumnElement[Any], mark: ColumnElement[Any]
+) -> Select[Any]:
+    """Select scores with the numbers of their grades: all, given, no (0), yes (1), and the weighted sum of them."""
     table, grade = schema.score, schema.grade
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
     shown = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key)
     heavy = grade.c.weight > 0
-    missing = func.sum(case((and_(heavy, grade.c.value.is_(None)), 1), else_=0))
+    missing = func.sum(case((and_(heavy, value.is_(None)), 1), else_=0))
     return (
         select(
             *shown,
-            cast(table.c.value, Double),
-            marks_of(),
+            cast(score, Double),
+            mark,
             func.count(),
-            func.count(grade.c.value),
-            func.sum(case((grade.c.value == 0.0, 1), else_=0)),
-            func.sum(case((grade.c.value == 1.0, 1), else_=0)),
-            func.sum(case((heavy, grade.c.weight * grade.c.value), else_=0.0)),
+            func.count(value),
+            func.sum(case((value == 0.0, 1), else_=0)),
+            func.sum(case((value == 1.0, 1), else_=0)),
+            func.sum(case((heavy, grade.c.weight * value), else_=0.0)),
             case((missing > 0, 0.0), else_=func.sum(case((heavy, grade.c.weight), else_=0.0))),
             table.c.run_key,
         )
@@ -132,12 +202,9 @@ def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
             *scope.where_grader(table),
             *scope.families.hold(table),
             table.c.run_key.in_(runs),
-            table.c.state.in_(COUNTING),
-            # A deterministic scorer gives no verdict, also if a judge of the same run does.
-            table.c.state != AssessmentState.NOT_REQUIRED.value,
-            table.c.value.is_not(None),
+            score.is_not(None),
         )
-        .group_by(table.c.run_key, table.c.assessment_key, *shown, table.c.value, table.c.joint, table.c.state, table.c.place)
+        .group_by(table.c.run_key, table.c.assessment_key, *shown, score, table.c.joint, table.c.state, table.c.place)
     )
 
 
