@@ -45,8 +45,10 @@ from assay.app.python_api.drafts import (
 )
 from assay.app.python_api.project import Folder as Folder
 from assay.app.python_api.review_desk import ReviewDesk as ReviewDesk
+from assay.app.runs.causes import Cause as Cause, Pause as Pause
 from assay.app.runs.execution import RunResult as RunResult
 from assay.app.runs.regrade import Conclusion as Conclusion, GradeChange as GradeChange, Regraded as Regraded
+from assay.app.runs.remaining_cost import RemainingCost as RemainingCost
 from assay.app.statistics.basis import Basis as Basis, StillOpen as StillOpen
 from assay.app.statistics.notebooks import Frame as Frame, FrameLibrary as FrameLibrary
 from assay.app.statistics.power import PairPlan as PairPlan, PowerPlan as PowerPlan, SampleSize as SampleSize
@@ -87,6 +89,7 @@ from assay.domain.model import ModelSpec as ModelSpec, Parameters as Parameters,
 from assay.domain.one_or_many import Identifier as Identifier, OneOrMany as OneOrMany
 from assay.domain.programs import Agent as Agent, Command as Command, Function as Function, WebService as WebService
 from assay.domain.protocol import Protocol as Protocol
+from assay.domain.remaining_cost import CallsAhead as CallsAhead
 from assay.domain.review import (
     Approvals as Approvals,
     Decision as Decision,

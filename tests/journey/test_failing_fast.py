@@ -109,6 +109,11 @@ def test_a_spent_budget_pauses_the_run(assay: Command, server: ModelServer, proj
     assert document["trials"]["done"] + document["trials"]["pending"] == 200
     assert document["cost_usd"] <= 1
     enough = document["budget"]["enough_usd"]
+    remaining = document["remaining"]
+    assert remaining["answered_calls"] == document["trials"]["done"] >= 50
+    assert remaining["total_usd"] == pytest.approx(200 * document["cost_usd"] / document["trials"]["done"])
+    assert assay("show", document["run_id"], "--json").document["remaining"] == remaining
+    assert "the rest costs about $" in assay("show", document["run_id"]).out
     assert document["paused"]["remedy"].endswith(f"assay resume {document['run_id']} --budget {enough:g}")
     again = assay("resume", document["run_id"], "--budget", enough, "--json")
     assert (again.code, again.document["state"], again.document["trials"]["done"]) == (0, "finished", 200)

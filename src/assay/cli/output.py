@@ -24,6 +24,7 @@ from assay.domain.identifiers import shown_trial
 if TYPE_CHECKING:
     from assay.app.runs.documents import RegradePlanDocument, RunResultDocument
     from assay.app.runs.execution import CostEstimate, RunResult
+    from assay.app.runs.remaining_cost import RemainingCost
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -178,6 +179,13 @@ def asked(estimate: CostEstimate) -> str:
     return f"{calls}, about {dollars(estimate.likely_usd)}, at most {dollars(estimate.most_usd)} without retries"
 
 
+def remaining_words(remaining: RemainingCost, budget_usd: float | None) -> str:
+    """Return what the rest of a run costs, such as `the rest costs about $3.10, so $3.50 in all, by its 120 calls so far`."""
+    rest, total = dollars(remaining.remaining_usd), dollars(remaining.total_usd)
+    over = "" if budget_usd is None or remaining.total_usd <= budget_usd else f", over the budget of {dollars(budget_usd)}"
+    return f"the rest costs about {rest}, so {total} in all, by its {counted(remaining.answered_calls, 'call')} so far{over}"
+
+
 def _say_causes(result: RunResult) -> None:
     """List the causes of failed trials with their counts, and one trial of each cause."""
     for cause in result.causes[:CAUSES_SHOWN]:
@@ -218,6 +226,8 @@ def say_result(result: RunResult) -> None:
     elif trials["failed"]:
         more = f" --budget {result.enough_usd:g}" if result.enough_usd is not None else ""
         say(f"  retry the failed trials with: assay resume {document.run_id}{more}")
+    if result.remaining is not None and result.remaining.total_usd:
+        say(f"  {remaining_words(result.remaining, result.summary.budget_usd)}")
     for sample in document.answers[:_MOST_SAMPLES]:
         score = "not scored yet" if sample.score is None else f"{100 * sample.score:.3g}"
         reference = "" if sample.expected is None else f" (expected: {sample.expected})"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from assay.cli.output import dollars, visible
+from assay.app.runs.causes import Cause, cause_key
+from assay.cli.output import CAUSES_SHOWN, counted, dollars, visible
 from assay.domain.events import CallEnded, Event, Listener, RunEnded, RunStarted, TrialEnded
+from assay.domain.remaining_cost import CallsAhead, CallsPaid, RoleAndModel, TrialProgress, remaining_usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from assay.domain.failure import Failure
 
 
 PLAIN_EVERY_S = 2.0
@@ -30,26 +35,59 @@ class _Tally:
 
     def __init__(self) -> None:
         self.total = self.left = self.ended = self.failed = self.tokens = self.failed_calls = 0
+        self.concurrency = 1
+        self.ahead: tuple[CallsAhead, ...] = ()
+        self.budget_left_usd: float | None = None
+        self.paid: dict[RoleAndModel, CallsPaid] = {}
+        self.causes: dict[tuple[str, str, str], Cause] = {}
         self.cost: float | None = 0.0
         self.began = time.monotonic()
         self.last: TrialEnded | None = None
+        self.is_new_cause = False
 
     def hear(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self.total, self.left, self.began = event.total, event.left, time.monotonic()
+                self.concurrency, self.ahead, self.budget_left_usd = event.concurrency, event.ahead, event.budget_left_usd
             case CallEnded():
                 self.tokens += event.input_tokens + event.output_tokens
                 self.failed_calls += event.failure is not None
                 # A failed call has no cost; any other call without a price makes the total permanently unknown.
                 known = event.cost_usd is not None or event.failure is not None
                 self.cost = None if self.cost is None or not known else self.cost + (event.cost_usd or 0.0)
+                if event.failure is None:
+                    self._pay(event)
             case TrialEnded():
                 self.ended += 1
                 self.failed += event.failure is not None
                 self.last = event
+                self.is_new_cause = event.failure is not None and self._note(event.failure)
             case RunEnded():
                 pass
+
+    def _pay(self, event: CallEnded) -> None:
+        key = (str(event.role), event.model)
+        paid = self.paid.get(key, CallsPaid(calls=0, usd=0.0))
+        usd = None if paid.usd is None or event.cost_usd is None else paid.usd + event.cost_usd
+        self.paid[key] = CallsPaid(calls=paid.calls + 1, usd=usd)
+
+    def _note(self, failure: Failure) -> bool:
+        """Count a failed trial under its cause; True for the first trial of a cause."""
+        key = cause_key(failure)
+        cause = self.causes.get(key)
+        if cause is None:
+            self.causes[key] = Cause(kind=failure.kind, fault=failure.fault, detail=failure.detail, trials=1)
+            return True
+        self.causes[key] = replace(cause, trials=cause.trials + 1)
+        return False
+
+    @property
+    def remaining_usd(self) -> float | None:
+        """The probable cost of the remaining calls; None if it is unknown, or before there are enough calls to tell."""
+        begun = min(self.left, self.ended + self.concurrency)
+        progress = TrialProgress(total=self.left, begun=begun, failed=self.failed)
+        return remaining_usd(self.ahead, self.paid, progress) if self.ahead else None
 
     @property
     def latest(self) -> str:
@@ -78,13 +116,26 @@ class _Tally:
         if self.failed_calls:
             parts.append(f"{self.failed_calls} failed calls")
         parts += [f"{self.tokens:,} tokens", dollars(self.cost)]
+        remaining = self.remaining_usd if self.ended < self.left else None
+        if remaining:
+            over = self.budget_left_usd is not None and (self.cost or 0.0) + remaining > self.budget_left_usd
+            parts.append(f"about {dollars(remaining)} more{', over the budget' if over else ''}")
         if self.remaining_s is not None and self.ended < self.left:
             parts.append(f"{_clock(self.remaining_s)} left")
         return " · ".join(parts)
 
+    def cause_lines(self) -> list[str]:
+        """Return one line per cause of failure with the number of its trials, the most frequent first."""
+        causes = sorted(self.causes.values(), key=lambda cause: -cause.trials)
+        shown = [
+            f"failed: {counted(cause.trials, 'trial')}: {cause.kind} ({cause.fault}): {visible(cause.detail)}"
+            for cause in causes[:CAUSES_SHOWN]
+        ]
+        return [*shown, f"… and {counted(len(causes) - CAUSES_SHOWN, 'other cause')}"] if len(causes) > CAUSES_SHOWN else shown
+
 
 class _Plain:
-    """Shows progress as plain lines: one every two seconds, one per failure, and one at the end."""
+    """Shows progress as plain lines: one every two seconds, one per cause of failure, and the counts of causes at the end."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -94,13 +145,15 @@ class _Plain:
     def hear(self, event: Event) -> None:
         self._tally.hear(event)
         now = time.monotonic()
-        # After 20 failures, further ones are usually the same, and the log of an overnight run must stay readable.
-        failed = isinstance(event, TrialEnded) and event.failure is not None and self._tally.failed <= 20
+        # The log of an overnight run must stay readable, so only the first failure of each cause has a line of its own.
+        failed = isinstance(event, TrialEnded) and self._tally.is_new_cause
         ended, due = isinstance(event, RunEnded), now - self._printed_at > PLAIN_EVERY_S
         if failed or ended or (isinstance(event, TrialEnded) and due):
             self._printed_at = now
             latest = "" if ended else f"{self._tally.latest} · "
             self._stream.write(f"{latest}{self._tally.facts()}\n")
+            if ended:
+                self._stream.writelines(f"{line}\n" for line in self._tally.cause_lines())
             self._stream.flush()
 
 
@@ -118,8 +171,12 @@ def _live(stream: IO[str]) -> Iterator[Listener]:
             display.n = tally.total - tally.left + tally.ended
             display.set_description_str(f"{tally.facts()} · {tally.latest}", refresh=False)
             display.update(0)
+            if isinstance(event, TrialEnded) and tally.is_new_cause:
+                display.write(tally.latest, file=stream)
             if isinstance(event, RunEnded):
                 display.refresh()
+                for line in tally.cause_lines():
+                    display.write(line, file=stream)
 
         yield hear
 

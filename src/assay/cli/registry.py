@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assay.cli.options import common, workspace
-from assay.cli.output import answer, dollars, say, say_table
+from assay.cli.output import answer, dollars, remaining_words, say, say_table
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
 from assay.domain.selection import RunSummary, Selection, TrialRow
@@ -101,6 +101,8 @@ def _say_run(full: RunInFull) -> None:
         say(f"{name.ljust(width)}  {' '.join(value.split())[:300]}")
     if full.pause is not None:
         say(f"\n{full.pause.sentence}\n{full.pause.remedy(summary.id, full.enough_usd)}")
+    if full.remaining is not None and full.remaining.total_usd:
+        say(remaining_words(full.remaining, plan.budget_usd))
     if full.causes:
         say()
         say_table(

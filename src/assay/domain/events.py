@@ -9,16 +9,23 @@ from typing import TypeAlias
 from assay.domain.calls import Role
 from assay.domain.failure import Failure
 from assay.domain.identifiers import RunId
+from assay.domain.remaining_cost import CallsAhead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run started with `total` trials, of which `left` remain to be done."""
+    """A run started with `total` trials, of which `left` remain to be done, up to `concurrency` at once.
+
+    `ahead`: predicted calls of the trials that remain; empty if they are unknown. `budget_left_usd`: None without a budget.
+    """
 
     run: RunId
     suite: str
     total: int
     left: int
+    concurrency: int = 1
+    ahead: tuple[CallsAhead, ...] = ()
+    budget_left_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assay.domain.calls import ModelRequest
+from assay.domain.remaining_cost import CallsAhead
 from assay.domain.suite import ToolMessage
 
 TOKENS_PER_MESSAGE = 8
@@ -18,13 +19,15 @@ class CostEstimate:
     """Estimated calls and cost of the trials that are not done yet.
 
     `likely_usd` assumes one token per four characters of the prompt, and answers of half the token limit. `most_usd` is the
-    worst case without retries. If a model has no known price, both are None and `unpriced` lists the model.
+    worst case without retries. If a model has no known price, both are None and `unpriced` lists the model. `ahead` has the calls
+    by role and model.
     """
 
     calls: int
     likely_usd: float | None
     most_usd: float | None
     unpriced: tuple[str, ...] = ()
+    ahead: tuple[CallsAhead, ...] = ()
 
 
 def worst_case_tokens(request: ModelRequest) -> tuple[int, int]:

@@ -73,6 +73,7 @@ class RunDocument(run_documents.RunSummaryDocument):
     jobs: tuple[run_documents.BatchJobDocument, ...]
     causes: tuple[run_documents.CauseDocument, ...]
     paused: run_documents.PauseDocument | None
+    remaining: run_documents.RemainingCostDocument | None
 
 
 @document
@@ -137,6 +138,7 @@ def run_document(full: RunInFull) -> RunDocument:
         jobs=tuple(map(run_documents.job_document, full.jobs)),
         causes=full.causes,
         paused=None if full.pause is None else run_documents.pause_document(full.pause, full.summary.id, full.enough_usd),
+        remaining=run_documents.remaining_document(full.remaining),
     )
 
 

@@ -10,6 +10,7 @@ from assay.app.calibration_status import Stamps, words
 from assay.app.provenance import Provenance, provenance
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
+from assay.app.runs.remaining_cost import RemainingCost, remaining_cost
 from assay.domain.lifecycle import COUNTS, HIDDEN, AssessmentState, RunState
 from assay.domain.run_list import RunFilter
 from assay.domain.selection import RunSummary, Selection, TrialRow
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class RunInFull:
     """A run with its plan and trials.
 
-    `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause` and `enough_usd` are those of
-    `app.runs.execution.RunResult`.
+    `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause`, `enough_usd` and
+    `remaining` are those of `app.runs.execution.RunResult`.
     """
 
     summary: RunSummary
@@ -40,6 +41,7 @@ class RunInFull:
     causes: tuple[Cause, ...]
     pause: Pause | None
     enough_usd: float | None
+    remaining: RemainingCost | None
 
 
 def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
@@ -83,6 +85,7 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         causes=causes_of(workspace, summary),
         pause=pause_of(workspace, summary),
         enough_usd=enough_usd(workspace, plan, summary),
+        remaining=remaining_cost(workspace, plan, summary),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.domain.errors import InputError
+from assay.domain.remaining_cost import CallsAhead
 from assay.engine.estimate import CostEstimate, likely_tokens, worst_case_tokens
 
 if TYPE_CHECKING:
@@ -54,12 +55,16 @@ class Tally:
         self._likely = 0.0
         self._most = 0.0
         self._unpriced: dict[str, None] = {}
+        self._by_role: dict[tuple[str, str], tuple[int, float]] = {}
 
     def add(self, request: ModelRequest, *, times: int) -> None:
         self._calls += times
-        likely = self._paid.get((request.purpose.role.value, request.model.ref))
+        key = (request.purpose.role.value, request.model.ref)
+        likely = self._paid.get(key)
         likely = self._cost(request.model, *likely_tokens(request)) if likely is None else likely
         most = self.worst_usd(request)
+        calls, usd = self._by_role.get(key, (0, 0.0))
+        self._by_role[key] = (calls + times, usd + times * (likely or 0.0))
         if likely is None or most is None:
             self._unpriced[request.model.ref] = None
         else:
@@ -77,6 +82,11 @@ class Tally:
             likely_usd=self._likely if known else None,
             most_usd=self._most if known else None,
             unpriced=tuple(self._unpriced),
+            ahead=tuple(
+                CallsAhead(role=role, model=model, calls=calls, usd_per_call=None if model in self._unpriced else usd / calls)
+                for (role, model), (calls, usd) in self._by_role.items()
+                if calls
+            ),
         )
 
     def _cost(self, model: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.runs.regrade import Conclusion, Regraded, RegradePlan
+    from assay.app.runs.remaining_cost import RemainingCost
     from assay.domain.calls import ModelRequest
     from assay.domain.identifiers import RunId
     from assay.domain.jobs import BatchJob
@@ -121,6 +122,16 @@ class PauseDocument(CauseDocument):
 
 
 @document
+class RemainingCostDocument:
+    """JSON of what an unfinished run will probably cost, from what its `answered_calls` really cost, by role and model."""
+
+    answered_calls: int
+    paid_usd: float
+    remaining_usd: float
+    total_usd: float
+
+
+@document
 class RunResultDocument:
     """JSON of `assay run`, `assay resume` and `assay extend`."""
 
@@ -136,6 +147,7 @@ class RunResultDocument:
     cost_usd: float | None
     unpriced_calls: int
     budget: BudgetDocument | None
+    remaining: RemainingCostDocument | None
     judges: tuple[JudgeStampDocument, ...]
     answers: tuple[SampleAnswerDocument, ...]
     signs: tuple[SignDocument, ...]
@@ -370,6 +382,7 @@ def run_result(result: RunResult) -> RunResultDocument:
         paused=None if result.pause is None else pause_document(result.pause, result.summary.id, result.enough_usd),
         unpriced_calls=result.summary.unpriced_calls,
         budget=_budget(result),
+        remaining=remaining_document(result.remaining),
         judges=tuple(
             fill(JudgeStampDocument, record, judge=name, calibration=record) for name, record in result.calibrations.items()
         ),
@@ -377,6 +390,10 @@ def run_result(result: RunResult) -> RunResultDocument:
         signs=tuple(fill(SignDocument, sign, code=sign.kind.value) for sign in result.look.signs),
         seconds=round(result.seconds, 3),
     )
+
+
+def remaining_document(remaining: RemainingCost | None) -> RemainingCostDocument | None:
+    return None if remaining is None else fill(RemainingCostDocument, remaining)
 
 
 def pause_document(pause: Pause, run: RunId, enough_usd: float | None) -> PauseDocument:

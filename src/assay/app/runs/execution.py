@@ -16,6 +16,7 @@ from assay.app.runs.budget import enough_usd, with_budget
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.app.runs.first_look import first_look
 from assay.app.runs.preflight import LookAhead, check_providers, look_ahead
+from assay.app.runs.remaining_cost import RemainingCost, calls_left, remaining_cost
 from assay.app.runs.stopper import Stopper
 from assay.domain.errors import AssayError, DamagedValue, Interrupted, ReadOnlyStore, Refused, StoreError
 from assay.domain.events import RunStarted, nobody
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from assay.domain.calibration import CalibrationRecord
     from assay.domain.events import Listener
     from assay.domain.failure import Failure
+    from assay.domain.remaining_cost import CallsAhead
     from assay.domain.run import RunPlan
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Suite
@@ -47,7 +49,8 @@ class RunResult:
 
     `calibrations` contains each judge's current calibration (None without one). `enough_usd` is a budget that probably covers
     the trials that are left for lack of budget; None if the budget was enough. `causes` counts the failures by cause. `pause` is
-    the reason if the run paused itself. `look` is empty for a run that was not executed in this process.
+    the reason if the run paused itself. `remaining` is what the rest of an unfinished run costs. `look` is empty for a
+    run that was not executed in this process.
     """
 
     summary: RunSummary
@@ -58,12 +61,14 @@ class RunResult:
     look: FirstLook = NO_LOOK
     causes: tuple[Cause, ...] = ()
     pause: Pause | None = None
+    remaining: RemainingCost | None = None
 
 
 def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookAhead | None = None, **how: Any) -> RunResult:
     """Plan, store and execute a run with the arguments of `carry_out`. Each call creates a new run, even for the same suite."""
-    plan = write_down(workspace, suite, options, ahead or look_ahead(workspace, suite, options))
-    return carry_out(workspace, plan, retry_failed=False, **how)
+    ahead = ahead or look_ahead(workspace, suite, options)
+    plan = write_down(workspace, suite, options, ahead)
+    return carry_out(workspace, plan, retry_failed=False, ahead=ahead.estimate.ahead, **how)
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
@@ -79,7 +84,9 @@ def resume(workspace: Workspace, run_id: str, *, budget_usd: float | None = None
         workspace.journal.extend_run(plan, ())
     result = carry_out(workspace, plan, retry_failed=True, **how)
     if plan.regrade_of is not None and keep_reviews(workspace, plan):
-        return replace(result_of(workspace, plan.id), seconds=result.seconds, enough_usd=result.enough_usd)
+        return replace(
+            result_of(workspace, plan.id), seconds=result.seconds, enough_usd=result.enough_usd, remaining=result.remaining
+        )
     return result
 
 
@@ -119,23 +126,36 @@ def carry_out(
     listener: Listener = nobody,
     stopper: Stopper | None = None,
     only_structure: bool = False,
+    ahead: tuple[CallsAhead, ...] | None = None,
 ) -> RunResult:
     """Execute the pending trials of a stored run.
 
     Args:
         stopper: stops the run from another thread; without a stopper, signals stop the run.
         only_structure: stops before judging; `resume` continues from there.
+        ahead: the calls that the trials need, for the listener; None to predict them if there is a listener.
 
     Raises Interrupted if the run was stopped; finished trials are kept.
     """
-    began = workspace.clock.monotonic()
+    began, heard = workspace.clock.monotonic(), listener
     with _resume_named(plan):
         summary = result_of(workspace, plan.id).summary
         listener, watch = workspace.notices.watch(plan, summary, listener)
         engine = engine_of(workspace, plan, listener, only_structure=only_structure)
     total = sum(summary.trials.values())
     done = sum(n for state, n in summary.trials.items() if state not in (*TO_COME, TrialState.FAILED))
-    listener(RunStarted(run=plan.id, suite=plan.suite, total=total, left=total - done))
+    if ahead is None:
+        ahead = () if heard is nobody else calls_left(workspace, plan)
+    started = RunStarted(
+        run=plan.id,
+        suite=plan.suite,
+        total=total,
+        left=total - done,
+        concurrency=plan.concurrency,
+        ahead=ahead,
+        budget_left_usd=None if plan.budget_usd is None else plan.budget_usd - summary.booked_usd,
+    )
+    listener(started)
     workspace.results.begin(plan.id)
     try:
         asyncio.run(_until_stopped(engine, workspace, plan, retry_failed=retry_failed, stopper=stopper))
@@ -159,7 +179,8 @@ def carry_out(
         result = result_of(workspace, plan.id, seconds=workspace.clock.monotonic() - began)
         watch.ended(result.summary)
         enough = enough_usd(workspace, plan, result.summary)
-        return replace(result, enough_usd=enough, look=first_look(workspace, plan))
+        remaining = remaining_cost(workspace, plan, result.summary)
+        return replace(result, enough_usd=enough, remaining=remaining, look=first_look(workspace, plan))
 
 
 def engine_of(workspace: Workspace, plan: RunPlan, listener: Listener, *, only_structure: bool = False) -> Engine:

@@ -54,7 +54,9 @@ class Runner:
         """Execute a run that was just stored or extended; raises `Refused` if this process executes it already."""
         self._start(
             plan.id,
-            lambda beside, stopper: execution.carry_out(beside, plan, retry_failed=False, listener=_nothing, stopper=stopper),
+            lambda beside, stopper: execution.carry_out(
+                beside, plan, retry_failed=False, listener=_nothing, stopper=stopper, ahead=()
+            ),
         )
 
     def queue(self, plan: RunPlan) -> None:

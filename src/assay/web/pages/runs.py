@@ -14,6 +14,7 @@ from assay.app.review import decisions, protocol
 from assay.app.runs import documents, start as starting, suite_files
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, cause_key, causes_of, pause_of
+from assay.app.runs.remaining_cost import remaining_cost
 from assay.app.runs.rubric_choices import rubric_choices
 from assay.app.statistics.results import wording
 from assay.app.wire import attributes
@@ -87,6 +88,7 @@ class RunPage(TypedDict):
     failure_kinds: list[dict[str, object]]
     causes: list[dict[str, object]]
     paused: documents.PauseDocument | None
+    remaining: documents.RemainingCostDocument | None
 
 
 router = APIRouter(include_in_schema=False)
@@ -186,6 +188,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
             "seed": plan.seed,
             "policy": str(plan.policy),
             "enough_usd": enough,
+            "budget_usd": plan.budget_usd,
             "regrade": plan.regrade_of is not None,
             "regrades": list(rooms.workspace.archive.runs.regrades(summary.id)) if summary.not_graded else [],
             "beside": side_by_side([summary]) if summary.not_graded else None,
@@ -203,6 +206,7 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
         "failure_kinds": [{"kind": kind, "fault": fault, "n": n} for kind, fault, n in kinds],
         "causes": [_cause(cause, failed) for cause in causes_of(rooms.workspace, summary)],
         "paused": None if pause is None else documents.pause_document(pause, summary.id, enough),
+        "remaining": documents.remaining_document(remaining_cost(rooms.workspace, plan, summary)),
     }
 
 
