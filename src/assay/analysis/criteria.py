@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -148,7 +149,9 @@ def _moments(counted: Sequence[GradeCount]) -> tuple[int, float | None, float | 
         return 0, None, None
     mean = sum(count.n * count.thousandths for count in counted) / n
     squares = sum(count.n * (count.thousandths - mean) ** 2 for count in counted)
-    return n, mean / 1000, (squares / (n - 1)) ** 0.5 / 1000 if n > 1 else None
+    # One division of whole numbers, so that the mean is rounded once.
+    exact = sum(count.n * count.thousandths for count in counted) / (1000 * n)
+    return n, exact, (squares / (n - 1)) ** 0.5 / 1000 if n > 1 else None
 
 
 def _alpha(blind: Sequence[BlindGrade], rng: np.random.Generator) -> Figure:
@@ -166,7 +169,7 @@ def _mean(values: Sequence[tuple[int, float]]) -> Figure:
     within: dict[int, list[float]] = defaultdict(list)
     for key, value in values:
         within[key].append(value)
-    return student_mean([sum(own) / len(own) for own in within.values()])
+    return student_mean([mean(own) for own in within.values()])
 
 
 def _few(n: int) -> Figure:

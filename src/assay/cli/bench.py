@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -155,7 +156,7 @@ def say_trials(trials: Sequence[AgentTrialDocument], *, planned: int) -> None:
     if scores:
         won = sum(bool(trial.success) for trial in trials)
         successes = "all" if won == len(trials) else won
-        say(f"{counted(len(trials), 'trial')}, {successes} successful, average {sum(scores) / len(scores):.3f}")
+        say(f"{counted(len(trials), 'trial')}, {successes} successful, average {mean(scores):.3f}")
         every = max(len(scores), planned)
         if missing := every - len(scores):
             low, high = sum(scores) / every, (sum(scores) + missing) / every

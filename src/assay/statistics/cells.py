@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Ints
+from assay.statistics.exact_means import group_means
 
 # Limits how many digits inverse updates can lose; reading one cell again is cheap.
 WITHDRAWALS_BEFORE_RECOMPUTING = 100
@@ -119,7 +120,7 @@ class Cells:
     def fill(self, task: Ints, candidate: Ints, score: Floats) -> None:
         """Set all cells from rows with the columns that `from_codes` takes, without checking them."""
         size = self.n.size
-        n, total = np.zeros(size), np.zeros(size)
+        n = np.zeros(size)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         # Rows are summed in pieces, because temporary arrays of a million rows would cost as much as the sums.
         step = max(ROWS_AT_A_TIME, size)
@@ -128,10 +129,9 @@ class Cells:
         for piece in pieces:
             key, part = self._key(task[piece], candidate[piece]), score[piece]
             n += np.bincount(key, minlength=size)
-            total += np.bincount(key, weights=part, minlength=size)
             np.minimum.at(low, key, part)
             np.maximum.at(high, key, part)
-        mean, m2 = total / np.maximum(n, 1.0), np.zeros(size)
+        mean, m2 = group_means(self._key(task, candidate), score, size), np.zeros(size)
         for piece in pieces:
             key = self._key(task[piece], candidate[piece])
             # This is a second pass, because subtracting a squared sum from a sum of squares cancels if the scores hardly vary.
@@ -143,8 +143,7 @@ class Cells:
         self.n = n.reshape(self.n.shape)
         self.low = np.where(empty, 0.0, low).reshape(self.n.shape)
         self.high = np.where(empty, 0.0, high).reshape(self.n.shape)
-        # Equal scores get exactly their own value as the mean and no spread, whatever the rounding of their sum.
-        self.mean = np.where(same, low, mean).reshape(self.n.shape)
+        self.mean = mean.reshape(self.n.shape)
         self.m2 = np.where(same, 0.0, m2).reshape(self.n.shape)
 
     def _key(self, task: Ints, candidate: Ints) -> Ints:
@@ -233,7 +232,7 @@ class Cells:
         self.n[at] = values.size
         self.low[at], self.high[at] = (values.min(), values.max()) if values.size else (0.0, 0.0)
         same = self.low[at] == self.high[at]
-        self.mean[at] = self.low[at] if same else values.mean()
+        self.mean[at] = group_means(np.zeros(values.size, np.int64), values, 1)[0]
         self.m2[at] = 0.0 if same else ((values - self.mean[at]) ** 2).sum()
         self._fresh(at)
 

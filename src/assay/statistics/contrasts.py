@@ -13,6 +13,7 @@ import numpy as np
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
 from assay.statistics.distributions import t_quantile, t_two_sided
+from assay.statistics.exact_means import weighted_means
 from assay.statistics.families import FEWEST_FAMILIES, across, across_family_pairs
 from assay.statistics.paired_trials import PairedTrials, paired_trials
 from assay.statistics.scopes import TASKS_LIKE_THESE, THESE_TASKS, THIS_TASK_ONLY
@@ -123,11 +124,11 @@ class LikeThese:
             cells = contrasts.cells
             pair = (contrasts.first, contrasts.second)
             self.across = across_family_pairs(cells.mean, cells.weight, *pair, cells.family)
-            own = cells.mean @ shares_of(cells.weight)
+            own = weighted_means(cells.mean, cells.weight)
             self.sides = (own[contrasts.first], own[contrasts.second])
         else:
             self.across = across(contrasts.difference, contrasts.weight, contrasts.cells.family)
-            mean_a, mean_b = (np.einsum("pt,pt->p", self.across.share, mean) for mean in contrasts.mean)
+            mean_a, mean_b = (weighted_means(mean, contrasts.weight) for mean in contrasts.mean)
             self.sides = (mean_a, mean_b)
         self.estimate = self.across.estimate
         self.grouped = contrasts.cells.family is not None
@@ -187,7 +188,7 @@ class TheseTasks:
             halves = (joint.mean / 2, -joint.mean / 2)
             sides = [np.where(self.by_trial, joint.middle + h, m) for m, h in zip(sides, halves, strict=True)]
             self.n = [np.where(self.by_trial, joint.n, n) for n in self.n]
-        self.sides = tuple((share * mean).sum(axis=1) for mean in sides)
+        self.sides = tuple(weighted_means(mean, contrasts.weight) for mean in sides)
         self.estimate = self.sides[0] - self.sides[1]
         self.task_difference = np.where(contrasts.shared, sides[0] - sides[1], 0.0)
         self._combine(noise)

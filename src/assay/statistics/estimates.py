@@ -13,6 +13,7 @@ import numpy as np
 from assay.statistics import scopes
 from assay.statistics.arrays import NO_SPREAD, Bools, Floats, Interval, Ints
 from assay.statistics.cells import Cells
+from assay.statistics.exact_means import weighted_means
 from assay.statistics.families import FEWEST_FAMILIES, across
 from assay.statistics.identical_tasks import identical_tasks
 from assay.statistics.intervals import identical_interval, logit_interval, trial_intervals
@@ -176,8 +177,8 @@ class _Means:
         self.columns = columns
         self.across = across(columns.mean, columns.weight, columns.family)
         self.n_tasks = self.across.n_tasks.astype(np.int64)
-        # Rounding can move a weighted mean slightly past 0 or 1, where the logit is undefined.
-        self.average = np.clip(self.across.estimate, 0.0, 1.0)
+        # The estimate of `across` may differ in the last digits, and be slightly past 0 or 1, where the logit is undefined.
+        self.average = weighted_means(columns.mean, columns.weight)
         self.se_across = np.sqrt(self.across.variance)
         self.ci_across = logit_interval(self.average, self.se_across, self.across.df)
         self.repeated: Bools = np.asarray((columns.n >= 2).any(axis=1))

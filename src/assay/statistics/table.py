@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from assay.statistics.arrays import Bools, Floats, Ints
 from assay.statistics.cells import Cells, first_outside_unit
+from assay.statistics.exact_means import group_means
 from assay.statistics.factorize import Coded, coded, places
 
 Column: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
@@ -244,12 +245,8 @@ def _assembled(
     if _has_repeats(key, size):
         _, first, place, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         place = place.reshape(-1)
-        mean = np.bincount(place, weights=score) / count
-        low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
-        np.minimum.at(low, place, score)
-        np.maximum.at(high, place, score)
-        # The mean of equal calls can differ from them in the last digit, and constant scores would then seem to vary.
-        mean = np.clip(mean, low, high)
+        # Equal calls must give their own value, because constant scores would otherwise seem to vary.
+        mean = group_means(place, score, len(first))
         off = score - mean[place]
         calls = JudgeCalls(count=count.astype(np.float64), m2=np.bincount(place, weights=off * off).astype(np.float64))
         task_codes, candidate_codes, trial_codes = task_codes[first], candidate_codes[first], trial_codes[first]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review import decisions
@@ -402,7 +403,7 @@ def _totals(
     scores = [score for part in counted for score in part.scores.values()]
     if not scores or None in scores or summary.assessments.get(AssessmentState.PENDING):
         return dict.fromkeys(("totalScore", "weightedScore", "isSuccessful"))
-    weighted = sum(score or 0.0 for score in scores) / len(scores)
+    weighted = mean(score or 0.0 for score in scores)
     stated = agent_run.get("isSuccessful", agent_run.get("is_successful"))
     return {
         "totalScore": sum(

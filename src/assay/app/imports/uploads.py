@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from statistics import mean
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -216,7 +217,7 @@ def _runs(workspace: Workspace) -> list[UploadedRun]:
             trials=sum(summary.trials.values()),
             waiting=summary.assessments.get(AssessmentState.PENDING, 0),
             candidates=tuple(
-                UploadedCandidate(name=name, scores=len(scores), mean=sum(scores) / len(scores) if scores else None)
+                UploadedCandidate(name=name, scores=len(scores), mean=mean(scores) if scores else None)
                 for name in summary.candidates[:_LISTED]
                 for scores in [sums[summary.id, name]]
             ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import mean
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import UnknownName
@@ -122,9 +123,9 @@ def matrix(
                 for name, score in by_name.items():
                     given.setdefault(name, []).append(score)
                 meant = [score for name, score in by_name.items() if candidate in ("", name)]
-                line.append(MatrixCell(trial=trial, score=sum(meant) / len(meant) if meant else None))
+                line.append(MatrixCell(trial=trial, score=mean(meant) if meant else None))
             cells[run] = tuple(line)
-        means = {name: (sum(values) / len(values), len(values)) for name, values in given.items()}
+        means = {name: (mean(values), len(values)) for name, values in given.items()}
         lines.append(Line(task=row.task, thing=row.thing, cells=cells, means=means))
     width = {run.id: max((len(line.cells.get(run.id, ())) for line in lines), default=0) for run in shown}
     return Matrix(

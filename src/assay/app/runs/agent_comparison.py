@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from statistics import fmean
+from statistics import mean
 from typing import TYPE_CHECKING, Final
 
 from assay.app.statistics.documents import Range
@@ -134,9 +134,9 @@ def _in_tries(trials: Sequence[AgentTrialDocument], probability: Callable[[int, 
         by_scenario[trial.scenario].append(bool(trial.success))
     counts = [(len(own), sum(own)) for own in by_scenario.values()]
     fewest = min(_MOST_TRIES, *(n for n, _ in counts))
-    return {str(k): fmean(probability(n, won, k) for n, won in counts) for k in range(1, fewest + 1)}
+    return {str(k): mean(probability(n, won, k) for n, won in counts) for k in range(1, fewest + 1)}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return fmean(known) if known and len(known) == len(values) else None
+    return mean(known) if known and len(known) == len(values) else None

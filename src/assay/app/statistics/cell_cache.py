@@ -17,6 +17,7 @@ import numpy as np
 from assay.analysis.tables import cautions, family_codes, names_of_tasks, planned_families, planned_tasks, score_table
 from assay.domain.lifecycle import AssessmentState
 from assay.statistics.cells import Cells
+from assay.statistics.exact_means import group_means
 from assay.statistics.paired_trials import pair_cells, pair_moments
 from assay.statistics.reports import report as whole_report
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 MOST_TRIALS_AT_ONCE: Final = 2000
 """Number of changed trials above which a full recomputation is faster."""
+
+_EXACT_UP_TO: Final = 10_000
+"""Number of scores of a task up to which the means of its changed cells are computed from all scores again."""
 
 _UNREVIEWED: Final = (AssessmentState.NOT_REQUIRED, AssessmentState.EXEMPT)
 
@@ -84,9 +88,10 @@ class KeptCells:
     @property
     def cells(self) -> Cells:
         """Return the current cells. Cells that lost precision are recomputed from their trials."""
-        for task, candidate in self._cells.stale:
+        for task, candidate in {*self._cells.stale, *self._drifting}:
             scores = self._scores_of(task)[candidate]
             self._cells.recompute(task, candidate, scores[~np.isnan(scores)])
+        self._drifting.clear()
         for task in self._worn_pairs:
             self._renew_pairs(task)
         self._worn_pairs.clear()
@@ -114,14 +119,15 @@ class KeptCells:
         self._changed: dict[int, Mapping[int, float]] = {}
         self._changed_in: dict[int, set[int]] = defaultdict(set)
         self._worn_pairs: set[int] = set()
+        self._drifting: set[tuple[int, int]] = set()
 
     def _remember(self, columns: ScoreColumns, task_place: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Store the counted scores of each trial (averaged over judge calls, sorted by trial) and the rows of each task."""
         candidate = np.array([self._candidates[name] for name in columns.candidates], dtype=np.int64)
         key = columns.trial * max(len(candidate), 1) + columns.candidate
-        _, first, line, calls = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        _, first, line = np.unique(key, return_index=True, return_inverse=True)
         self._trial = columns.trial[first]
-        self._score = np.bincount(line.reshape(-1), weights=columns.score, minlength=len(first)) / np.maximum(calls, 1)
+        self._score = group_means(line.reshape(-1), columns.score, len(first))
         self._candidate = candidate[columns.candidate[first]] if len(first) else first
         task = task_place[columns.task[first]] if len(first) else first
         self._by_task = np.argsort(task, kind="stable")
@@ -160,6 +166,9 @@ class KeptCells:
         else:
             for candidate, score in new.items():
                 self._cells.add(task, candidate, score)
+        # Each update of a mean rounds, so that many of them would change its last digits.
+        if self._starts[task + 1] - self._starts[task] <= _EXACT_UP_TO:
+            self._drifting |= {(task, candidate) for candidate in {*old, *new}}
         self.n_trials += bool(new) - bool(old)
         self._changed[trial.trial] = new
         self._changed_in[task].add(trial.trial)

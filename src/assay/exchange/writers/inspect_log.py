@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import mean as mean_of
 from tempfile import SpooledTemporaryFile
 from typing import IO, Final
 
@@ -148,7 +148,7 @@ class InspectLog:
     def _result(self, name: str) -> JsonValue:
         """Return a scorer's mean as Inspect computes it: the mean over samples of each sample's mean over epochs."""
         by_sample = self._values[name]
-        mean = fmean(fmean(values) for values in by_sample.values())
+        mean = mean_of(mean_of(values) for values in by_sample.values())
         return {
             "name": name,
             "scorer": name,

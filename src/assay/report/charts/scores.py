@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from statistics import mean
 from typing import Any, Final
 
 from assay.report import wording
@@ -104,4 +105,4 @@ def _score_row(table: ScoreTable, candidate: str, row: int, trials: Callable[[in
 
 def _mean_of(rows: Sequence[Row], name: str) -> float:
     own = [float(row["score"] or 0.0) for row in rows if row["candidate"] == name]
-    return sum(own) / len(own)
+    return mean(own)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, exists, select
@@ -144,7 +145,7 @@ def _answers(
             truncated=truncated,
             failure=None if text is not None else _failure(trial, call),
             trial=TrialKey(trial.key),
-            score=sum(counted) / len(counted) if counted else None,
+            score=mean(counted) if counted else None,
             waits=any(state == AssessmentState.PENDING for _, state in values),
             **{name: _summed(turns.get(trial.key, ()), name) for name in _AMOUNTS},
         )

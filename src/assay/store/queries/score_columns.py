@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import chain
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, cast, exists, func, select
@@ -147,7 +148,7 @@ def scores_by_trial(
             task=row.task_id,
             digest=row.digest,
             joint=joint.get(row.key, False),
-            scores={name: sum(values) / len(values) for name, values in given.get(row.key, {}).items()},
+            scores={name: mean(values) for name, values in given.get(row.key, {}).items()},
         )
         for row in rows
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -205,7 +206,7 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
     return fill(
         BatchDocument,
         _listed(workspace, summaries[0].batch_id or "", summaries),
-        avgScore=sum(mean * count for mean, count in weighed) / n if n else None,
+        avgScore=float(sum(Fraction(mean) * count for mean, count in weighed) / n) if n else None,
         runs=tuple(fill(BatchRunDocument, run_row(run), run_id=run.id, runId=run.id) for run in summaries[:limit]),
         trials={"total": sum(trials.values()), **{str(state): trials.get(str(state), 0) for state in TrialState}},
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},

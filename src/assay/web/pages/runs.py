@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby, islice
+from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 from urllib.parse import urlencode
 
@@ -242,7 +243,7 @@ def _with_scores(workspace: Workspace, summary: RunSummary, tasks: list[MatrixRo
     passed = runs.passed_unseen(workspace, summary, tuple(keys.values()))
     selection, listed = Selection(runs=(summary.id,)), list(keys.values())
     means = {
-        shown_trial(TrialKey(trial.trial)): sum(trial.scores.values()) / len(trial.scores)
+        shown_trial(TrialKey(trial.trial)): mean(trial.scores.values())
         for start in range(0, len(listed), _KEYS_AT_ONCE)
         for trial in workspace.archive.scores.of_trials(selection, listed[start : start + _KEYS_AT_ONCE])
         if trial.scores
