@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from assay.domain.agent_limits import Spent
-    from assay.domain.budget import Grant, Reservation
+    from assay.domain.budget import Booking, Grant, Reservation
     from assay.domain.calls import ModelRequest, Reply
+    from assay.domain.failure import CallFailed
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.isolation import IsolatedAnswer, IsolatedRequest
     from assay.domain.jobs import BatchJob, BatchStatus, JobRequest, JobStage, ParkedTrial, RequestKey
@@ -35,6 +36,26 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Release connections. Calling it twice is safe."""
+        ...
+
+
+class Allowance(Protocol):
+    """The rest of a run's budget, for providers that call models by themselves."""
+
+    def call(self, model: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> AbstractAsyncContextManager[Booking]:
+        """Reserve the cost of a call with at most these tokens, and book its actual cost at the end of the context.
+
+        Raises `CallFailed` before the call if the budget does not cover it or the price is unknown.
+        """
+        ...
+
+
+@runtime_checkable
+class SpendingProvider(Protocol):
+    """A provider whose answer takes several calls of models, each of which is reserved in the run's budget by itself."""
+
+    async def complete_within(self, request: ModelRequest, allowance: Allowance, /) -> Reply:
+        """Return the answer as `Provider.complete` does; raises `CallFailed` of kind `budget` if the budget is spent."""
         ...
 
 
@@ -161,8 +182,12 @@ class ModelGate(Protocol):
     @property
     def spent(self) -> Spent: ...
 
-    def open(self) -> AbstractAsyncContextManager[Gateway]:
-        """Listen until the end of the context."""
+    async def refusal(self) -> CallFailed:
+        """Wait until the budget refuses a call, and return the reason."""
+        ...
+
+    def open(self, allowance: Allowance | None = None, /) -> AbstractAsyncContextManager[Gateway]:
+        """Listen until the end of the context; with an allowance, each call is reserved in it before it is sent."""
         ...
 
 

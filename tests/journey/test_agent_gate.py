@@ -153,3 +153,23 @@ def test_usage_is_read_from_streams_of_all_forms() -> None:
     assert usage_in(events(done)) == (Usage(input_tokens=4, output_tokens=6), 0, 0.5)
     for odd in (b"", b"[]", b"data: {", b'{"usage": 7}', b'{"usage": {"input_tokens": "7", "prompt_tokens_details": 1}}'):
         assert usage_in(odd) == (Usage(), 0, None)
+
+
+def test_a_spent_budget_stops_the_agent_and_pauses_the_run(
+    ask: Any, assay: Command, server: ModelServer, scenario: Path
+) -> None:
+    server.answer = lambda call: Said(text="hello", input_tokens=1000, output_tokens=call.body["max_completion_tokens"])
+    endless = "[call('/chat/completions', {**ASKED, 'max_tokens': None, 'max_completion_tokens': 15000}) for _ in range(10**6)]"
+    ask("1")  # which writes the scenario
+    words = f'cmd: [openai] python3 client.py OPENAI gpt-4o-mini "{endless}"'
+    result = assay("bench", "basics", "fix-slug", "--agent", f"mine={words}", "--tier", "L0", "--budget", "0.05", "--json")
+    document = json.loads(result.out)
+    assert result.code != 0
+    assert (document["state"], document["failures"], document["agent_trials"]) == ("paused", [], [])
+    assert (document["paused"]["kind"], document["paused"]["fault"]) == ("budget", "budget")
+    assert "more than is left of the budget" in document["paused"]["detail"]
+    assert len(server.calls) == 5, "each costs $0.00915"
+    assert document["cost_usd"] == document["budget"]["booked_usd"] == pytest.approx(5 * 0.00915)
+    resumed = assay("resume", document["run_id"], "--budget", "0.06", "--json")
+    assert json.loads(resumed.out)["paused"]["kind"] == "budget"
+    assert len(server.calls) == 6, "what the first attempt cost still counts"

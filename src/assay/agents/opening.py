@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from assay.agents.workspaces import WorkingAgent, Workspaces, WorkspaceTrials
+from assay.agents.workspaces import GatedTrials, WorkingAgent, Workspaces, WorkspaceTrials
 from assay.domain.programs import Agent
 from assay.domain.scenarios import Scenario
 from assay.plugins import Registry
@@ -43,4 +43,5 @@ def open_agent(program: Agent, workspaces: Workspaces, folder: Path) -> Provider
     agent = WORKSPACE_AGENTS.load(match["name"])(match["words"], folder)
     if agent.needs.provider:
         workspaces.gate(agent.needs.provider, Scenario(folder="", fixture="", files={}))
+        return GatedTrials(agent, program, workspaces)
     return WorkspaceTrials(agent, program, workspaces)

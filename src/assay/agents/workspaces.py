@@ -38,7 +38,7 @@ from assay.domain.programs import Agent
 from assay.domain.sandbox import CommandEnd, GuardedChecks, ShellLimits, ShellRequest
 from assay.domain.scenarios import CheckCommand, CheckOutcome, Scenario, Step, WorkspaceReport
 from assay.domain.tools import ToolCall, ToolResult
-from assay.ports import ModelGate, Sandbox, Shell
+from assay.ports import Allowance, ModelGate, Sandbox, Shell
 from assay.scoring.regex import search_for
 from assay.scoring.workspace_grader import heuristic_patterns
 
@@ -154,9 +154,16 @@ class Workspaces:
 
     @asynccontextmanager
     async def open(
-        self, scenario: Scenario, task: str, /, *, prompt: str = "", needs: AgentNeeds = _NOTHING
+        self,
+        scenario: Scenario,
+        task: str,
+        /,
+        *,
+        prompt: str = "",
+        needs: AgentNeeds = _NOTHING,
+        allowance: Allowance | None = None,
     ) -> AsyncIterator[OpenWorkspace]:
-        """Yield a workspace with a copy of the fixture.
+        """Yield a workspace with a copy of the fixture; calls through the agent's gate are reserved in the allowance, if any.
 
         Raises:
             CallFailed: the workspace could not be prepared, or the sandbox was lost.
@@ -179,7 +186,7 @@ class Workspaces:
                     network=scenario.network,
                     readable=needs.readable,
                     environment={**needs.environment, PROMPT: prompt},
-                    gateway=None if gate is None else await stack.enter_async_context(gate.open()),
+                    gateway=None if gate is None else await stack.enter_async_context(gate.open(allowance)),
                     limits=ShellLimits(seconds=60 * scenario.minutes),
                 )
                 shell = await stack.enter_async_context(sandbox.open(wanted))
@@ -241,6 +248,9 @@ class WorkspaceTrials:
         Raises:
             CallFailed: the workspace could not be prepared, or the sandbox was lost.
         """
+        return await self._carry_out(request, None)
+
+    async def _carry_out(self, request: ModelRequest, allowance: Allowance | None) -> Reply:
         task = request.task
         if task is None or task.scenario is None:
             detail = f"Agent {self._program.label!r} works in a workspace, and the task has no scenario."
@@ -250,7 +260,8 @@ class WorkspaceTrials:
             detail = f"The prompt has {len(prompt):,} characters; the maximum for an agent is {LONGEST_PROMPT:,} bytes."
             raise CallFailed("prompt_too_long", detail, transient=False, fault=Fault.HARNESS)
         began = time.monotonic()
-        async with self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs) as workspace:
+        opening = self._workspaces.open(task.scenario, task.id, prompt=prompt, needs=self._agent.needs, allowance=allowance)
+        async with opening as workspace:
             work, gate = workspace.work, workspace.gate
             try:
                 answer, end = await self._work(prompt, task.scenario, workspace)
@@ -271,16 +282,36 @@ class WorkspaceTrials:
     async def _work(self, prompt: str, scenario: Scenario, workspace: OpenWorkspace) -> tuple[str, str]:
         """Let the agent work; if it reached a limit on model use, return this limit as the end, even if it then failed."""
         gate = workspace.gate
+        if gate is None:
+            return await self._agent.work(prompt, scenario, workspace)
+        working = asyncio.ensure_future(self._agent.work(prompt, scenario, workspace))
+        refusal = asyncio.ensure_future(gate.refusal())
         try:
-            answer, end = await self._agent.work(prompt, scenario, workspace)
+            await asyncio.wait((working, refusal), return_when=asyncio.FIRST_COMPLETED)
+            if refusal.done():
+                raise refusal.result()  # the run pauses, so the agent need not work on without its model
+        finally:
+            for task in (working, refusal):
+                task.cancel()
+            await asyncio.wait((working, refusal))
+        try:
+            answer, end = working.result()
         except CallFailed:
-            if gate is None or gate.end is None:
+            if gate.end is None:
                 raise
-            answer = ""
-        return answer, end if gate is None or gate.end is None else gate.end
+            return "", gate.end
+        return answer, gate.end or end
 
     async def close(self) -> None:
         """Do nothing: every sandbox ends with its trial."""
+
+
+class GatedTrials(WorkspaceTrials):
+    """Lets an agent that reaches models through a gate answer; implements `ports.Provider` and `ports.SpendingProvider`."""
+
+    async def complete_within(self, request: ModelRequest, allowance: Allowance, /) -> Reply:
+        """Carry out one trial as `complete` does, with each call of the agent within the allowance."""
+        return await self._carry_out(request, allowance)
 
 
 async def _warm_up(sandbox: Sandbox, scenario: Scenario, control: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from assay.domain.errors import InputError, SettingsError, SuiteError
-from assay.domain.model import ModelSpec, Price
+from assay.app.model_prices import priced
+from assay.domain.errors import SuiteError
+from assay.domain.model import ModelSpec
 from assay.domain.suite import CandidateSpec, Rubric, Suite
 from assay.providers.model_refs import parse_ref
 from assay.providers.programs.opening import AGENTS
@@ -56,11 +57,11 @@ def read_suite(
     return replace(
         suite,
         candidates=tuple(
-            c if c.model is None else replace(c, model=_priced(workspace, _placed(workspace, c.model)))
+            c if c.model is None else replace(c, model=priced(workspace.settings, _placed(workspace, c.model)))
             for c in suite.candidates
         ),
-        judges=tuple(replace(j, model=_priced(workspace, j.model)) for j in suite.judges),
-        user=None if suite.user is None else replace(suite.user, model=_priced(workspace, suite.user.model)),
+        judges=tuple(replace(j, model=priced(workspace.settings, j.model)) for j in suite.judges),
+        user=None if suite.user is None else replace(suite.user, model=priced(workspace.settings, suite.user.model)),
         rubric=default_rubric(workspace) if suite.rubric is None else _rubric(workspace, suite.rubric),
     )
 
@@ -80,7 +81,7 @@ def default_rubric(workspace: Workspace) -> Rubric | None:
 def _rubric(workspace: Workspace, rubric: Rubric) -> Rubric:
     if rubric.structuring is None:
         return rubric
-    model = _priced(workspace, rubric.structuring.model)
+    model = priced(workspace.settings, rubric.structuring.model)
     return replace(rubric, structuring=replace(rubric.structuring, model=model))
 
 
@@ -105,7 +106,7 @@ def json_schema(kind: str) -> dict[str, JsonValue]:
 
 def model_candidate(workspace: Workspace, ref: str) -> CandidateSpec:
     """Return a candidate that calls the referenced model; raises `InputError` for an invalid reference."""
-    return CandidateSpec(name=ref, model=_priced(workspace, _model(ref)))
+    return CandidateSpec(name=ref, model=priced(workspace.settings, _model(ref)))
 
 
 def notes_on(suite: Suite, options: RunOptions) -> tuple[str, ...]:
@@ -125,22 +126,6 @@ def _placed(workspace: Workspace, model: ModelSpec) -> ModelSpec:
     if folder.is_relative_to(root):
         folder = folder.relative_to(root)
     return replace(model, program=replace(model.program, folder=folder.as_posix()))
-
-
-def _priced(workspace: Workspace, model: ModelSpec) -> ModelSpec:
-    if model.price is not None:
-        return model
-    configured: Any = workspace.settings.values["prices"].get(model.ref)
-    if configured is None:
-        return model
-    try:
-        price = Price(input_usd=float(configured["input"]), output_usd=float(configured["output"]))
-    except (TypeError, KeyError, ValueError) as error:
-        remedy = "Write {input: 0.15, output: 0.6}, in dollars per million tokens."
-        raise SettingsError(f"prices, {model.ref}", f"is {configured!r}.", remedy=remedy) from error
-    if not (0 <= price.input_usd <= 1e6 and 0 <= price.output_usd <= 1e6):
-        raise InputError(f"prices, {model.ref}", "must be between 0 and 1,000,000.")
-    return replace(model, price=price)
 
 
 def checks() -> ExternalChecks:

@@ -206,7 +206,11 @@ class Workspace:
         from assay.agents.workspaces import Workspaces  # most runs have no agent
 
         def gate(provider: str, scenario: Scenario) -> ModelGate:
-            return self.directory.gate(provider, network=scenario.network, limits=scenario.limits)
+            from assay.app.model_prices import priced
+
+            return self.directory.gate(
+                provider, network=scenario.network, limits=scenario.limits, priced=lambda model: priced(self.settings, model)
+            )
 
         return Workspaces(choose=self.commands.choose, base=self.folder, kept=self.kept_workspaces, gate=gate)
 

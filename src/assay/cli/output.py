@@ -218,7 +218,7 @@ def say_result(result: RunResult) -> None:
     say(f"run {document.run_id}: {trials['done']} of {trials['total']} trials done, {trials['failed']} failed; {cost}")
     if document.budget is not None and document.budget.over_usd:
         over, budget = dollars(document.budget.over_usd), dollars(document.budget.usd)
-        say(f"  {over} over the budget of {budget}, because a server counted more tokens than the worst-case estimate")
+        say(f"  {over} over the budget of {budget}, because calls cost more than was reserved for them")
     _say_causes(result)
     if result.pause is not None:
         say(f"  {result.pause.sentence}")

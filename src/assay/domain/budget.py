@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from assay.domain.calls import Reply
+from assay.domain.failure import CallFailed
+
 _SLACK_USD: Final = 1e-9  # sums of equal reservations must not fail on the last bit
 
 
@@ -26,6 +29,22 @@ class Reservation:
 
     usd: float
     most_usd: float
+
+
+@dataclass(slots=True)
+class Booking:
+    """The known cost of one call; a call of unknown cost is booked at its worst case."""
+
+    usd: float | None = None
+    answered: bool = False
+
+    def note(self, reply: Reply) -> None:
+        """Record the cost of a reply; it stays unknown if the reply has no readable token count."""
+        self.usd, self.answered = reply.cost_usd, True
+
+    def note_failure(self, failed: CallFailed) -> None:
+        """Record a failed call; it costs nothing only if the provider cannot have charged for it."""
+        self.usd = 0.0 if failed.cost_usd is None and not failed.charged else failed.cost_usd
 
 
 class Grant(StrEnum):

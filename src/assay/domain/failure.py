@@ -61,6 +61,8 @@ class CallFailed(Exception):
         charged: False only if the provider refused the call or never received it, so it cannot have cost anything.
         log: the output of a program, and its traceback.
         unread: the text of the reply, if it could not be parsed.
+
+    `recorded` is True once the failed call is stored in the journal.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class CallFailed(Exception):
         self.charged = charged
         self.log = log
         self.unread = unread
+        self.recorded = False
 
     @property
     def fatal(self) -> bool:

@@ -14,14 +14,15 @@ from typing import Generic, Protocol, TypeVar
 
 import tenacity
 
+from assay.domain.budget import Booking
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.events import CallEnded, Listener
 from assay.domain.failure import BUDGET, NO_TOOLS, CallFailed, Failure, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.run import CallRecord, Entry
 from assay.engine.breaker import Breaker
-from assay.engine.spending import Booking, Spending
-from assay.ports import Clock, Ledger, ModelDirectory
+from assay.engine.spending import Spending
+from assay.ports import Clock, Ledger, ModelDirectory, SpendingProvider
 from assay.scoring.evaluator import UnreadableReply
 
 MOST_CALLS = 5
@@ -46,14 +47,15 @@ class GaveUp(Exception):
     """Raised if a model returned no usable answer. Its calls are already stored.
 
     `failure`: the reason. `unread`: text of the last reply, if Assay could not parse it. `fatal`: True if further calls to the
-    model probably fail for the same reason.
+    model probably fail for the same reason. `recorded`: True if the failed call is in the journal.
     """
 
-    def __init__(self, failure: Failure, unread: str = "", *, fatal: bool = False) -> None:
+    def __init__(self, failure: Failure, unread: str = "", *, fatal: bool = False, recorded: bool = False) -> None:
         super().__init__(failure.detail)
         self.failure = failure
         self.unread = unread
         self.fatal = fatal
+        self.recorded = recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,8 @@ class Asker:
             answer = await self._answer(request, read, trial=trial)
         except GaveUp as gave_up:
             if gave_up.failure.kind == BUDGET:
-                await self._note_refusal(request, gave_up.failure, trial=trial)
+                if not gave_up.recorded:
+                    await self._note_refusal(request, gave_up.failure, trial=trial)
                 breaker.stop(model, gave_up.failure)
                 raise NotYet from gave_up
             if await breaker.failed(model, gave_up.failure, fatal=gave_up.fatal):
@@ -144,15 +147,22 @@ class Asker:
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
             failure = Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)
-            raise GaveUp(failure, error.unread or first.unread, fatal=error.fatal) from error
+            raise GaveUp(failure, error.unread or first.unread, fatal=error.fatal, recorded=error.recorded) from error
 
     async def _try(
         self, request: ModelRequest, read: Callable[[Reply], Read], *, trial: TrialKey, number: int
     ) -> ReadAnswer[Read]:
-        if self.spending is None:
+        if self.spending is None or self._spender(request) is not None:
             return await self._call(request, read, Booking(), trial=trial, number=number)
         async with self.spending.booking(request) as booking:
             return await self._call(request, read, booking, trial=trial, number=number)
+
+    def _spender(self, request: ModelRequest) -> SpendingProvider | None:
+        """Return the provider of a request if it reserves its calls by itself, such as an agent behind a gate."""
+        if request.model.program is None:
+            return None
+        provider = self.directory.provider(request.model)
+        return provider if isinstance(provider, SpendingProvider) else None
 
     async def _call(
         self, request: ModelRequest, read: Callable[[Reply], Read], booking: Booking, *, trial: TrialKey, number: int
@@ -164,7 +174,11 @@ class Asker:
             if request.tools and not getattr(provider, "calls_tools", False):
                 detail = f"{request.model.ref} cannot be offered tools, because its provider does not support them."
                 raise CallFailed(NO_TOOLS, detail, transient=False, fault=Fault.HARNESS, charged=False)
-            reply = await provider.complete(request)
+            spender = self._spender(request)
+            if self.spending is not None and spender is not None:
+                reply = await spender.complete_within(request, self.spending)
+            else:
+                reply = await provider.complete(request)
             booking.note(reply)
             understood = read(reply)
         except (CallFailed, UnreadableReply) as error:
@@ -176,6 +190,7 @@ class Asker:
             # A failed call may have been charged, so it is stored before the next try: if the process is killed in between,
             # nothing is lost.
             await self.journal.record(Entry(trial=trial, calls=(record,)))
+            failed.recorded = True
             self.listener(call_ended(request, reply, failure))
             raise failed from error
         self.listener(call_ended(request, reply, None))

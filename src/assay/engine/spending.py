@@ -18,14 +18,15 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from assay.domain.budget import Grant, Reservation
-from assay.domain.calls import ModelRequest, Reply
+from assay.domain.budget import Booking, Grant, Reservation
+from assay.domain.calls import ModelRequest
 from assay.domain.failure import BUDGET, CallFailed, Fault
 from assay.domain.identifiers import RunId
+from assay.domain.model import ModelSpec
 from assay.engine.estimate import worst_case_tokens
 from assay.ports import Ledger, ModelDirectory
 
@@ -34,22 +35,6 @@ _MOST: Final = 10  # a call may cost this many reservations, once a call to its 
 _MOST_BEFORE: Final = 100  # the same factor, before that
 _MOST_UNPRICED_USD: Final = 10.0  # the same factor without a price, because programs may state a cost anyway
 _OTHERS_S: Final = 0.2  # other processes cannot notify this process when their calls end
-
-
-@dataclass(slots=True)
-class Booking:
-    """The known cost of one call; a call of unknown cost is booked at its worst case."""
-
-    usd: float | None = None
-    answered: bool = False
-
-    def note(self, reply: Reply) -> None:
-        """Record the cost of a reply; it stays unknown if the reply has no readable token count."""
-        self.usd, self.answered = reply.cost_usd, True
-
-    def note_failure(self, failed: CallFailed) -> None:
-        """Record a failed call; it costs nothing only if the provider cannot have charged for it."""
-        self.usd = 0.0 if failed.cost_usd is None and not failed.charged else failed.cost_usd
 
 
 @dataclass(slots=True)
@@ -82,20 +67,28 @@ class Spending:
         self._settled = asyncio.Event()
         self._uncounted = 0
 
+    def booking(self, request: ModelRequest) -> AbstractAsyncContextManager[Booking]:
+        """Reserve a request's worst-case cost, and book its actual cost at the end; raises as `call` does."""
+        input_tokens, output_tokens = worst_case_tokens(request)
+        return self.call(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
+
     @asynccontextmanager
-    async def booking(self, request: ModelRequest) -> AsyncIterator[Booking]:
-        """Reserve a call's worst-case cost, and book its actual cost at the end.
+    async def call(self, spec: ModelSpec, /, *, input_tokens: int, output_tokens: int) -> AsyncIterator[Booking]:
+        """Reserve the cost of a call with at most these tokens, and book its actual cost at the end.
 
         Raises CallFailed, before the call is sent, if the price is unknown or the budget does not cover the call.
         """
-        model = request.model.ref
-        worst = self._worst_case_usd(request)
+        model = spec.ref
+        worst = self._directory.cost_usd(spec, input_tokens=input_tokens, output_tokens=output_tokens)
+        # The cap cannot be guaranteed for a model without a price, so no call is made.
+        if worst is None:
+            raise CallFailed("unknown_price", f"{model} has no known price.", transient=False, fault=Fault.BUDGET)
         turn = await self._turn(model)
         try:
             usd = self._excess[model].over(worst)
             most = _MOST * usd if model in self._steady else _MOST_BEFORE * usd or _MOST_UNPRICED_USD
             reservation = Reservation(usd, most)
-            await self._reserve(model, reservation)
+            await self._reserve(spec, reservation)
             booking = Booking()
             try:
                 yield booking
@@ -123,7 +116,7 @@ class Spending:
         turn.release()
         return None
 
-    async def _reserve(self, model: str, reservation: Reservation) -> None:
+    async def _reserve(self, model: ModelSpec, reservation: Reservation) -> None:
         grant = Grant.WAIT if self._queue.locked() else await self._ask(reservation)
         if grant is Grant.WAIT:
             async with self._queue:
@@ -148,19 +141,14 @@ class Spending:
         await self._ledger.settle(self._run, reservation, spent_usd)
         self._settled.set()
 
-    def _refusal(self, model: str, usd: float) -> str:
+    def _refusal(self, model: ModelSpec, usd: float) -> str:
         detail = f"the next call may cost up to ${usd:.4f}, more than is left of the budget."
-        if self._excess[model].extra_usd:
-            detail += f" {model} counts more tokens than the worst case, so Assay reserves more."
+        if (extra_usd := self._excess[model.ref].extra_usd) and model.program is not None:
+            # A program has no price, so nothing was reserved for its first call.
+            detail += f" {model.ref} stated a cost of up to ${extra_usd:.4f} per call, so Assay reserves as much."
+        elif extra_usd:
+            detail += f" {model.ref} counts more tokens than the worst case, so Assay reserves more."
         if self._uncounted:
             calls = "1 call" if self._uncounted == 1 else f"{self._uncounted:,} calls"
             detail += f" The cost of {calls} is unknown and booked at the worst case."
         return detail
-
-    def _worst_case_usd(self, request: ModelRequest) -> float:
-        input_tokens, output_tokens = worst_case_tokens(request)
-        worst = self._directory.cost_usd(request.model, input_tokens=input_tokens, output_tokens=output_tokens)
-        # The cap cannot be guaranteed for a model without a price, so no call is made.
-        if worst is None:
-            raise CallFailed("unknown_price", f"{request.model.ref} has no known price.", transient=False, fault=Fault.BUDGET)
-        return worst

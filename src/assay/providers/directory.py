@@ -122,8 +122,18 @@ class Directory:
             return None
         return urlsplit(self._endpoint(model).url)._replace(query="", fragment="").geturl()
 
-    def gate(self, provider: str, /, *, network: bool, limits: AgentLimits) -> ModelGate:
+    def gate(
+        self,
+        provider: str,
+        /,
+        *,
+        network: bool,
+        limits: AgentLimits,
+        priced: Callable[[ModelSpec], ModelSpec] = lambda model: model,
+    ) -> ModelGate:
         """Return the gate through which one trial of an agent reaches a provider's models, or one model as `provider/name`.
+
+        `priced` adds the price that the user's settings state for a model.
 
         Raises:
             SettingsError: the provider is unknown, its key is missing, or its address cannot be used.
@@ -135,8 +145,16 @@ class Directory:
         if problem := self._key_problem(self._endpoint(model)):
             raise problem
         from assay.providers.gate import Gate  # most runs have no such agent
+        from assay.providers.gate_requests import GateRules
 
-        return Gate(self._endpoint(model), self._context, network=network, limits=limits, model=name)
+        return Gate(
+            self._endpoint(model),
+            self._context,
+            self,
+            rules=GateRules(vendor=VENDORS[provider], network=network, model=name),
+            limits=limits,
+            priced=priced,
+        )
 
     def check_address(self, model: ModelSpec, /) -> None:
         """Raise `SettingsError` if Assay may not call a model's address or use its program."""

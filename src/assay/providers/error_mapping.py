@@ -57,7 +57,7 @@ _STATUS_BY_NAME: Final = {
 }
 _PASSING: Final = frozenset({408, 409, 425, 429})
 # The model may have answered and its provider may have charged for it, although the proxy in between gave up.
-_GAVE_UP_WAITING: Final = frozenset({408, 499, 502, 504, 520, 522, 524})
+GAVE_UP_WAITING: Final = frozenset({408, 499, 502, 504, 520, 522, 524})
 # Not implemented, and HTTP version not supported: the same request would fail again.
 _LASTING: Final = frozenset({501, 505})
 
@@ -98,7 +98,7 @@ def complaint(
     if the prompt exceeds the context, and `refused` by a content filter. The call is free, unless a proxy timed out.
     """
     failed = _complaint(status, headers, saying, endpoint=endpoint, model=model, now_s=now_s)
-    failed.charged = status in _GAVE_UP_WAITING
+    failed.charged = status in GAVE_UP_WAITING
     return failed
 
 

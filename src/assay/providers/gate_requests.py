@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any, Final
 
 from assay.providers.gate_protocols import FORMS
@@ -17,6 +18,18 @@ from assay.providers.gate_shapes import PassedParts, RequestRefused
 from assay.providers.json_body import dump
 from assay.providers.vendors import Vendor
 
+DEFAULT_OUTPUT: Final = 16_384
+"""Limit on output tokens for a call under a budget that states none."""
+
+TOKENS_PER_IMAGE: Final = {"anthropic": 5_000, "openai": 50_000}
+"""Upper bounds on the tokens of an image: gpt-4o-mini counts 48,169 for one of 2048 by 768 pixels."""
+
+TOKENS_PER_DOCUMENT: Final = 1_000_000
+
+_INSTRUCTIONS: Final = 3_000
+"""Allowance for the instructions that a provider adds for tools."""
+
+_OUTPUT_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _PART: Final = r"[A-Za-z0-9][\w.-]*"
 _SLASHED: Final = rf"{_PART}(?:/{_PART}){{0,3}}"
 _MODELS: Final[Mapping[str, re.Pattern[str]]] = {
@@ -49,6 +62,58 @@ class GatedRequest:
     def with_fields(self, fields: Mapping[str, Any]) -> GatedRequest:
         """Return the request with further top-level fields, or with other values of them."""
         return replace(self, document={**self.document, **fields})
+
+    @property
+    def most_input_tokens(self) -> int:
+        """Upper bound on the input tokens, as the price counts them: no tokenizer makes more tokens than a text has bytes.
+
+        Images and documents are counted by number. Writing to a cache costs Anthropic's price of a token 1.25 times, or twice
+        for an hour.
+        """
+        anthropic = self.path.startswith("/v1/messages")
+        text_tokens = len(self.body) - self.parts.media_bytes + _INSTRUCTIONS
+        image_tokens = self.parts.images * (TOKENS_PER_IMAGE["anthropic" if anthropic else "openai"])
+        tokens = text_tokens + image_tokens + self.parts.documents * TOKENS_PER_DOCUMENT
+        if not anthropic:
+            return tokens
+        return 2 * tokens if self.parts.cached_for_longer else ceil(1.25 * tokens)
+
+    @property
+    def answers(self) -> int:
+        """Number of answers that the request asks for, each of which may reach the limit of output tokens."""
+        document = self.document
+        prompts = document.get("prompt")
+        several = isinstance(prompts, list) and prompts and not isinstance(prompts[0], int)
+        each = max(document.get("n") or 1, document.get("best_of") or 1)
+        return each * (len(prompts) if isinstance(prompts, list) and several else 1)
+
+    @property
+    def most_output_tokens(self) -> int | None:
+        """Upper bound on the output tokens of all answers; None if the request states no limit."""
+        if self.path.endswith("/embeddings"):
+            return 0
+        stated = [self.document[name] for name in _OUTPUT_LIMITS if self.document.get(name) is not None]
+        return max(stated) * self.answers if stated else None
+
+    def limited(self, tokens: int, *, old_name: bool) -> GatedRequest:
+        """Return the request with a limit on output tokens, which it must not state yet.
+
+        `old_name`: True for servers other than OpenAI's own, which know `max_tokens` in chats.
+        """
+        name = {"/v1/responses": "max_output_tokens", "/v1/chat/completions": "max_completion_tokens"}.get(
+            self.path, "max_tokens"
+        )
+        return self.with_fields({"max_tokens" if old_name and name == "max_completion_tokens" else name: tokens})
+
+    @property
+    def hides_usage(self) -> bool:
+        """True if the reply is a stream that states no tokens unless it is asked to."""
+        options = self.document.get("stream_options") or {}
+        return self.is_stream and self.path.endswith("/completions") and options.get("include_usage") is not True
+
+    def with_usage(self) -> GatedRequest:
+        options = self.document.get("stream_options") or {}
+        return self.with_fields({"stream_options": {**options, "include_usage": True}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

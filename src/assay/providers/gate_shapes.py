@@ -35,12 +35,14 @@ class PassedParts:
     Attributes:
         network: True if the provider may search and fetch for this trial.
         dropped: places of the hints that were left out.
+        run_by_provider: places of what the provider runs or fetches itself.
         media_bytes: length of the images and documents, which no tokenizer reads as text.
         cached_for_longer: True if a part of the prompt is to be cached for an hour, which costs more.
     """
 
     network: bool = False
     dropped: list[str] = field(default_factory=list)
+    run_by_provider: list[str] = field(default_factory=list)
     images: int = 0
     documents: int = 0
     media_bytes: int = 0
@@ -107,6 +109,7 @@ class Kinds:
             return check(value, where, parts)
         check = _of_kind(self.networked, kind)
         if check is not None and parts.network:
+            parts.run_by_provider.append(where)
             return check(value, where, parts)
         if check is not None:
             raise RequestRefused(

@@ -70,7 +70,7 @@ class JudgeStampDocument:
 
 @document
 class BudgetDocument:
-    """JSON of a run's budget and cost; `over_usd` is above 0 if a server counted more tokens than expected.
+    """JSON of a run's budget and cost; `over_usd` is above 0 if calls cost more than was reserved for them.
 
     `enough_usd` is a budget that probably covers the trials that the budget left undone.
     """
