@@ -107,3 +107,32 @@ def test_a_break_begins_a_new_stretch_and_a_process_that_joins_does_not(opened: 
     third = opened()
     third.journal.begin(RUN, retry_failed=False)
     assert stretch(third)[1] == 2, "its processes had ended"
+
+
+def test_a_run_that_pauses_itself_is_paused_and_carried_out_by_nobody(store: Store) -> None:
+    open_run(store)
+    store.journal.begin(RUN, retry_failed=False)
+    store.journal.leave_paused(RUN)
+    assert store.journal.state_of(RUN) is RunState.PAUSED
+    assert not store.journal.is_carried_out(RUN)
+
+
+def test_a_run_that_another_process_goes_on_with_is_not_paused(opened: Callable[[], Store]) -> None:
+    one, other = opened(), opened()
+    open_run(one)
+    one.journal.begin(RUN, retry_failed=False)
+    other.journal.begin(RUN, retry_failed=False)
+    one.journal.leave_paused(RUN)
+    assert one.journal.state_of(RUN) is RunState.RUNNING
+    assert one.journal.is_carried_out(RUN)
+    other.journal.leave_paused(RUN)
+    assert one.journal.state_of(RUN) is RunState.PAUSED
+
+
+def test_a_cancelled_run_does_not_pause_itself(store: Store) -> None:
+    open_run(store)
+    store.journal.begin(RUN, retry_failed=False)
+    store.journal.set_state(RUN, RunState.CANCELLED)
+    store.journal.leave_paused(RUN)
+    assert store.journal.state_of(RUN) is RunState.CANCELLED
+    assert not store.journal.is_carried_out(RUN)
