@@ -72,7 +72,7 @@ def test_an_answer_another_kind_or_a_passing_failure_ends_a_streak() -> None:
     run(steps())
 
 
-def test_a_first_failure_waits_for_the_calls_in_flight_and_holds_back_others() -> None:
+def test_a_first_failure_waits_for_the_calls_in_flight() -> None:
     async def steps() -> None:
         breaker = Breaker()
         assert await breaker.admit(MODEL)
