@@ -400,3 +400,26 @@ def test_a_review_policy_holds_for_a_file_of_answers(assay: Command, files: Path
     wrong = assay(*given, "--review", "some")
     assert wrong.code == 2
     assert "is not a review policy" in wrong.err
+
+
+def test_a_rubric_states_its_review_policy(assay: Command, files: Path) -> None:
+    (files / "rubric.yaml").write_text(yaml.safe_dump({**RUBRIC, "review": "flagged"}), "utf-8")
+    given = ("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--json")
+    flagged = assay(*given).document
+    rows = assay("review", "list", "--run", flagged["run_id"], "--json").document["assessments"]
+    assert {row["candidates"][0]: row["state"] for row in rows} == {"m1": "exempt", "m2": "pending"}
+    every = assay(*given, "--review", "every").document
+    rows = assay("review", "list", "--run", every["run_id"], "--json").document["assessments"]
+    assert {row["state"] for row in rows} == {"pending"}
+    (files / "rubric.yaml").write_text(yaml.safe_dump({**RUBRIC, "review": {"sample": 2}}), "utf-8")
+    wrong = assay(*given)
+    assert wrong.code == 2
+    assert "rubric.yaml:" in wrong.err
+    assert "review.sample" in wrong.err
+
+
+def test_gradings_of_an_answer_are_no_trials(assay: Command, files: Path) -> None:
+    refused = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--trials", "3")
+    assert refused.code == 2
+    assert "grading an answer again is no new trial" in refused.err
+    assert "assay regrade RUN" in refused.err

@@ -211,7 +211,13 @@ def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, 
     """Import files of answers and return the ids of their runs; raises UsageError for options that do not apply."""
     from assay.app.imports.raw_answers import import_raw
 
-    unfit = [name for name in ("trials", "candidates", "benchmark", "batch_id", "limit") if options[name]]
+    unfit = [name for name in ("candidates", "benchmark", "batch_id", "limit") if options[name]]
+    if options["trials"]:
+        problem = (
+            f"--trials: {paths[0]} holds one answer of each model to each task, and grading an answer again is no new trial."
+        )
+        remedy = "Leave the option out. To grade the answers again, use `assay regrade RUN`, also with another --judge."
+        raise click.UsageError(f"{problem} {remedy}")
     if unfit:
         option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")
@@ -228,7 +234,8 @@ def looked_ahead(opened: Workspace, path: Path, options: dict[str, Any], rubric:
     from assay.domain.run import RunOptions
 
     suite = preflight.load(opened, path, judge=options["judge"])
-    suite = suite if rubric is None else replace(suite, rubric=rubric)
+    if rubric is not None:
+        suite = replace(suite, rubric=rubric, review=rubric.review or suite.review)
     values = opened.settings.values
     chosen = preflight.options_for(
         opened,

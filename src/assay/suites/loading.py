@@ -502,7 +502,7 @@ class _Loader:
             system_prompt=keys.system_prompt or "",
             prompt_version=keys.prompt_version or "",
             trials=keys.trials,
-            review=keys.review or EVERY_GRADE,
+            review=keys.review or (keys.rubric.review if keys.rubric else None) or EVERY_GRADE,
             order=keys.order or ReviewOrder.SPREAD,
             looks=keys.looks,
             protocol=keys.protocol or PLAIN,

@@ -21,6 +21,7 @@ from assay.suites.located_yaml import UnreadableText, Value, read_yaml, shown
 from assay.suites.models import ModelKeys, described_model
 from assay.suites.problems import Location, Path, SuiteErrors, dotted
 from assay.suites.prompts import SYSTEM_TEMPLATE
+from assay.suites.reviews import REVIEW
 from assay.suites.scoring import SCORE
 
 _EXPECTED: Final = (
@@ -199,6 +200,7 @@ class RubricKeys(grammar.Keys):
     flags = grammar.key(_FLAGS, "Rules that flag a grade for review by a person; all are on by default.")
     verify = grammar.key(SCORE, "The scorer that verifies final answers in addition to the judge; it never affects the score.")
     structure = grammar.key(grammar.Kind(_read_structuring, {"anyOf": [grammar.NAME.schema, _DESCRIBED_STRUCTURING.schema]}))
+    review = grammar.key(REVIEW, "Which grades by this rubric a person must review.")
 
 
 def _rubric(keys: RubricKeys) -> Rubric | None:
@@ -216,7 +218,9 @@ def _rubric(keys: RubricKeys) -> Rubric | None:
     ]
     rules = VerdictRules(**(keys.verdict or {}), **(keys.flags or {}))
     rubric = _of_criteria(scaled, keys.node.path, keys.node.context)
-    return None if rubric is None else replace(rubric, rules=rules, verify=keys.verify, structuring=keys.structure)
+    if rubric is None:
+        return None
+    return replace(rubric, rules=rules, verify=keys.verify, structuring=keys.structure, review=keys.review)
 
 
 def _has_scale(criterion: Criterion) -> bool:

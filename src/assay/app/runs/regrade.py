@@ -136,7 +136,8 @@ def planned(
         suite: suite file whose scoring, rubric and judges replace those of the run; tasks are matched by id.
         rubric: rubric that replaces the run's rubric.
         score: method that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
-        review: rule for which of the new grades a person must review; None keeps the run's rule.
+        review: rule for which of the new grades a person must review; None takes that of the rubric,
+            and otherwise keeps the run's rule.
         budget_usd: maximum cost of judging, in US dollars.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
@@ -160,6 +161,8 @@ def planned(
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
     tasks = tasks if score is None else tuple(_scored_by(score, tasks, notes))
+    if review is None and suite is None:
+        review = plan.rubric.review
     if review is not None:
         plan = replace(plan, policy=review.policy, protocol=with_review(plan.protocol, review))
     if not tasks:
