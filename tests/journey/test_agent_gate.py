@@ -164,7 +164,7 @@ def test_a_spent_budget_stops_the_agent_and_pauses_the_run(
     words = f'cmd: [openai] python3 client.py OPENAI gpt-4o-mini "{endless}"'
     result = assay("bench", "basics", "fix-slug", "--agent", f"mine={words}", "--tier", "L0", "--budget", "0.05", "--json")
     document = json.loads(result.out)
-    assert result.code != 0
+    assert result.code == 1
     assert (document["state"], document["failures"], document["agent_trials"]) == ("paused", [], [])
     assert (document["paused"]["kind"], document["paused"]["fault"]) == ("budget", "budget")
     assert "more than is left of the budget" in document["paused"]["detail"]
