@@ -81,11 +81,11 @@ def texts_in(value: object) -> list[str]:
 
 
 COMPARED = {
-    "stats": ("stats",),
-    "rank": ("rank",),
-    "compare": ("compare", "ann", "bob"),
-    "gate": ("gate", "ann", "--against", "bob", "--margin", "0.05"),
-    "plan": ("plan", "--detect", "0.1"),
+    "stats": ("stats", "--all-runs"),
+    "rank": ("rank", "--all-runs"),
+    "compare": ("compare", "ann", "bob", "--all-runs"),
+    "gate": ("gate", "ann", "--against", "bob", "--margin", "0.05", "--all-runs"),
+    "plan": ("plan", "--detect", "0.1", "--all-runs"),
 }
 
 
@@ -95,7 +95,7 @@ def parts(folder: Path) -> dict[str, str]:
     for name, command in COMPARED.items():
         shown[f"{name} --json"] = "\n".join(texts_in(json.loads(printed(folder, *command, "--json"))))
     for more in (("--threshold", "0.5"), ("--against", "bob", "--margin", "0.05")):
-        shown[f"junit {more[0]}"] = unescape(printed(folder, "export", "junit", *more))
+        shown[f"junit {more[0]}"] = unescape(printed(folder, "export", "junit", *more, "--all-runs"))
     return shown
 
 
@@ -106,9 +106,9 @@ def surfaces(folder: Path) -> dict[str, str]:
         shown[name] = printed(folder, *COMPARED[name])
     with Workspace.open(folder, environment={}) as workspace:
         for kind in ("html", "markdown", "latex"):
-            shown[kind] = reports.written(workspace, kind, Selection()).partition("<footer>")[0]
+            shown[kind] = reports.written(workspace, kind, Selection(all_runs=True)).partition("<footer>")[0]
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
-        page = client.get("/results", headers={"accept": "text/html"}).text
+        page = client.get("/results?all_runs=1", headers={"accept": "text/html"}).text
         shown["page"] = page.partition("<main")[2].partition("</main")[0]
     return {name: unescape(re.sub(r"<[^>]*>", " ", text)) for name, text in shown.items()}
 
