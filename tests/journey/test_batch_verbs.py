@@ -149,25 +149,60 @@ def test_the_budget_reserved_for_a_batch_outlives_its_process(
     # An answer costs $0.0000325 at most, and half in a batch: the six of the batch leave too little for a call.
     run = submitted(assay, project, SCORED, "--budget", "0.00011")
     extended = assay("extend", run, "--trials", "2", "--json").document
-    kinds = {(row["kind"], row["fault"]) for row in extended["failures"]}
-    assert kinds == {("budget", "budget")}
-    done = collected(assay, run)
+    assert (extended["failures"], extended["state"], extended["paused"]["kind"]) == ([], "paused", "budget")
+    for _ in range(12):
+        (done,) = assay("batch", "collect", run, "--json").document["runs"]
+        if not done["run"]["trials"]["submitted"]:
+            break
+    assert (done["run"]["state"], done["run"]["trials"]["done"], done["run"]["trials"]["pending"]) == ("paused", 6, 6)
     assert done["run"]["cost_usd"] > 0
     booked = done["run"]["budget"]["booked_usd"]
     assert booked == pytest.approx(done["run"]["cost_usd"])
 
 
-def test_a_batch_beyond_the_budget_fails_the_trials_it_does_not_cover(
+def test_trials_that_the_budget_does_not_cover_wait_for_answers(
     assay: Command,
     server: BatchServer,  # noqa: F811
     project: Path,
 ) -> None:
     (project / "suite.yaml").write_text(SCORED, "utf-8")
     run = assay("batch", "submit", "suite.yaml", "--budget", "0.00006", "--json").document["run"]
-    assert run["failures"]
-    assert {row["kind"] for row in run["failures"]} == {"budget"}
+    assert (run["failures"], run["state"], run["paused"]) == ([], "submitted", None)
     sent = sum(len(batch.lines) for batch in server.batches.values())
-    assert sent == 6 - len(run["failures"])
+    assert 0 < sent == 6 - run["trials"]["pending"] < 6
+
+
+def test_answers_free_the_budget_for_the_next_batch(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
+    (project / "suite.yaml").write_text(SCORED, "utf-8")
+    run = assay("batch", "submit", "suite.yaml", "--budget", "0.00006", "--json").document["run"]["run_id"]
+    for _ in range(10):
+        (document,) = assay("batch", "collect", run, "--json").document["runs"]
+        done = document["run"]
+        assert not done["failures"]
+        if done["state"] != "submitted":
+            break
+    assert (done["state"], done["trials"]["done"]) == ("finished", 6)
+    assert done["cost_usd"] <= 0.00006
+
+
+def test_a_batch_run_pauses_when_nothing_under_way_can_free_its_budget(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
+    (project / "suite.yaml").write_text(SCORED, "utf-8")
+    submitted_ = assay("batch", "submit", "suite.yaml", "--budget", "0.00001", "--json")
+    run = submitted_.document["run"]
+    assert (submitted_.code, run["failures"], run["state"]) == (1, [], "paused")
+    assert (run["paused"]["kind"], run["trials"]["pending"], server.batches) == ("budget", 6, {})
+    enough = run["budget"]["enough_usd"]
+    assert run["paused"]["remedy"].endswith(f"assay resume {run['run_id']} --budget {enough:g}")
+    again = assay("resume", run["run_id"], "--budget", enough, "--json")
+    assert (again.code, again.document["trials"]["done"]) == (0, 6)
 
 
 PROGRAM = """\

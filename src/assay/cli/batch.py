@@ -180,7 +180,7 @@ def _show(results: Sequence[BatchResult], *, as_json: bool, single: bool = False
             _say(result)
         if not results:
             say("no run waits for a batch")
-    trouble = any(document.troubles or document.run.failures for document in documents)
+    trouble = any(document.troubles or document.run.failures or document.run.paused for document in documents)
     return int(failures_count and trouble)
 
 

@@ -15,12 +15,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import fsum
 from typing import Final
 
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.errors import ConnectionLost, StoreError
 from assay.domain.events import Listener, TrialEnded
-from assay.domain.failure import CallFailed, Failure, Fault
+from assay.domain.failure import BUDGET, CallFailed, Failure, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.jobs import JobAnswer, JobRequest, ParkedTrial, RequestKey, RequestState
 from assay.domain.run import CallRecord, ClaimedTrial, Entry, RunPlan
@@ -125,6 +126,7 @@ class _Portion:
     by_key: dict[RequestKey, JobRequest] = field(default_factory=dict)
     heard: Mapping[tuple[int, str], Sequence[Reply]] = field(default_factory=dict)
     new: defaultdict[TrialKey, list[JobRequest]] = field(default_factory=lambda: defaultdict(list))
+    newest: dict[TrialKey, ModelRequest] = field(default_factory=dict)
     open: set[TrialKey] = field(default_factory=set)
     void: list[RequestKey] = field(default_factory=list)
     read_at: str = ""
@@ -153,6 +155,8 @@ class BatchAsker:
     structured: list[TrialKey] = field(default_factory=list)
     """Claimed trials that wait before judging, because the run ends after the structuring stage."""
     shared: dict[str, RequestKey] = field(default_factory=dict)
+    budget_spent: bool = False
+    """True once the budget did not cover a trial's requests; the trial stays pending, and no further trial is begun."""
     _portion: _Portion = field(default_factory=_Portion)
 
     def begin(self, trials: Sequence[ClaimedTrial]) -> None:
@@ -169,6 +173,9 @@ class BatchAsker:
         portion = self._portion
         return [ParkedTrial(trial=trial, requests=tuple(portion.new[trial]), open=trial in portion.open) for trial in trials]
 
+    def newest_request(self, trial: TrialKey) -> ModelRequest:
+        return self._portion.newest[trial]
+
     @property
     def void(self) -> list[RequestKey]:
         """Requests of the current trials that the provider never carried out."""
@@ -182,7 +189,13 @@ class BatchAsker:
         api = self.directory.batches(request.model)
         if api is None:
             async with self.live_slots:
-                return await self.live.answer(request, read, trial=trial)
+                try:
+                    return await self.live.answer(request, read, trial=trial)
+                except GaveUp as gave_up:
+                    if gave_up.failure.kind != BUDGET:
+                        raise
+                    await self.note_refusal(request, gave_up.failure, trial=trial)
+                    raise NotYet from gave_up
         portion, digest = self._portion, self.jobs.digest(request)
         slot = slot_digest(digest, request)
         calls = readings = missed = 0
@@ -227,6 +240,13 @@ class BatchAsker:
             self._ask(api, request, slot, trial)
         raise NotYet
 
+    async def note_refusal(self, request: ModelRequest, failure: Failure, *, trial: TrialKey) -> None:
+        """Record why the budget refused a request, because the trial stays pending and has no failure."""
+        if not self.budget_spent:  # one refusal is enough to say why
+            record = CallRecord(request=request, reply=None, failure=failure, number=1, started=self.clock.now())
+            await self.journal.record(Entry(trial=trial, calls=(record,)))
+        self.budget_spent = True
+
     def _ask(self, api: BatchApi, request: ModelRequest, digest: str, trial: TrialKey) -> None:
         portion, role = self._portion, request.purpose.role
         worst = worst_usd(self.directory, request)
@@ -250,6 +270,7 @@ class BatchAsker:
             shares=None if first is None else first.number,
         )
         portion.new[trial].append(asked)
+        portion.newest[trial] = request
         if first is None and role is Role.STRUCTURER:
             self.shared[digest] = key
 
@@ -342,17 +363,24 @@ async def carry_on(bench: Bench, asker: BatchAsker, claimed: Sequence[ClaimedTri
     asker.outbox.write(
         request.key for trial in waiting if trial.trial not in refused for request in trial.requests if request.shares is None
     )
-    for trial in claimed:
-        if trial.key in refused:
-            usd = sum(request.usd for parked in waiting if parked.trial == trial.key for request in parked.requests)
-            detail = f"the trial's requests may cost up to ${usd:.4f}, more than is left of the budget."
-            failure = ended[trial.key] = Failure(kind="budget", fault=Fault.BUDGET, detail=detail)
-            await bench.journal.record(Entry(trial=trial.key, finished=True, failure=failure))
+    await _give_back(bench, asker, [parked for parked in waiting if parked.trial in refused])
     await asker.journal.commit()
     for trial in claimed:
         if trial.key in ended and trial.key not in asker.structured:
             task = trial.task
             asker.listener(TrialEnded(task=task.id, thing=task.thing, k=trial.k, of=trial.of, failure=ended[trial.key]))
+
+
+async def _give_back(bench: Bench, asker: BatchAsker, refused: Sequence[ParkedTrial]) -> None:
+    """Make trials pending whose requests the budget does not cover; those with open requests keep waiting for them."""
+    for parked in refused:
+        usd = fsum(request.usd for request in parked.requests)
+        detail = f"the next requests of a trial may cost up to ${usd:.4f}, more than is left of the budget."
+        failure = Failure(kind=BUDGET, fault=Fault.BUDGET, detail=detail)
+        await asker.note_refusal(asker.newest_request(parked.trial), failure, trial=parked.trial)
+    if refused:
+        without = [replace(parked, requests=()) for parked in refused]
+        await asyncio.to_thread(asker.jobs.park, bench.plan.id, without)
 
 
 async def _one(bench: Bench, trial: ClaimedTrial, ended: dict[TrialKey, Failure | None]) -> None:

@@ -90,14 +90,15 @@ class Collector:
         asker.finished = None
         await self._carry(plan, asker, self._stranded(plan))
         if state is RunState.SUBMITTED:
-            await self._carry(plan, asker, self._pending(plan))
+            await self._carry(plan, asker, self._pending(plan, asker))
         for planned in outbox.close():
             await self._send(planned, done)
         self.jobs.park(plan.id, [ParkedTrial(trial=trial) for trial in asker.structured])
         # With nothing left but judging, the run stops until it is resumed or submitted again.
-        stops = self.jobs.rest(plan.id) is RunState.SUBMITTED and asker.structured
-        if stops and not self.jobs.of_runs([plan.id], only_open=True):
-            self.engine.journal.set_state(plan.id, RunState.INTERRUPTED)
+        waits = self.jobs.rest(plan.id) is RunState.SUBMITTED
+        if waits and (asker.structured or asker.budget_spent) and not self.jobs.of_runs([plan.id], only_open=True):
+            # Answers that are still to come would free what is reserved for them, and the next collection would go on.
+            self.engine.journal.set_state(plan.id, RunState.PAUSED if asker.budget_spent else RunState.INTERRUPTED)
         return done
 
     def _asker(self, plan: RunPlan, outbox: Outbox, *, sending: bool) -> BatchAsker:
@@ -246,10 +247,10 @@ class Collector:
     def _stranded(self, plan: RunPlan) -> Iterator[Sequence[ClaimedTrial]]:
         return self._claimed(plan, self.jobs.stranded(plan.id))
 
-    def _pending(self, plan: RunPlan) -> Iterator[Sequence[ClaimedTrial]]:
-        while self.engine.journal.state_of(plan.id) is RunState.SUBMITTED and (
-            claimed := self.engine.journal.claim(plan.id, limit=PORTION)
-        ):
+    def _pending(self, plan: RunPlan, asker: BatchAsker) -> Iterator[Sequence[ClaimedTrial]]:
+        while not asker.budget_spent and self.engine.journal.state_of(plan.id) is RunState.SUBMITTED:
+            if not (claimed := self.engine.journal.claim(plan.id, limit=PORTION)):
+                return
             yield claimed
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:

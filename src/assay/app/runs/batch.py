@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review.carry_over import keep_reviews
+from assay.app.runs.budget import enough_usd
 from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
 from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
 from assay.domain.errors import InputError, Refused, SettingsError
@@ -183,6 +184,7 @@ def collect(
         workspace.results.end(plan.id)
     if before.state is not result.summary.state:
         watch.ended(result.summary)
+    result = replace(result, enough_usd=enough_usd(workspace, plan, result.summary))
     return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
 
 

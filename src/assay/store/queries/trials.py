@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
@@ -124,9 +124,9 @@ def calls_that_paused(connection: Connection, run: RunId, /) -> tuple[FailureCou
     rows = connection.execute(
         select(*columns, n, newest)
         .join(trial_, trial_.c.key == call_.c.trial_key)
-        .join(since, since.c.run_key == trial_.c.run_key)
+        .join(since, since.c.run_key == trial_.c.run_key, isouter=True)  # a run in batches has no stretch
         .where(trial_.c.run_key == run_key_of(connection, run), trial_.c.state == TrialState.PENDING.value)
-        .where(call_.c.fail_kind.is_not(None), call_.c.started >= since.c.since)
+        .where(call_.c.fail_kind.is_not(None), or_(since.c.since.is_(None), call_.c.started >= since.c.since))
         .group_by(*columns)
         .order_by(newest.desc())
     )
