@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.contract.stores import a_plan, a_task, judged, planned, wait
 
+from assay.app.runs.causes import pause_of
+from assay.domain.failure import Failure, Fault
 from assay.domain.lifecycle import RunState
+from assay.domain.run import Entry
 from assay.store.opening import Store
 
 RUN = a_plan().id
@@ -136,3 +141,25 @@ def test_a_cancelled_run_does_not_pause_itself(store: Store) -> None:
     store.journal.leave_paused(RUN)
     assert store.journal.state_of(RUN) is RunState.CANCELLED
     assert not store.journal.is_carried_out(RUN)
+
+
+def paused_after(store: Store, kind: str) -> Any:
+    """Let the first trial fail, pause the run, and return the reason of the pause."""
+    open_run(store)
+    store.journal.begin(RUN, retry_failed=False)
+    (first,) = store.journal.claim(RUN, limit=1)
+    failure = Failure(kind=kind, fault=Fault.PROVIDER, detail="the agent ended.")
+    wait(store.journal.record(Entry(trial=first.key, finished=True, failure=failure)))
+    store.journal.leave_paused(RUN)
+    (summary,) = store.archive.runs.matching()
+    workspace: Any = SimpleNamespace(archive=store.archive)
+    return pause_of(workspace, summary)
+
+
+def test_a_fatal_failure_of_the_first_trial_is_the_reason_of_the_pause(store: Store) -> None:
+    pause = paused_after(store, "http_401")
+    assert (pause.kind, pause.detail, pause.trials) == ("http_401", "the agent ended.", 1)
+
+
+def test_a_failure_that_others_need_not_meet_is_no_reason_of_a_pause(store: Store) -> None:
+    assert paused_after(store, "http_500") is None

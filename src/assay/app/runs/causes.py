@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.failure import BUDGET, Failure, Fault
-from assay.domain.lifecycle import RunState, TrialState
+from assay.domain.lifecycle import TO_COME, RunState, TrialState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +93,21 @@ def pause_of(workspace: Workspace, summary: RunSummary) -> Pause | None:
     counts = workspace.archive.trials.calls_that_paused(summary.id)
     newest = next((count for count in counts if count.pauses), None)
     if newest is None:
-        return None
+        return _pause_by_first_trial(workspace, summary)
     trials = sum(count.trials for count in counts if (count.kind, count.model) == (newest.kind, newest.model))
     return Pause(kind=newest.kind, fault=newest.fault, detail=newest.detail, model=newest.model, trials=trials)
+
+
+def _pause_by_first_trial(workspace: Workspace, summary: RunSummary) -> Pause | None:
+    """Return the fatal failure of the only trials that ended, such as an agent's; its calls are not calls of the run.
+
+    None if any trial succeeded: then the run went on after its first trial, and a person paused it.
+    """
+    ended = {state for state, n in summary.trials.items() if n and state not in TO_COME}
+    if ended != {TrialState.FAILED}:
+        return None
+    fatal = next((count for count in workspace.archive.trials.failure_counts(summary.id) if count.pauses), None)
+    if fatal is None:
+        return None
+    asked = ", ".join(summary.candidates)
+    return Pause(kind=fatal.kind, fault=fatal.fault, detail=fatal.detail, model=fatal.model or asked, trials=fatal.trials)
