@@ -29,10 +29,11 @@ _LIBRARIES = ("aiohttp", "numpy", "rapidfuzz", "regex", "scipy", "sqlalchemy")
 
 
 def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]:
-    """Return the run's environment: versions, machine, model addresses, prompt digests, and the git commit of a repository."""
+    """Return the run's environment: command, versions, machine, model addresses, prompt digests, and the repository's commit."""
     libraries: dict[str, JsonValue] = {name: installed for name in _LIBRARIES if (installed := _version(name)) is not None}
     return {
         "assay": version("assay-bench"),
+        "command": workspace.command,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),

@@ -14,6 +14,7 @@ from assay.domain.calls import Reply, Role
 from assay.domain.identifiers import RunId, folded, shown_trial
 from assay.domain.lifecycle import RunState
 from assay.domain.prompts import prompts_of
+from assay.domain.secret_masking import masked_line
 from assay.domain.selection import RunSummary, Selection
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.results_folder.atomic_files import AtomicFile
@@ -318,7 +319,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "python": environment.get("python"),
             "machine": environment.get("machine"),
             "git": environment.get("git"),
-            "command": f"assay run {Path(plan.copy.path).name}",
+            "command": _command(environment),
             "parameters": plan.parameters.as_json(),
             **({"batch": carried} if (carried := environment.get("batch")) else {}),
             **({"prompts": own} if (own := prompts_of(candidate)) else {}),
@@ -336,6 +337,12 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
     }
 
 
+def _command(environment: Mapping[str, Any]) -> str | None:
+    """Return the command that made the run, masked again, because earlier versions stored commands of logs with their secrets."""
+    command = environment.get("command")
+    return masked_line(command) if isinstance(command, str) else None
+
+
 def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the execution facts that the imported files state; unknown facts are left out."""
     plan, environment = origin.plan, origin.plan.environment
@@ -345,7 +352,7 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
         "duration_seconds": seconds,
         "req_per_sec": environment.get("requests_per_s"),
         "server_version": environment.get("server_version"),
-        "command": environment.get("command"),
+        "command": _command(environment),
         "parameters": plan.parameters.as_json() or None,
     }
     return {"started_at": plan.started, **{name: value for name, value in known.items() if value is not None}}

@@ -85,6 +85,8 @@ class Workspace:
         self.settings = settings
         self.folder = folder
         self.clock: Clock = clock or SystemClock()
+        # The command line that opened the workspace, without secrets; None in Python and on the server.
+        self.command: str | None = None
         self._borrowed = False
         self._for_web = False
 

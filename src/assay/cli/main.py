@@ -119,11 +119,11 @@ def _invoke(arguments: list[str]) -> Any:
     """Run a command. A command that only reads runs again if it lost its database connection."""
     try:
         # Not click's standalone mode: it would map errors to its own exit codes.
-        return cli.main(arguments, prog_name="assay", standalone_mode=False)
+        return cli.main(arguments, prog_name="assay", standalone_mode=False, obj=tuple(arguments))
     except ConnectionLost:
         if not {arguments[0], " ".join(arguments[:2])} & _READING:
             raise
-    return cli.main(arguments, prog_name="assay", standalone_mode=False)
+    return cli.main(arguments, prog_name="assay", standalone_mode=False, obj=tuple(arguments))
 
 
 def exit_code(arguments: list[str]) -> int:

@@ -173,7 +173,16 @@ def workspace(store: str | None, **options: Any) -> Iterator[Workspace]:
     if _NO_SANDBOX in flags:
         options["sandbox"] = "none"
     with Workspace.open(options={"store": store_url(store), **options}, read_only=_READ_ONLY in flags) as opened:
+        opened.command = _typed()
         yield opened
+
+
+def _typed() -> str | None:
+    """Return the command as it was typed, without its secrets; None for a server, whose runs no command line describes."""
+    from assay.domain.secret_masking import masked_command
+
+    words = click.get_current_context().find_root().obj
+    return masked_command(["assay", *words]) if isinstance(words, tuple) and words[:1] != ("serve",) else None
 
 
 def damage_of(arguments: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from assay.app.wire import attributes, document, fill, plain, to_json
 from assay.domain.errors import InputError, Refused, UnknownName, did_you_mean
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.secret_masking import masked_line
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.writers.csv import CsvLines
 from assay.exchange.writers.parquet import ParquetRows, need_pyarrow
@@ -316,6 +317,9 @@ def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
 def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[str, Any]:
     """Return the facts about a run that a reader needs to understand its export later."""
     environment = dict(plan.environment)
+    if isinstance(command := environment.get("command"), str):
+        # Earlier versions stored commands of logs with their secrets.
+        environment["command"] = masked_line(command)
     document: dict[str, Any] = {
         **plain(documents.run_summary(summary)),
         **record_document(plan),
@@ -330,8 +334,8 @@ def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[st
     if not names.active:
         return document
     kept = {key: document[key] for key in ("run_id", "suite", "state", "started", "finished", "batch_id", "judges")}
-    # The address of an endpoint can name a candidate's vendor.
-    document["environment"] = {key: value for key, value in environment.items() if key != "endpoints"}
+    # The address of an endpoint and the options of the command can name a candidate's vendor.
+    document["environment"] = {key: value for key, value in environment.items() if key not in {"endpoints", "command"}}
     document["asked_with"] = {
         names.candidate(name): {"parameters": how["parameters"]} for name, how in document["asked_with"].items()
     }

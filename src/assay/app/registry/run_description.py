@@ -38,6 +38,7 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("system prompt", plan.system_prompt or None),
         ("rubric digest", record["rubric_digest"]),
         ("margin", None if plan.margin is None else f"{wording.number(plan.margin)} points"),
+        ("command", environment.get("command")),
         ("Assay", environment.get("assay")),
         ("commit", _commit(environment.get("git"))),
         ("Python", environment.get("python")),

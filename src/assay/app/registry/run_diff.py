@@ -188,7 +188,8 @@ def _told(task: Task) -> str:
 
 
 def _versions(before: Provenance, after: Provenance) -> Iterator[SetUp]:
-    own = [_flat(side.plan.environment) for side in (before, after)]
+    # Two spellings of a command, such as with and without --json, change nothing in the runs.
+    own = [_flat({**side.plan.environment, "command": None}) for side in (before, after)]
     places = [{name: value for name, value in flat.items() if name.startswith("endpoints.")} for flat in own]
     yield from _differing("endpoint", *places)
     rest = [{name: flat[name] for name in flat if name not in place} for flat, place in zip(own, places, strict=True)]

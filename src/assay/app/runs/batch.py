@@ -21,11 +21,11 @@ from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId
 from assay.domain.jobs import FILE, JobState
 from assay.domain.lifecycle import TO_COME, RunState, TrialState
+from assay.domain.secret_masking import masked_command
 from assay.domain.selection import Selection
 from assay.engine.collecting import Collected, Collector
 from assay.engine.job_files import Outbox, first_requests
 from assay.exchange.readers.batch_server_log import facts_of_text
-from assay.providers.error_mapping import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -261,7 +261,7 @@ def _answered_by(workspace: Workspace, job: BatchJob, command: Sequence[str]) ->
     carried: JsonValue = {
         "job": job.token,
         "stage": str(job.stage),
-        "command": " ".join(clean(word, key=None) for word in command),
+        "command": masked_command(command),
         "version": facts.get("server_version"),
         "req_per_sec": facts.get("requests_per_s"),
         "started_at": started,

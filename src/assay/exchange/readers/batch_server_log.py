@@ -8,6 +8,7 @@ from typing import Final
 
 from assay.domain.digest import JsonValue
 from assay.domain.import_records import Found, Noted
+from assay.domain.secret_masking import masked_line
 from assay.exchange.importers import ReadOptions
 from assay.exchange.parsing.input_files import FileSample, InputFile, UnreadableFile
 
@@ -83,7 +84,7 @@ def facts_of_text(text: str) -> dict[str, JsonValue]:
     if (version := _VERSION.search(text)) is not None:
         known["server_version"] = version[1] or version[2]
     if (command := _COMMAND.search(text)) is not None:
-        known["command"] = command[1].strip()[:2000]
+        known["command"] = masked_line(command[1].strip()[:2000])
     return known
 
 

@@ -1,0 +1,88 @@
+"""Mask secrets in command lines before they are stored: by the name of an option or variable, and by the shape of a key."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MASK: Final = "***"
+
+_NAME: Final = r"[\w.-]*(?:token|api[-_]?key|secret|passw(?:or)?d|passphrase|credentials?|authorization|cookie)"
+# `--max-tokens` and `--tokenizer` name no secret. A plain `key` is one only as an option or variable, because `--map key:column`
+# is none.
+_OPTION: Final = re.compile(rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE)
+_VARIABLE: Final = re.compile(rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL)
+_FIELD: Final = re.compile(rf"({_NAME}|x-auth|x-key)([\"']?\s*:\s*)(?:\"[^\"]*\"|'[^']*'|[^,}}\"']+)", re.IGNORECASE)
+_PARAMETER: Final = re.compile(rf"({_NAME}|(?<![\w-])(?:key|sig|signature))=[^\s&;,\"']+", re.IGNORECASE)
+_LOGIN: Final = re.compile(r"(\w://)(?:[^\s/?#]*|[^\s/:@]*:[^\s@]*)@")
+_SHAPE: Final = re.compile(
+    r"""
+    (?<! [A-Za-z0-9] ) (?:
+        (?: sk | pk | rk | key ) [-_] (?= [\w\-]* \d ) [\w\-]{8,}                # OpenAI, Anthropic, Stripe
+        | (?: gsk | hf | r8 | npm | gh[opusr] | github_pat ) _ [\w]{8,}
+        | (?: xai | nvapi | pplx | csk | glpat | xox[abeoprs] ) - [\w\-]{8,}
+        | (?: AKIA | ASIA ) [A-Z0-9]{12,}
+        | AIza [\w\-]{10,}
+        | ya29\. [\w\-]{10,}
+        | eyJ [\w\-]{8,} \. [\w\-]+ (?: \. [\w\-]* )?                          # a JSON Web Token
+    )
+    """,
+    re.VERBOSE,
+)
+_BEARER: Final = re.compile(r"\b(bearer|basic)(\s+)[^\s\"',;]+", re.IGNORECASE)
+_SCHEMES: Final = frozenset({"bearer", "basic", "token", "digest"})
+
+
+def masked_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with `***` in place of secrets."""
+    shown: list[str] = []
+    secret_follows = login_follows = False
+    for word in words:
+        if secret_follows and not word.startswith("--"):
+            # In `-H Authorization: Bearer KEY` without quotes, the key is the word after the next.
+            secret_follows = word.casefold() in _SCHEMES
+            shown.append(word if secret_follows else MASK)
+            continue
+        name, equals, _ = word.partition("=")
+        is_secret = _OPTION.fullmatch(name) is not None
+        if is_secret and equals:
+            shown.append(f"{name}={MASK}")
+        elif login_follows and ":" in word:
+            shown.append(MASK)
+        else:
+            shown.append(word if is_secret else _masked_word(word))
+        secret_follows = (is_secret and not equals) or word.casefold() == "bearer" or _is_open_field(word)
+        login_follows = word in ("-u", "--user", "--proxy-user")
+    return shown
+
+
+def masked_command(words: Sequence[str]) -> str:
+    """Return a command line as it could be typed, without its secrets."""
+    return " ".join(word if MASK in word and " " not in word else shlex.quote(word) for word in masked_words(words))
+
+
+def masked_line(line: str) -> str:
+    """Return a line that contains a command, without its secrets; a line without secrets stays as it is."""
+    try:
+        words = shlex.split(line)
+    except ValueError:  # an open quote
+        words = line.split()
+    return line if masked_words(words) == words else masked_command(words)
+
+
+def _is_open_field(word: str) -> bool:
+    return word.endswith(":") and re.fullmatch(_NAME, word.rstrip(":").lstrip("-"), re.IGNORECASE) is not None
+
+
+def _masked_word(word: str) -> str:
+    if (variable := _VARIABLE.fullmatch(word)) is not None:
+        return f"{variable[1]}{MASK}"
+    word = _LOGIN.sub(rf"\1{MASK}@", word)
+    word = _FIELD.sub(rf"\1\2{MASK}", word)
+    word = _PARAMETER.sub(rf"\1={MASK}", word)
+    word = _BEARER.sub(rf"\1\2{MASK}", word)
+    return _SHAPE.sub(MASK, word)
