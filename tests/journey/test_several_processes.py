@@ -153,9 +153,9 @@ def test_claimed_trials_that_have_not_begun_are_released(assay: Command, server:
 
 def test_a_run_that_was_cancelled_when_all_was_done_is_finished(assay: Command, server: ModelServer, project: Path) -> None:
     server.held = True
-    process = start("run", write_set(project, things=1, trials=2), "--judge", JUDGE, "--concurrency", "2")
-    until(lambda: bool(assay("runs", "--json").document["runs"]) and a_run(assay)["trials"]["running"] == 2)
-    until(lambda: len(server.calls) == 2)  # both are under way
+    process = start("run", write_set(project, things=1, trials=1), "--judge", JUDGE)
+    until(lambda: bool(assay("runs", "--json").document["runs"]) and a_run(assay)["trials"]["running"] == 1)
+    until(lambda: len(server.calls) == 1)  # a run sends its first trial alone
     run = a_run(assay)["run_id"]
     assert assay("cancel", run).code == 0
     server.held = False
