@@ -17,10 +17,10 @@ from tests.support.model_server import ModelServer
 RED_DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
 
-def logs_of(assay: Command, project: Path) -> dict[str, list[dict[str, Any]]]:
+def logs_of(assay: Command, project: Path, *filters: str) -> dict[str, list[dict[str, Any]]]:
     """Export logs of Inspect and return their samples by candidate."""
     (project / "logs").mkdir()
-    exported = assay("export", "inspect", "--output", "logs")
+    exported = assay("export", "inspect", "--output", "logs", *filters)
     assert exported.code == 0, exported.err
     logs = [json.loads(path.read_text("utf-8")) for path in sorted((project / "logs").iterdir())]
     return {log["eval"]["model"]: log["samples"] for log in logs}
@@ -30,8 +30,8 @@ def samples_of(assay: Command, project: Path) -> list[dict[str, Any]]:
     return [sample for samples in logs_of(assay, project).values() for sample in samples]
 
 
-def rows_of(assay: Command, project: Path) -> list[dict[str, Any]]:
-    assert assay("export", "hf_jsonl", "--output", "rows.jsonl").code == 0
+def rows_of(assay: Command, project: Path, *filters: str) -> list[dict[str, Any]]:
+    assert assay("export", "hf_jsonl", "--output", "rows.jsonl", *filters).code == 0
     return [json.loads(line) for line in (project / "rows.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -67,10 +67,11 @@ def test_models_of_one_name_are_exported_apart(assay: Command, server: ModelServ
     answers(server)
     assert assay("run", write_prompts(project)).code == 0
     assert assay("run", write_prompts(project, long="Answer: {{question}}")).code == 0
-    in_statistics = {row["candidate"] for row in assay("stats", "--json").document["candidates"]}
+    both = ("--all-runs", "--pool-anyway")
+    in_statistics = {row["candidate"] for row in assay("stats", "--json", *both).document["candidates"]}
     assert len(in_statistics) == 3
-    assert set(logs_of(assay, project)) == in_statistics
-    assert {row["candidate"] for row in rows_of(assay, project)} == in_statistics
+    assert set(logs_of(assay, project, *both)) == in_statistics
+    assert {row["candidate"] for row in rows_of(assay, project, *both)} == in_statistics
 
 
 def test_a_renamed_candidate_keeps_its_prompt_in_the_review(assay: Command, server: ModelServer, project: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_table_of_answers_becomes_a_suite(client: TestClient, workspace: Works
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("colour,size\nred,1\n", "has no column that looks like prompts; it has: colour, size."),
+        ("colour,size\nred,1\n", "has no column that looks like prompts. Its columns: colour, size."),
         ('question,answer_a,answer_b\nWhy?,"So,no\nWhen?,x,y\n', "answers.csv:2"),
         ("", "answers.csv"),
     ],
