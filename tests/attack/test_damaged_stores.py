@@ -120,9 +120,10 @@ def test_statistics_name_a_state_that_does_not_exist(assay: Command, project: Pa
     assert (done.code, "a state that does not exist" in done.err) == (2, True), done.err
 
 
-def test_a_whole_store_has_no_findings(assay: Command, project: Path, whole: str) -> None:
+def test_a_whole_store_has_no_findings(assay: Command, project: Path, whole: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(project / "whole.db", project / "damaged.db")
-    checks = assay("doctor", "--check-store", "--json", "--store", "damaged.db").document["checks"]
+    monkeypatch.setenv("ASSAY_STORE", "damaged.db")  # as a setting, because --store would name another project's store
+    checks = assay("doctor", "--check-store", "--json").document["checks"]
     parts = {check["what"]: check["state"] for check in checks if check["what"].startswith("store")}
     assert parts == dict.fromkeys(parts, "good")
     assert len(parts) == 9

@@ -194,7 +194,8 @@ def test_the_order_is_recorded_and_its_effect_shown(assay: Command, server: Mode
     assert [effect["n_scores"] for effect in judge["effects"]] == [18, 18, 18]
     assert "position_not_drawn" not in {warning["code"] for warning in stats["warnings"]}
     said = assay("stats").out
-    assert "effect of position, in points compared with the mean of all positions: 1. +30.0 (plausible" in said
+    assert "effect of position, in points compared with the mean of all positions: 1. +30.0 (no range), 2. 0.0" in said
+    assert "There is no range, because candidate and position explain every score" in said
 
 
 def test_stored_runs_without_positions_say_so(assay: Command, server: ModelServer, project: Path) -> None:

@@ -197,6 +197,6 @@ def test_regrade_shows_its_calls_first_and_keeps_its_budget(assay: Command, serv
     assert "openai/judge-3" in unknown.err
     cap = ahead["most_usd"] / 4 * 1.05  # enough for one call at its dearest
     capped = assay("regrade", run, "--judge", "openai/judge-2", "--budget", cap, "--json")
-    assert (capped.code, capped.document["state"]) == (4, "paused")
+    assert (capped.code, capped.document["state"]) == (1, "paused")
     assert capped.document["cost_usd"] <= cap
     assert capped.document["paused"]["kind"] == "budget"

@@ -83,7 +83,7 @@ def test_a_table_that_cannot_be_read_leaves_no_suite(assay: Command, project: Pa
 def test_a_suite_that_exists_is_kept(assay: Command, project: Path) -> None:
     (project / "rows.csv").write_text("question\nWhy?\n", "utf-8")
     (project / "rows.yaml").write_text("mine", "utf-8")
-    assert "rows.yaml: already exists" in assay("init", "--from", "rows.csv").err
+    assert "rows.yaml: exists already" in assay("init", "--from", "rows.csv").err
     assert (project / "rows.yaml").read_text("utf-8") == "mine"
 
 

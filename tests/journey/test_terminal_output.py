@@ -51,7 +51,8 @@ def test_stats_before_any_review_says_what_to_do(assay: Command, project: Path) 
     assert assay("run", "sums.json").code == 0
     shown = assay("stats")
     assert shown.code == 0, shown.err
-    first, *_, last = shown.out.splitlines()
+    run, first, *_, last = shown.out.splitlines()
+    assert run.endswith("no trials")
     assert first == "No trials count yet; 8 await review"
     assert last == "Review them first: `assay review`, or `assay serve`."
     assert assay("compare", "ann", "bob").code == 0

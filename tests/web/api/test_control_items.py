@@ -53,7 +53,7 @@ def served(many: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann") -> Any:
-    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}"}
+    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}", "sec-fetch-site": "same-origin"}
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(served.url + path, data, headers), timeout=30) as answer:
         return json.load(answer)
@@ -211,6 +211,7 @@ def own_verdict(served: Served, item: dict[str, Any], score: float, *, as_: str 
 def test_two_agreeing_reviewers_decide_and_a_dispute_waits(served: Served) -> None:
     for item in ("a1", "a2", "a3"):
         asked(served, "/api/review/second", {"key": "s" * 10, "id": item, "reviewer": "ann"})
+        asked(served, f"/api/assessments/{item}")
         assert decide(served, item, "approve")["state"] == "pending"
         assert decide(served, item, "reject", n=7)["ok"] is False
         assert asked(served, f"/api/assessments/{item}", as_="bob")["events"] == []

@@ -151,4 +151,4 @@ def test_agreement_without_two_columns_leads_to_the_choice(client: TestClient, c
 
 def test_the_twin_says_the_same_as_data(client: TestClient) -> None:
     answer = client.get("/statistics.json?tusk=auth")
-    assert answer.json()["error"]["remedy"].startswith("Known: a, b, batch_id")
+    assert answer.json()["error"]["remedy"].startswith("Known: a, all_runs, b, batch_id")

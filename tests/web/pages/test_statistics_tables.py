@@ -84,7 +84,7 @@ def test_pages_with_their_own_address_have_a_json_twin(client: TestClient) -> No
     assert behind["stats"] == first["stats"]
     assert behind["stats"]["diagnostics"]["by_trial"]
     wrong = client.get("/statistics/behind.json?tusk=pay")
-    assert wrong.json()["error"]["remedy"].startswith("Known: a, b, batch_id")
+    assert wrong.json()["error"]["remedy"].startswith("Known: a, all_runs, b, batch_id")
     assert client.get("/index.json", follow_redirects=True).json() == client.get("/runs.json").json()
 
 
@@ -127,8 +127,11 @@ def test_tasks_of_several_suites_link_to_their_own_trials(tmp_path: Path) -> Non
         assert "<small>beta</small>" in matrix[1]
         link = html.unescape(re.findall(r'href="(.*?)"', matrix[1])[0])
         assert [row["suite"] for row in client.get(link.replace("trials", "trials.json")).json()["trials"]] == ["beta"]
-        assert all(suite in head for suite, head in zip(("alpha", "beta"), heads("/statistics/trials"), strict=True))
-        drawn = client.get("/statistics/charts/scores.csv").text
+        assert all(
+            suite in head
+            for suite, head in zip(("alpha", "beta"), heads("/statistics/trials?suite=alpha&suite=beta"), strict=True)
+        )
+        drawn = client.get("/statistics/charts/scores.csv?suite=alpha&suite=beta").text
         assert "alpha/1" in drawn
         assert "beta/1" in drawn
         assert not any("<small>" in head for head in heads("/results?suite=alpha")[-1:])
@@ -144,7 +147,7 @@ def test_versions_of_a_changed_task_can_be_told_apart(tmp_path: Path) -> None:
             whole = grades({"ann": {"integrity": 0.2, "fitness": 0.2}})
             wait(workspace.journal.record(judged(trial, whole, state=AssessmentState.EXEMPT)))
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
-        page = client.get("/results", headers={"accept": "text/html"}).text
+        page = client.get("/results?all_runs=1&pool_anyway=1", headers={"accept": "text/html"}).text
         assert len(set(re.findall(r"<small>version (\w+)</small>", page))) == 2
 
 

@@ -283,12 +283,12 @@ def position_line(positions: JudgePositions) -> str:
     for effect in positions.effects:
         plausible = "no range" if effect.ci95 is None else f"plausible range {difference_range(effect.ci95)}"
         parts.append(f"{effect.position}. {signed(effect.effect or 0.0)} ({plausible})")
-    few = (
-        ""
-        if first.ci95 is not None
-        else f" A range needs at least {LEAST_TASKS} tasks, or families of tasks, with different orders."
-    )
-    return f"{start}, in points compared with the mean of all positions: {', '.join(parts)}.{few}"
+    why = ""
+    if first.reason == "zero_variance":
+        why = " There is no range, because candidate and position explain every score without a rest."
+    elif first.ci95 is None:
+        why = f" A range needs at least {LEAST_TASKS} tasks, or families of tasks, with different orders."
+    return f"{start}, in points compared with the mean of all positions: {', '.join(parts)}.{why}"
 
 
 def agreement(panel: JudgesAmongThemselves) -> str:
