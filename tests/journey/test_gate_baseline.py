@@ -84,12 +84,45 @@ def test_gate_takes_batch_and_margin_from_the_runs(assay: Command, project: Path
     assert document["n_trials_b"] == 2 * document["n_trials_a"]
 
 
-def test_gate_leaves_out_changed_tasks_and_says_so(assay: Command, project: Path, main_run: str) -> None:
+def test_gate_refuses_changed_tasks(assay: Command, project: Path, main_run: str) -> None:
     run(assay, write_suite(project, "branch.json", right=set(range(TASKS)), prompts={5: "What is five and five?"}))
-    document = assay("gate", "bot", "--baseline", "latest:main", "--margin", "3pts", "--json").document
+    gate = ("gate", "bot", "--baseline", "latest:main", "--margin", "3pts")
+    refused = assay(*gate)
+    assert refused.code == 2
+    assert "differ in the tasks (changed: sum-5)" in refused.err
+    document = assay(*gate, "--pool-anyway", "--json").document
     assert document["n_tasks"] == TASKS - 1
     texts = [warning["text"] for warning in document["warnings"] if warning["code"] == "task_changed"]
     assert texts == ["sum-5: the text of the task has changed since the baseline, so it is not compared."]
+    assert document["warnings"][0]["code"] == "pooled_anyway"
+    verdicts = assay(*gate, "--pool-anyway").out.splitlines()[1:3]
+    assert all(line.startswith("Mixed runs, which differ in the tasks (changed: sum-5): ") for line in verdicts)
+
+
+def test_gate_refuses_a_run_without_some_tasks_of_its_baseline(assay: Command, project: Path, main_run: str) -> None:
+    part = run(assay, "main.json", "--limit", "6")
+    gate = ("gate", "bot", "--baseline", main_run, "--run", part, "--margin", "3pts")
+    refused = assay(*gate)
+    assert refused.code == 2
+    assert "differ in the tasks (only in some of the runs: sum-6, sum-7)" in refused.err
+    assert "--pool-anyway" in refused.err
+    assert assay(*gate, "--task", "sum-1").code == 0
+    # New tasks are not compared, and hide no loss.
+    assert assay("gate", "bot", "--baseline", part, "--run", main_run, "--margin", "3pts").code == 0
+
+
+def test_gate_refuses_another_scorer_and_allows_another_prompt(assay: Command, project: Path, main_run: str) -> None:
+    path = project / write_suite(project, "branch.json", right=set(range(TASKS)), system_prompt="Answer with a number.")
+    assert assay("gate", "bot", "--baseline", main_run, "--run", run(assay, "branch.json"), "--margin", "3pts").code == 0
+    path.write_text(path.read_text("utf-8").replace('"score": "regex"', '"score": "contains"'), "utf-8")
+    new = run(assay, "branch.json")
+    gate = ("gate", "bot", "--baseline", main_run, "--run", new, "--margin", "3pts")
+    refused = assay(*gate)
+    assert refused.code == 2
+    assert f"differ in the scorer (regex in {main_run}; contains in {new})" in refused.err
+    labelled = assay(*gate, "--pool-anyway", "--json").document
+    assert labelled["verdict"].startswith("Mixed runs, which differ in the scorer")
+    assert labelled["read"]["differences"].startswith("the scorer (regex in ")
 
 
 def test_gate_counts_only_approved_trials_of_both_runs(assay: Command, project: Path) -> None:

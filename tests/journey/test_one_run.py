@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import random
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -282,6 +284,15 @@ def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[
             assert refused.status_code == 422
             assert "the scorer" in refused.text
             assert old in refused.text
+        assert refused.json()["error"]["problem"].startswith("the selected runs differ in the scorer")
+        page = client.get("/results?all_runs=1&suite=qa", headers={"accept": "text/html"})
+        assert (page.status_code, page.headers["content-type"]) == (422, "text/html; charset=utf-8")
+        assert "<h1>These runs cannot be pooled</h1>" in page.text
+        links = [html.unescape(link) for link in re.findall(r'<a class="button[^"]*" href="([^"]*)"', page.text)]
+        alone, pooled = f"/results?run={new}", "/results?all_runs=1&suite=qa&pool_anyway=1"
+        assert {alone, pooled} <= set(links)
+        assert f"Run {new} of qa" in client.get(alone).text
+        assert "Mixed runs, which differ in the scorer" in html.unescape(client.get(pooled).text)
 
 
 @pytest.mark.slow

@@ -69,6 +69,18 @@ class UnknownName(InputError):
         super().__init__("", f"there is no {kind} {name!r}.{_hint(self.near)}", remedy=remedy)
 
 
+class DifferentRuns(InputError):
+    """The selected runs do not measure the same thing, so no verdict pools them. `newest`: the run to read instead."""
+
+    def __init__(self, differences: str, newest: str) -> None:
+        self.newest = newest
+        super().__init__(
+            "",
+            f"the selected runs differ in {differences}. Their scores do not measure the same thing, so they are not pooled.",
+            remedy=f"Read one run with --run {newest}, or add --pool-anyway for a verdict that is labelled as mixed.",
+        )
+
+
 class Refused(InputError):
     """The request is valid but not allowed in the current state; nothing was changed."""
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from assay.domain.digest import JsonValue, digest, text_digest
-from assay.domain.errors import InputError
+from assay.domain.errors import DifferentRuns, InputError
 from assay.domain.identifiers import RunId, folded
 from assay.domain.run import RunPlan
 from assay.domain.selection import RunSummary, Selection
@@ -204,14 +204,22 @@ def task_differences(changed: Sequence[str], missing: Sequence[str]) -> tuple[Ru
     return (RunDifference(what=Measured.TASKS, detail="; ".join(parts)),) if parts else ()
 
 
-def refusal(differences: Iterable[RunDifference], newest: str) -> InputError:
+def refusal(differences: Iterable[RunDifference], newest: str) -> DifferentRuns:
     """Return the error for runs that may not be pooled, with the newest run as the one to read instead."""
+    return DifferentRuns(in_words(differences), newest)
+
+
+def baseline_refusal(differences: Iterable[RunDifference], baseline: Sequence[str], tested: Sequence[str]) -> InputError:
+    """Return the error for a baseline that does not measure the same thing as the tested runs."""
     problem = (
-        f"the selected runs differ in {in_words(differences)}. "
-        "Their scores do not measure the same thing, so they are not pooled."
+        f"{listed(baseline)} and {listed(tested)} differ in {in_words(differences)}, "
+        "so a difference in their scores would not show a change of the candidate."
     )
-    remedy = f"Read one run with --run {newest}, or add --pool-anyway for a verdict that is labelled as mixed."
-    return InputError("", problem, remedy=remedy)
+    remedy = (
+        "Run the suite again for the baseline, or regrade it, so that both measure the same thing. "
+        "--pool-anyway gives a verdict that is labelled as mixed."
+    )
+    return InputError("--baseline", problem, remedy=remedy)
 
 
 def in_words(differences: Iterable[RunDifference]) -> str:

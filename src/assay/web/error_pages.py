@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 
-from assay.domain.errors import AssayError, Refused, StoreError, UnknownName, nearest
+from assay.domain.errors import AssayError, DifferentRuns, Refused, StoreError, UnknownName, nearest
 from assay.web.security.access import VISITOR
 from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
 from assay.web.texts import WORDS
@@ -33,6 +33,7 @@ _RUN: Final = re.compile(r"run (\S+)")
 # Most problems continue a sentence that begins with the location; the others are complete sentences.
 _GOES_ON: Final = re.compile(r"(is|are|has|was|were|cannot|comes|carries|holds|would|does|must|broke)\b")
 _MOST_CHARS: Final = 300
+_CHOICE_OF_RUNS: Final = frozenset({"run", "suite", "batch_id", "all_runs", "pool_anyway"})
 
 Link = tuple[str, str]
 """A link: its label and its address."""
@@ -51,6 +52,9 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
         where = "The server's log, in the terminal where it was started, has the details."
         lead = f"The server failed to build this page. Nothing was changed. {where}"
         return _page(scope, status, title="Something went wrong", lead=lead, links=[_again(scope)])
+    if isinstance(error, DifferentRuns):
+        links = _other_runs(scope, error.newest)
+        return _page(scope, status, title="These runs cannot be pooled", lead=_sentence(error), links=links)
     links: list[Link] = []
     named = _RUN.fullmatch(error.where)
     if isinstance(error, Refused) and named:
@@ -123,6 +127,14 @@ def _unknown(scope: MutableMapping[str, Any], error: UnknownName) -> Mapping[str
         "near": near,
         "links": [(_LIST_NAMES[everything], everything)] if everything else [],
     }
+
+
+def _other_runs(scope: MutableMapping[str, Any], newest: str) -> list[Link]:
+    """Return links that read the newest run alone, and that pool the runs nevertheless."""
+    rest = [(key, value) for key, value in _query(scope) if key not in _CHOICE_OF_RUNS]
+    links = [("Read the newest run", f"{_path(scope)}?{urlencode([*rest, ('run', newest)])}")]
+    pooled = [*((key, value) for key, value in _query(scope) if key != "pool_anyway"), ("pool_anyway", "1")]
+    return [*links, ("Pool them anyway, labelled as mixed", f"{_path(scope)}?{urlencode(pooled)}")]
 
 
 def _no_page(scope: MutableMapping[str, Any]) -> Mapping[str, object]:

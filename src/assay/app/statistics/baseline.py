@@ -9,12 +9,13 @@ import numpy as np
 
 from assay.analysis.paired_runs import RunSide, changed_tasks, paired_table, side_of
 from assay.app.statistics import results
-from assay.app.statistics.basis import Basis, basis_from, basis_of
+from assay.app.statistics.basis import Basis, about_runs, basis_from, basis_of
+from assay.app.statistics.pooling import refuse_baseline
 from assay.app.statistics.run_choice import choose
 from assay.app.statistics.vetting import require_vetted
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
-from assay.domain.run_choice import RunChoice
+from assay.domain.run_choice import RunChoice, RunDifference, in_words
 from assay.domain.selection import RunSummary, Selection
 from assay.report import wording
 from assay.statistics.comparisons import compare
@@ -41,8 +42,8 @@ def gate_baseline(
 ) -> results.GateResult:
     """Test that a candidate is not worse than in earlier runs by more than the margin.
 
-    Model, prompt and judge may differ between the two sides. Only tasks with the same content on both sides are compared, and
-    trials count as independent.
+    Model and prompt of the candidate may differ between the two sides. Only tasks with the same content on both sides are
+    compared, and trials count as independent.
 
     Args:
         selection: the new runs; without `runs`, the newest run that matches. Other filters apply to both sides.
@@ -51,18 +52,19 @@ def gate_baseline(
         vetted: refuse grades that no person read on a screen.
 
     Raises UnknownName for an unknown run, batch or candidate. Raises InputError without a run to compare, for a run on both
-    sides, or without a margin.
+    sides, without a margin, or if the sides differ in scorer, rubric, judge or tasks and `selection.pool_anyway` is False.
     """
     new = _new_runs(workspace, selection, candidate, baseline)
     old = _baseline_runs(workspace, baseline, new, candidate)
     if shared := sorted({run.id for run in new} & {run.id for run in old}):
         raise InputError("--baseline", f"{shared[0]!r} is compared with itself.", remedy="Choose another run, or use --run.")
     old_ids, new_ids = (tuple(run.id for run in runs) for runs in (old, new))
+    differing = refuse_baseline(workspace, selection, old_ids, new_ids)
     after, new_basis = _side(workspace, replace(selection, runs=new_ids), candidate)
     candidate = after.mark
     label = f"{candidate} in {few_names([*old_ids], shown=1)}"
     before, old_basis = _side(workspace, replace(selection, runs=old_ids), candidate, label)
-    basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after))
+    basis = _basis(workspace, replace(selection, runs=(*old_ids, *new_ids)), (old_basis, new_basis), (before, after), differing)
     if vetted:
         require_vetted(workspace, replace(selection, runs=(*old_ids, *new_ids)))
     margin = basis.margin if margin is None else margin
@@ -129,15 +131,23 @@ def _side(workspace: Workspace, selection: Selection, candidate: str, mark: str 
     return side_of(columns, name, mark or name), basis_from(workspace, choose(workspace, selection), columns)
 
 
-def _basis(workspace: Workspace, both: Selection, bases: tuple[Basis, Basis], sides: tuple[RunSide, RunSide]) -> Basis:
+def _basis(
+    workspace: Workspace,
+    both: Selection,
+    bases: tuple[Basis, Basis],
+    sides: tuple[RunSide, RunSide],
+    differing: Sequence[RunDifference],
+) -> Basis:
     """Return the comparison's basis: the paired table, and warnings about each side and about differences between them."""
     together = basis_of(workspace, both, pooled=False)
-    together = replace(together, read=replace(together.read, choice=RunChoice.BASELINE))
+    read = replace(together.read, choice=RunChoice.BASELINE, differences=in_words(differing))
+    together = replace(together, read=read)
     own = [caution for basis in bases for caution in basis.cautions if caution.code != "same_name"]
     between = [caution for caution in together.cautions if caution.code in _BETWEEN_SIDES]
     if changed := changed_tasks(*sides):
         between.append(Caution(code="task_changed", text=wording.changed_since_baseline(changed)))
-    cautions = {(caution.code, caution.text): caution for caution in (*between, *own)}
+    labels = [caution for caution in about_runs(read) if caution.code == "pooled_anyway"]
+    cautions = {(caution.code, caution.text): caution for caution in (*labels, *between, *own)}
     before, after = sides
     return replace(
         together, table=paired_table(before, after).including((after.mark, before.mark)), cautions=tuple(cautions.values())

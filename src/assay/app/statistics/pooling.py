@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay.domain.identifiers import RunId, folded
-from assay.domain.run_choice import Measured, RunDifference, grader_differences, plan_differences, refusal, task_differences
+from assay.domain.run_choice import (
+    Measured,
+    RunDifference,
+    baseline_refusal,
+    grader_differences,
+    plan_differences,
+    refusal,
+    task_differences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from assay.analysis.columns import PooledRuns
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.selection import Selection
@@ -22,13 +32,17 @@ def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifferen
     """
     if len(selection.runs) == 1:
         return ()
-    pooled = workspace.archive.scores.pooled(selection)
+    return _differences(workspace, selection, workspace.archive.scores.pooled(selection))
+
+
+def _differences(
+    workspace: Workspace, selection: Selection, pooled: PooledRuns, *, prompts_apart: bool = False
+) -> tuple[RunDifference, ...]:
     every: list[RunDifference] = []
     for suite, runs in pooled.suites.items():
         plans = [workspace.journal.plan_of(RunId(run)) for run in runs]
-        every += plan_differences(
-            plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=suite in pooled.apart
-        )
+        apart = prompts_apart or suite in pooled.apart
+        every += plan_differences(plans, judges=selection.judges, criteria=selection.criteria, prompts_apart=apart)
         mixed, _ = mixed_metrics(plans, frozenset(map(folded, selection.criteria)))
         every += _metric_differences(mixed, runs)
         of_suite = {run: names for run, names in pooled.graders.items() if run in runs}
@@ -46,6 +60,43 @@ def refuse_different(workspace: Workspace, selection: Selection, runs: Sequence[
     if differing and not selection.pool_anyway:
         raise refusal(differing, runs[-1])
     return differing
+
+
+def refuse_baseline(
+    workspace: Workspace, selection: Selection, baseline: Sequence[RunId], tested: Sequence[RunId]
+) -> tuple[RunDifference, ...]:
+    """Return the differences between a baseline and the tested runs if the user allows them; otherwise raise `InputError`.
+
+    A changed candidate or system prompt is what a gate compares, and new tasks harm nothing, because only tasks of both sides are
+    compared. Tasks that the tested runs lack are a difference, because removing the tasks that fail would pass the gate.
+    """
+    both = replace(selection, runs=(*baseline, *tested))
+    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
+    removed = {} if _by_task(selection) else _removed(workspace, baseline, tested)
+    pooled = replace(pooled, missing={suite: removed.get(suite, ()) for suite in pooled.suites})
+    differing = _differences(workspace, both, pooled, prompts_apart=True)
+    if differing and not selection.pool_anyway:
+        raise baseline_refusal(differing, baseline, tested)
+    return differing
+
+
+def _by_task(selection: Selection) -> bool:
+    """True if the user chose tasks, which then are the ones to compare."""
+    return bool(selection.tasks or selection.tags or selection.languages)
+
+
+def _removed(workspace: Workspace, baseline: Sequence[RunId], tested: Sequence[RunId]) -> dict[str, tuple[str, ...]]:
+    """Return the tasks of the baseline that no tested run of the suite has, by suite."""
+    old, new = (_tasks_by_suite(workspace, runs) for runs in (baseline, tested))
+    return {suite: tuple(task for task in tasks if task not in new[suite]) for suite, tasks in old.items() if suite in new}
+
+
+def _tasks_by_suite(workspace: Workspace, runs: Sequence[RunId]) -> dict[str, dict[str, None]]:
+    by_suite: dict[str, dict[str, None]] = {}
+    for run in runs:
+        tasks = by_suite.setdefault(workspace.journal.plan_of(run).suite, {})
+        tasks.update((planned.task.id, None) for planned, _ in workspace.journal.tasks_of(run))
+    return by_suite
 
 
 def mixed_metrics(plans: Sequence[RunPlan], selected: frozenset[str]) -> tuple[dict[str, list[str]], list[str]]:

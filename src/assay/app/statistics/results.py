@@ -196,7 +196,7 @@ class GateResult:
     @property
     def verdict(self) -> str:
         comparison = self.contrast.comparison
-        return wording.gate_verdict(
+        verdict = wording.gate_verdict(
             str(comparison.a),
             str(comparison.b),
             self.margin,
@@ -204,6 +204,7 @@ class GateResult:
             smallest_margin=self.smallest_margin,
             tasks_needed=self.tasks_needed,
         )
+        return wording.labelled(verdict, self.contrast.basis.read)
 
     def __repr__(self) -> str:
         return f"GateResult({self.verdict})"

@@ -44,13 +44,16 @@ def counted_by_run(connection: Connection, selection: Selection, /) -> dict[RunI
     return {RunId(identifier): int(n) for identifier, n in rows}
 
 
-def pooled_runs(connection: Connection, selection: Selection, /) -> PooledRuns:
-    """Return the facts that decide if the selected runs may be pooled; empty if fewer than two of them count."""
+def pooled_runs(connection: Connection, selection: Selection, /, *, with_replaced: bool = False) -> PooledRuns:
+    """Return the facts that decide if the selected runs may be pooled; empty if fewer than two of them count.
+
+    `with_replaced`: also look at runs whose responses another selected run grades, because the caller contrasts the runs.
+    """
     scope = scope_of(connection, selection)
     # People's grades that were imported with the responses stay in force beside a later grading, response by response.
     newer, older, references = scope.families.newer, scope.families.older, scope.families.references
     beside = {key for run in references for key in (*newer.get(run, ()), *older.get(run, ()))}.difference(references)
-    dropped = tuple({*replaced_runs(connection, scope), *beside})
+    dropped = () if with_replaced else tuple({*replaced_runs(connection, scope), *beside})
     run, suite = schema.run, schema.suite
     rows = connection.execute(
         select(run.c.id, run.c.key, suite.c.name)
