@@ -53,8 +53,8 @@ def problem_page(scope: MutableMapping[str, Any], status: int, error: AssayError
         lead = f"The server failed to build this page. Nothing was changed. {where}"
         return _page(scope, status, title="Something went wrong", lead=lead, links=[_again(scope)])
     if isinstance(error, DifferentRuns):
-        links = _other_runs(scope, error.newest)
-        return _page(scope, status, title="These runs cannot be pooled", lead=_sentence(error), links=links)
+        title = "These runs cannot be pooled"
+        return _page(scope, status, title=title, lead=_sentence(error), links=_other_runs(scope, error.newest))
     links: list[Link] = []
     named = _RUN.fullmatch(error.where)
     if isinstance(error, Refused) and named:
