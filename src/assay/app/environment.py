@@ -7,12 +7,9 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from assay.domain.digest import JsonValue, text_digest
 from assay.domain.errors import SettingsError
-from assay.domain.prompts import prompts_of
-from assay.scoring.calibration import identity_of, parameters_of
 from assay.scoring.prompts import OURS
 from assay.scoring.rubrics import ARENA_RUBRIC
 
@@ -46,54 +43,6 @@ def surroundings(workspace: Workspace, plan: RunPlan) -> Mapping[str, JsonValue]
         "git": _git(workspace.folder),
         "count_scripted": bool(workspace.settings.values["count_scripted"]),
     }
-
-
-def record_document(plan: RunPlan) -> dict[str, JsonValue]:
-    return {
-        "regrade_of": plan.regrade_of,
-        "system_prompt": plan.system_prompt,
-        "prompt_version": plan.prompt_version or None,
-        "seeds": {"run": plan.seed, "sent": "derived from run seed, task, trial and attempt"},
-        "asked_with": {
-            candidate.name: {
-                "model": candidate.model.ref,
-                "base_url": _bare(candidate.model.base_url),
-                "parameters": _without_seed(candidate.model.parameters.over(plan.parameters).as_json()),
-                **prompts_of(candidate),
-            }
-            for candidate in plan.candidates
-            if candidate.model is not None
-        },
-        "judged_with": {
-            judge.name: {
-                "model": judge.model.ref,
-                "base_url": _bare(judge.model.base_url),
-                "mode": judge.mode.value,
-                "turn": None if judge.turn is None else {"place": judge.turn[0] + 1, "of": judge.turn[1]},
-                "parameters": _without_seed(parameters_of(judge).as_json()),
-                "persona": judge.persona,
-                "prompt_path": judge.prompt_path,
-                "prompt_digest": identity_of(judge, plan.rubric).prompt,
-                "require_calibration": judge.require_calibration,
-            }
-            for judge in plan.judges
-        },
-        "rubric_digest": plan.rubric.digest,
-        "suite_digest": plan.copy.digest,
-    }
-
-
-def _without_seed(parameters: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the parameters without the seed, because each trial gets its own seed."""
-    return {name: value for name, value in parameters.items() if name != "seed"}
-
-
-def _bare(address: str | None) -> str | None:
-    """Return an address without its login and query, because both may contain keys."""
-    if address is None:
-        return None
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _endpoints(workspace: Workspace, models: Mapping[str, ModelSpec]) -> dict[str, JsonValue]:

@@ -10,6 +10,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.provenance import Provenance, ProvenanceSource, provenance
+from assay.app.recorded_settings import graded_rubric, run_parameters
 from assay.domain.calls import Reply, Role
 from assay.domain.identifiers import RunId, folded, shown_trial
 from assay.domain.lifecycle import RunState
@@ -306,7 +307,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "count": before["dataset"].get("count"),
             "digest": plan.copy.digest,
             "prompt_template": plan.prompt_version or None,
-            "criteria": {criterion.name: criterion.guidance for criterion in plan.rubric.criteria},
+            "criteria": {criterion.name: criterion.guidance for criterion in graded_rubric(plan, summary).criteria},
         },
         "execution": _imported_execution(origin, source)
         if source
@@ -320,7 +321,7 @@ def _described(folder: Path, origin: Provenance, candidate: CandidateSpec, now: 
             "machine": environment.get("machine"),
             "git": environment.get("git"),
             "command": _command(environment),
-            "parameters": plan.parameters.as_json(),
+            "parameters": run_parameters(plan).as_json(),
             **({"batch": carried} if (carried := environment.get("batch")) else {}),
             **({"prompts": own} if (own := prompts_of(candidate)) else {}),
             "seed": plan.seed,
@@ -353,7 +354,7 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
         "req_per_sec": environment.get("requests_per_s"),
         "server_version": environment.get("server_version"),
         "command": _command(environment),
-        "parameters": plan.parameters.as_json() or None,
+        "parameters": run_parameters(plan).as_json() or None,
     }
     return {"started_at": plan.started, **{name: value for name, value in known.items() if value is not None}}
 

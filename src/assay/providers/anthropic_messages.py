@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
+from assay.domain.model import Parameters
 from assay.domain.suite import Image, Message, ToolMessage
 from assay.domain.tools import ToolCall
 from assay.providers import protocol
@@ -35,9 +36,20 @@ class AnthropicMessages:
             headers["x-api-key"] = key
         return headers
 
+    def sent(self, parameters: Parameters, /) -> Parameters:
+        """Return the parameters that the protocol has a field for, with a token limit, and a temperature of at most 1."""
+        temperature, top_p = parameters.temperature, parameters.top_p
+        return Parameters(
+            temperature=None if temperature is None else min(temperature, 1.0),
+            # 1 is the default, and newer models refuse requests with both a temperature and a top_p.
+            top_p=None if top_p == 1 else top_p,
+            max_tokens=DEFAULT_MAX_TOKENS if parameters.max_tokens is None else parameters.max_tokens,
+            stop=parameters.stop or None,
+        )
+
     def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
         """Return the body of a request, which is also the request's `params` in a batch."""
-        parameters = request.parameters
+        parameters = self.sent(request.parameters)
         schema = request.answer_schema
         messages = request.messages
         if schema is not None and not habits.structured:
@@ -48,15 +60,14 @@ class AnthropicMessages:
             system, spoken = [], [Message(role="user", content="\n\n".join(system))]
         body: dict[str, object] = {
             "model": request.model.name,
-            "max_tokens": parameters.max_tokens if parameters.max_tokens is not None else DEFAULT_MAX_TOKENS,
+            "max_tokens": parameters.max_tokens,
             "messages": protocol.turns(spoken, _picture, _with_tools, pictures=protocol.shows(request, habits)),
         }
         if system:
             body["system"] = "\n\n".join(system)
         if parameters.temperature is not None and "temperature" not in habits.unsent:
-            body["temperature"] = min(parameters.temperature, 1.0)
-        # 1 is the default, and newer models refuse requests with both a temperature and a top_p.
-        if parameters.top_p not in (None, 1) and "top_p" not in habits.unsent:
+            body["temperature"] = parameters.temperature
+        if parameters.top_p is not None and "top_p" not in habits.unsent:
             body["top_p"] = parameters.top_p
         if parameters.stop and "stop" not in habits.unsent:
             body["stop_sequences"] = parameters.stop

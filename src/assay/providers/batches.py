@@ -28,12 +28,13 @@ from assay.domain.model import ModelSpec
 from assay.ports import BatchApi, NeverAnswered
 from assay.providers.endpoint import allowed_endpoint
 from assay.providers.error_mapping import clean, complaint, said_in, saying, status_of
-from assay.providers.http_model import WIRES, HttpModel
+from assay.providers.http_model import HttpModel
 from assay.providers.json_body import UnreadableBody, dump, parse
 from assay.providers.protocol import Habits, misshapen
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address
 from assay.providers.vendors import VENDORS
+from assay.providers.wires import WIRES
 
 LONG_S: Final = 3600.0
 """Time limit of an upload or download of hundreds of megabytes."""

@@ -34,11 +34,11 @@ from assay.providers.error_mapping import GAVE_UP_WAITING
 from assay.providers.gate_protocols import FORMS
 from assay.providers.gate_requests import DEFAULT_OUTPUT, GatedRequest, GateRules
 from assay.providers.gate_shapes import RequestRefused
-from assay.providers.http_model import WIRES
 from assay.providers.json_body import UnreadableBody, count, dump, parse
 from assay.providers.origin import origin_of
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address
+from assay.providers.wires import WIRES
 
 TIMEOUT_S: Final = 600.0
 _BOOKING_S: Final = 10.0

@@ -17,15 +17,14 @@ from yarl import URL
 from assay.domain.calls import ModelRequest, Reply
 from assay.domain.failure import NO_TOOLS, CallFailed
 from assay.domain.model import ModelSpec
-from assay.providers.anthropic_messages import AnthropicMessages
 from assay.providers.endpoint import Endpoint, allowed_endpoint
 from assay.providers.error_mapping import Saying, complaint, said_in, saying, status_of
 from assay.providers.json_body import UnreadableBody, dump, parse
-from assay.providers.openai_chat import OpenAIChat
 from assay.providers.prices import CostOf
 from assay.providers.protocol import USUAL, Habits, Wire, has_images, learned, refuses_tools, shows, unreadable
 from assay.providers.registry import ProviderContext
 from assay.providers.session import Address, HttpAnswer, HttpSession
+from assay.providers.wires import WIRES
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +146,6 @@ class HttpModel:
         return f"{request.model.ref} at {self._endpoint.place}"
 
 
-WIRES: Final[Mapping[str, type[Wire]]] = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
 """Wire protocols, by their names in `vendors`."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Usage
+from assay.domain.model import Parameters
 from assay.domain.suite import Image, ToolMessage
 from assay.domain.tools import ToolCall
 from assay.providers import protocol
@@ -35,9 +36,13 @@ class OpenAIChat:
             headers["Authorization"] = f"Bearer {key}"
         return headers
 
+    def sent(self, parameters: Parameters, /) -> Parameters:
+        """Return all parameters, because the protocol has a field for each."""
+        return parameters
+
     def body(self, request: ModelRequest, habits: protocol.Habits = protocol.USUAL, /) -> dict[str, object]:
         """Return the body of a request, which is the same in a batch file."""
-        parameters = request.parameters
+        parameters = self.sent(request.parameters)
         schema, pictures = request.answer_schema, protocol.shows(request, habits)
         body: dict[str, object] = {
             "model": request.model.name,

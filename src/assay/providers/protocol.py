@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from assay.domain.calls import AnswerSchema, ModelRequest, Role, Usage
 from assay.domain.failure import CallFailed, Fault
+from assay.domain.model import Parameters
 from assay.domain.suite import Image, Message, ToolMessage
 from assay.domain.tools import ToolCall
 from assay.providers.error_mapping import Saying, clean, saying
@@ -85,6 +86,10 @@ class Wire(Protocol):
 
     def headers(self, key: str | None, /) -> dict[str, str]:
         """Return the headers of every request."""
+        ...
+
+    def sent(self, parameters: Parameters, /) -> Parameters:
+        """Return the parameters that a request contains, with the values that are sent."""
         ...
 
     def body(self, request: ModelRequest, habits: Habits, /) -> dict[str, object]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app import results_files
-from assay.app.environment import record_document
 from assay.app.exports import reports
 from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, OpenOutput, only_counted, runs_written, with_runs
 from assay.app.exports.pseudonyms import Anonymiser
+from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
 from assay.app.statistics.documents import RunsReadDocument
@@ -324,11 +324,11 @@ def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[st
         **plain(documents.run_summary(summary)),
         **record_document(plan),
         "seed": plan.seed,
-        "parameters": plan.parameters.as_json(),
+        "parameters": run_parameters(plan).as_json(),
         "review": str(plan.policy),
         "margin": plan.margin,
         "protocol": dict(plan.protocol),
-        "rubric": plain(documents.criteria(plan.rubric)),
+        "rubric": plain(documents.criteria(graded_rubric(plan, summary))),
         "environment": environment,
     }
     if not names.active:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assay.app.environment import record_document
+from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.runs import documents as run_documents
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
@@ -128,10 +128,13 @@ def run_document(full: RunInFull) -> RunDocument:
         **_calls(full.provenance),
         **record_document(plan),
         **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "protocol", "environment"),
-        parameters=plan.parameters.as_json(),
+        parameters=run_parameters(plan).as_json(),
         review=plan.policy,
         suite_copy=plan.copy,
-        rubric=tuple(fill(run_documents.CriterionDocument, criterion) for criterion in run_documents.criteria(plan.rubric)),
+        rubric=tuple(
+            fill(run_documents.CriterionDocument, criterion)
+            for criterion in run_documents.criteria(graded_rubric(plan, full.summary))
+        ),
         models={candidate.name: candidate.model.ref for candidate in plan.candidates if candidate.model is not None},
         judge_models={judge.name: judge.model.ref for judge in plan.judges},
         trial_list=tuple(_trial(trial) for trial in full.trials),
@@ -153,12 +156,12 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
         **{name: record[name] for name in named},
         judge_prompts={judge.name: judge.prompt for judge in plan.judges},
         environment=plan.environment,
-        parameters=plan.parameters.as_json(),
+        parameters=run_parameters(plan).as_json(),
         config_digest=dossier.config,
         code_version=dossier.code,
         source=source_document(dossier.source),
         system_prompt=plan.system_prompt,
-        rubric=run_documents.criteria(plan.rubric),
+        rubric=run_documents.criteria(graded_rubric(plan, summary)),
         review=str(plan.policy),
         protocols=tuple(
             {**version.protocol.as_json(), "at": version.at or None, "reviewer": version.reviewer or None}

@@ -28,6 +28,7 @@ from assay.domain.model import ModelSpec, Parameters
 from assay.domain.programs import KINDS
 from assay.domain.selection import RunSummary, Selection
 from assay.domain.suite import PERSON, Message
+from assay.providers.wires import sent_parameters
 
 if TYPE_CHECKING:
     from assay.app.runs.plan_cache import Plans
@@ -385,7 +386,7 @@ class Models:
             takes=checked.takes if checked is not None and checked.takes is not None else directory.takes(spec),
             price=self._price(spec),
             context_tokens=directory.context_tokens(spec),
-            parameters=spec.parameters.as_json(),
+            parameters=sent_parameters(spec, spec.parameters).as_json(),
             used=asked.used(self._unanswered(role, ref)),
             last=facts.get(asked.last),
             last_error=facts.get(asked.last_failed),

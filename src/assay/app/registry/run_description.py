@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from assay.app.environment import record_document
+from assay.app.recorded_settings import graded_rubric, run_parameters
 from assay.app.wire import attributes
 from assay.report import wording
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
     """Describe a run as (name, value) pairs of text; unknown values are left out."""
     summary, plan = provenance.summary, provenance.plan
-    record = record_document(plan)
     environment = dict(plan.environment)
     pairs: list[tuple[str, Any]] = [
         ("suite", f"{summary.suite}, digest {plan.copy.digest[:16]}, from {PurePath(plan.copy.path).name}"),
@@ -33,10 +32,10 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("regrades", plan.regrade_of),
         ("review policy", plan.policy.value),
         ("seed", plan.seed),
-        ("parameters", _listed(plan.parameters.as_json())),
+        ("parameters", _listed(run_parameters(plan).as_json())),
         ("prompt version", plan.prompt_version or None),
         ("system prompt", plan.system_prompt or None),
-        ("rubric digest", record["rubric_digest"]),
+        ("rubric digest", plan.rubric.digest if graded_rubric(plan, summary).criteria else None),
         ("margin", None if plan.margin is None else f"{wording.number(plan.margin)} points"),
         ("command", environment.get("command")),
         ("Assay", environment.get("assay")),

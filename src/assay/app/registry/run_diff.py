@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assay.analysis.paired_runs import RunSide, paired_table, side_of
-from assay.app.environment import record_document
 from assay.app.provenance import Provenance, provenance
+from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.wire import document, source
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
@@ -121,16 +121,17 @@ def _set_up(before: Provenance, after: Provenance) -> Iterator[SetUp]:
     a, b = before.plan, after.plan
     suites = ({"name": plan.suite, "file": plan.copy.path, "digest": plan.copy.digest} for plan in (a, b))
     yield from _differing("suite", *suites)
-    yield from _differing("parameters", a.parameters.as_json(), b.parameters.as_json())
+    yield from _differing("parameters", run_parameters(a).as_json(), run_parameters(b).as_json())
     yield from _differing("prompt", {"version": a.prompt_version or None}, {"version": b.prompt_version or None})
     yield from _text("prompt", "system prompt", a.system_prompt, b.system_prompt)
     plain = ("seed", "policy", "margin", "benchmark", "concurrency", "budget_usd")
     yield from _differing("run", {name: getattr(a, name) for name in plain}, {name: getattr(b, name) for name in plain})
     yield from _differing("protocol", dict(a.protocol), dict(b.protocol))
-    rubrics = [{c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in plan.rubric.criteria} for plan in (a, b)]
-    yield from _differing("criterion", *rubrics)
-    for criterion in a.rubric.criteria:
-        same = next((c for c in b.rubric.criteria if c.name == criterion.name), None)
+    rubrics = [graded_rubric(side.plan, side.summary) for side in (before, after)]
+    scales = [{c.name: {"weight": c.weight, "scale": [c.low, c.high]} for c in rubric.criteria} for rubric in rubrics]
+    yield from _differing("criterion", *scales)
+    for criterion in rubrics[0].criteria:
+        same = next((c for c in rubrics[1].criteria if c.name == criterion.name), None)
         if same is not None:
             yield from _text("criterion", f"{criterion.name}, guidance", criterion.guidance, same.guidance)
     records = [record_document(plan) for plan in (a, b)]

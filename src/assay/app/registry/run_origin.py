@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.app.environment import record_document
+from assay.app.recorded_settings import planned_settings
 from assay.domain.digest import JsonValue, digest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Source:
 
 def config_digest(plan: RunPlan) -> str:
     """Return a digest of a run's settings without the seed; runs with equal settings have equal digests."""
-    settings = {name: value for name, value in record_document(plan).items() if name not in ("regrade_of", "seeds")}
+    settings = {name: value for name, value in planned_settings(plan).items() if name not in ("regrade_of", "seeds")}
     candidates: list[JsonValue] = [*sorted(candidate.name for candidate in plan.candidates)]
     return digest(
         {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.app.environment import record_document
 from assay.app.provenance import Provenance, provenance
+from assay.app.recorded_settings import record_document
 from assay.app.registry import run_description
 from assay.app.registry.run_origin import Source, code_version, config_digest, source_of
 from assay.app.review.protocol import switches_by_run

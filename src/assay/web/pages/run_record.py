@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 from starlette.responses import RedirectResponse
 
+from assay.app.recorded_settings import graded_rubric
 from assay.app.registry import run_diff, run_record, trend
 from assay.app.registry.documents import dossier_document
 from assay.app.statistics import charts
@@ -144,7 +145,7 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
                 "scale": scale_in_words(c.low, c.high),
                 "guidance": visible(c.guidance),
             }
-            for c in plan.rubric.criteria
+            for c in graded_rubric(plan, summary).criteria
         ],
         "models": [{name: visible(value) for name, value in row.items()} for row in dossier.models],
         "environment": [(visible(name), visible(value)) for name, value in dossier.environment],
