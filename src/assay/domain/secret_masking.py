@@ -16,8 +16,12 @@ _NAME: Final = r"[\w.-]*(?:token|api[-_]?key|secret|passw(?:or)?d|passphrase|cre
 # is none.
 _OPTION: Final = re.compile(rf"-{{1,2}}(?:{_NAME}|(?:[\w.-]*[-_.])?(?:key|auth|pat|pwd|bearer))", re.IGNORECASE)
 _VARIABLE: Final = re.compile(rf"((?:{_NAME}|\w*_(?:key|auth|pat|pwd|pass)|key|pwd)=).+", re.IGNORECASE | re.DOTALL)
-_FIELD: Final = re.compile(rf"({_NAME}|x-auth|x-key)([\"']?\s*:\s*)(?:\"[^\"]*\"|'[^']*'|[^,}}\"']+)", re.IGNORECASE)
-_PARAMETER: Final = re.compile(rf"({_NAME}|(?<![\w-])(?:key|sig|signature))=[^\s&;,\"']+", re.IGNORECASE)
+# A name begins where a word does. A search that tried each letter of a long word as its beginning would take quadratic time.
+_BEGINNING: Final = r"(?<![\w.-])"
+_FIELD: Final = re.compile(
+    rf"({_BEGINNING}{_NAME}|x-auth|x-key)([\"']?\s*:\s*)(?:\"[^\"]*\"|'[^']*'|[^,}}\"']+)", re.IGNORECASE
+)
+_PARAMETER: Final = re.compile(rf"({_BEGINNING}{_NAME}|(?<![\w-])(?:key|sig|signature))=[^\s&;,\"']+", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"(\w://)(?:[^\s/?#]*|[^\s/:@]*:[^\s@]*)@")
 _SHAPE: Final = re.compile(
     r"""

@@ -36,7 +36,7 @@ _ARTICLE: Final = re.compile(r"\s+(?!(?:is|was|because|since|as|would|seems|fits
 """Follows an `A` that begins a sentence as its article: `A good example is …`, but not `A is right`."""
 _SENTENCE_STARTS: Final = re.compile(r"(?:\A|[.!?:\n])\W*\Z")
 _MARKED_LINE: Final = re.compile(
-    r"^\W*(?:(?:the\s+)?(?:final|correct|best)\s+)?(?:answer|choice|option|verdict|label)\W{0,4}(?:is\b)?\W*[:=]\W*(\S[^\n]*)$",
+    r"^[^\w\n]*(?:(?:the\s+)?(?:final|correct|best)\s+)?(?:answer|choice|option|verdict|label)\W{0,4}(?:is\b)?\W*[:=]\W*(\S[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANNOUNCED: Final = re.compile(r"\b(?:answer|option|choice|one)\s+(?:is|must be|would be|has to be)\W*([A-Z])(?![\w'’])")

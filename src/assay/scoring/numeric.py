@@ -165,7 +165,7 @@ def _reference_number(reference: str) -> tuple[float | None, int]:
     marked = marked_answer(reference)
     text = marked if marked is not None and numbers_in(marked) else reference
     number = _first_number(text)
-    decimals = re.search(r"[0-9]*\.([0-9]+)(?![0-9eE×])", text)
+    decimals = re.search(r"\.([0-9]+)(?![0-9eE×])", text)
     return number, len(decimals[1]) if decimals and not re.search(r"[0-9]\s*(?:[eE][-+0-9]|×|\\times)", text) else 0
 
 

@@ -24,7 +24,7 @@ MOST_DIGITS: Final = 15
 """Longest number that floating point holds exactly; longer ones are numbers of accounts or orders, compared as text."""
 
 _NUMBER: Final = re.compile(
-    r"[~≈]?\s*[-+−]?\s*[$€£¥]?\s*[-−]?(?:\d[\d,\u00a0\u202f]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*(?:%|[A-Za-z°µ²³/]{1,6})?\.?"
+    r"\s*(?:[~≈]\s*)?(?:[-+−]\s*)?(?:[$€£¥]\s*)?[-−]?(?:\d[\d,\u00a0\u202f]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*(?:%|[A-Za-z°µ²³/]{1,6})?\.?"
 )
 _WORKED: Final = re.compile(r"^####[ \t]*[$€£]?[-−]?[\d,.]+[ \t]*\Z", re.MULTILINE)
 _LETTER: Final = re.compile(r"\W?[A-Ja-j][).:\]]?|\W?[A-J][).:\]]\s.{1,200}", re.DOTALL)

@@ -119,8 +119,9 @@ def opened(stored: Path, tmp_path: Path, **protocol: Any) -> Iterator[Desk]:
     shutil.copytree(stored, folder)
     if protocol:
         switch(folder, plants=0.02, **protocol)
+    browser = {"sec-fetch-site": "same-origin"}  # without a browser's headers, a decision counts as a script's
     with Workspace.open(folder, environment={}) as workspace, TestClient(
-        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}
+        create_app(workspace), base_url="http://127.0.0.1:8000", cookies={"assay_reviewer": "ann"}, headers=browser
     ) as client:  # fmt: skip
         yield Desk(client, workspace)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_: str = "ann") -> Any:
-    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}"}
+    headers = {"content-type": "application/json", "cookie": f"assay_reviewer={as_}", "sec-fetch-site": "same-origin"}
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(served.url + path, data, headers), timeout=30) as answer:
         return json.load(answer)
