@@ -110,6 +110,23 @@ def test_worked_comparison_of_the_seed_is_minted_and_verified(assay: Command, te
     }
 
 
+def test_runs_that_measure_different_things_are_not_minted(assay: Command, template: Path) -> None:
+    other = {"evaluations": [{"evaluatorName": "lint", "score": 0.9, "maxScore": 1.0, "gradedBy": "rule"}]}
+    imported(assay, [*WORKED, run("mine-9", 0.9, specialist=True, **other)])
+    refused = mint(assay, template)
+    assert refused.code == 2
+    assert "batch comparison_batch: has runs that differ in the rubric (metric build in " in refused.err
+    assert "metric lint in " in refused.err
+    assert "--batch-id" in refused.err
+    assert not Path("snapshots").exists()
+
+
+def test_runs_of_other_scenarios_may_have_other_evaluators(assay: Command, template: Path) -> None:
+    other = {"evaluations": [{"evaluatorName": "lint", "score": 0.9, "maxScore": 1.0, "gradedBy": "rule"}]}
+    imported(assay, [*WORKED, run("mine-9", 0.9, specialist=True, scenario="another", **other)])
+    assert mint(assay, template).code == 0
+
+
 def test_parallel_mints_give_each_number_once(assay: Command, template: Path, project: Path) -> None:
     imported(assay, WORKED)
     request = MintRequested(batch_id="comparison_batch", template=str(template), output="snapshots")
@@ -164,7 +181,7 @@ JUDGED = {"evaluatorName": "llm_judge", "score": 0.5, "maxScore": 1.0, "gradedBy
 
 
 def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> None:
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     waits = mint(assay, template, "--key", made_key(assay))
     assert (waits.code, waits.document["state"], waits.document["waiting"]) == (0, "waiting", 1)
     assert waits.document["comparison"] is None
@@ -182,7 +199,7 @@ def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> Non
 
 
 def test_rejected_grades_are_in_no_number_but_named(assay: Command, template: Path) -> None:
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     assert assay("review", "reject", pending(assay)["id"], "--reason", "wrong").code == 0
     minted = mint(assay, template).document
     assert minted["comparison"]["baseline_avg_score"] == 0.65
@@ -192,7 +209,7 @@ def test_rejected_grades_are_in_no_number_but_named(assay: Command, template: Pa
 def test_a_failing_mint_stays_recorded_and_harms_no_decision(
     assay: Command, template: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     mint(assay, template)
     text = template.read_text("utf-8")
     template.unlink()
@@ -207,7 +224,7 @@ def test_a_failing_mint_stays_recorded_and_harms_no_decision(
 
 
 def test_page_lists_a_mint_that_waits_and_then_its_snapshot(assay: Command, template: Path, project: Path) -> None:
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     assay("mint", template, "--batch-id", "comparison_batch", "--output", "elsewhere")
     with serving(project) as server:
         waits = server.get("/specialists.json")
@@ -285,7 +302,7 @@ def test_batch_of_a_server_is_minted_after_its_review_there(
     remote = tmp_path / "remote"
     remote.mkdir()
     monkeypatch.chdir(remote)
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     with serving(remote) as server:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}")

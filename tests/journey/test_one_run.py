@@ -295,6 +295,32 @@ def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[
         assert "Mixed runs, which differ in the scorer" in html.unescape(client.get(pooled).text)
 
 
+def test_pages_of_candidates_and_batches_do_not_pool(assay: Command, project: Path) -> None:
+    path = project / "qa.json"
+    runs = []
+    for answers in (TOO_STRICT, CORRECTED, CORRECTED):
+        path.write_text(suite_text(answers), "utf-8")
+        runs.append(str(assay("run", path, "--batch-id", "night", "--json").document["run_id"]))
+    newest = assay("stats", "--json").document["candidates"]
+    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+        client.headers["host"] = "127.0.0.1"
+        for candidate in newest:
+            (mean,) = client.get(f"/candidates/{candidate['candidate']}.json").json()["means"]
+            assert (mean["mean"], mean["ci95"]) == (candidate["mean"], candidate["ci95"])
+            assert (mean["runs"], mean["of"], mean["open"]) == ([runs[2]], 3, f"/results?run={runs[2]}")
+        assert "newest of 3 runs" in client.get("/candidates/long").text
+        matrix = client.get("/batches/night.json").json()["matrix"]
+        assert matrix["differences"] == f"the scorer (exact in {runs[0]}; numeric in {runs[1]}, {runs[2]})"
+        assert {task["candidates"]["long"]["n_trials"] for task in matrix["tasks"]} == {2}
+        assert {task["candidates"]["long"]["mean"] for task in matrix["tasks"]} == {1.0}
+        assert matrix["differences"] in client.get("/batches/night?across=candidates").text
+        assert matrix["differences"] not in client.get("/batches/night").text
+        assert assay("delete", runs[0], "--yes").code == 0
+        matrix = client.get("/batches/night.json").json()["matrix"]
+        assert matrix["differences"] == ""
+        assert {task["candidates"]["long"]["n_trials"] for task in matrix["tasks"]} == {4}
+
+
 @pytest.mark.slow
 def test_the_newest_run_decides_on_postgresql_too(
     assay: Command, project: Path, postgres: str, monkeypatch: pytest.MonkeyPatch

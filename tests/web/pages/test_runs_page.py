@@ -184,8 +184,7 @@ def test_batch_and_candidate_pages_gather_their_runs(served: Served, filled: dic
     found = served.get("/candidates/echo-a.json")
     assert [one["run_id"] for one in found["runs"]] == [filled["after"], filled["before"]]
     (mean,) = found["means"]
-    pooled = assay(served.folder, "stats", "--suite", "sums", "--all-runs", "--pool-anyway", "--json")
-    stats = json.loads(pooled)["candidates"]
+    stats = json.loads(assay(served.folder, "stats", "--suite", "sums", "--json"))["candidates"]
     assert mean["mean"] == next(one["mean"] for one in stats if one["candidate"] == "echo-a")
     assay(served.folder, "candidates", "rename", "echo-b", "echo-c")
     renamed = served.get("/candidates/echo-c.json")

@@ -11,7 +11,9 @@ from enum import StrEnum
 from statistics import mean
 from typing import TYPE_CHECKING, Final
 
+from assay.app.statistics.pooling import task_by_task_differences
 from assay.domain.errors import UnknownName
+from assay.domain.run_choice import in_words
 from assay.domain.selection import RunSummary, Selection
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ class Line:
 
     Attributes:
         cells: trials by run, in order; runs without the task are missing.
-        means: (mean, number of trials) of each candidate, without runs that have pending items.
+        means: (mean, number of trials) of each candidate, without runs that have pending items. If the runs differ in what they
+            measure, only the newest run with counted trials of the task.
     """
 
     task: str
@@ -64,6 +67,7 @@ class Matrix:
         suite, suites: suite of this page, and all suites of the batch.
         runs: runs of this page, newest first, each with its number of trials in the matrix.
         earlier_runs: True if the batch has older runs.
+        differences: differences between the runs on the tasks of this page, in words; the means then pool no runs.
         candidates: candidates of these runs.
         after: position after which the next page of tasks begins; None on the last page.
     """
@@ -76,6 +80,7 @@ class Matrix:
     after: tuple[int, int] | None
     more_trials: bool
     earlier_runs: bool
+    differences: str = ""
 
 
 def matrix(
@@ -113,14 +118,20 @@ def matrix(
     selection = Selection(runs=tuple(run.id for run in shown))
     counted = workspace.archive.scores.of_trials(selection, keys) if keys else ()
     scores = {trial.trial: trial.scores for trial in counted}
+    newest_first = [run.id for run in shown]
+    runs_by_task = {(suite, row.task): tuple(run for run in newest_first if run in row.trials) for row in rows[:TASKS]}
+    differing = task_by_task_differences(workspace, runs_by_task)
     lines = []
     for row in rows[:TASKS]:
         cells, given = {}, dict[str, list[float]]()
+        own = runs_by_task[suite, row.task]
+        counted_in = [run for run in own if any(scores.get(int(trial.key)) for trial in row.trials[run])]
+        pooled = counted_in[:1] if differing else counted_in
         for run, run_trials in row.trials.items():
             line = []
             for trial in run_trials:
                 by_name = scores.get(int(trial.key), {})
-                for name, score in by_name.items():
+                for name, score in by_name.items() if run in pooled else ():
                     given.setdefault(name, []).append(score)
                 meant = [score for name, score in by_name.items() if candidate in ("", name)]
                 line.append(MatrixCell(trial=trial, score=mean(meant) if meant else None))
@@ -137,4 +148,5 @@ def matrix(
         after=rows[TASKS - 1].place if len(rows) > TASKS else None,
         more_trials=any(n > TRIALS for row in rows[:TASKS] for n in row.planned.values()),
         earlier_runs=first_run + RUNS < len(of_suite),
+        differences=in_words(differing),
     )

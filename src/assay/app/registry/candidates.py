@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
+from assay.app.statistics.run_choice import choose
 from assay.app.wire import document, fill, source
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
@@ -17,48 +18,60 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
     from assay.domain.renaming import CandidateRow, NameEvent
 
 MOST_ASSESSMENTS: Final = 20_000
-"""A suite with more assessments is not read on the candidate's page; its scores are on the statistics page."""
+"""A run with more assessments is not read on the candidate's page; its scores are on the page Results."""
 
 MOST_SUITES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateInSuite:
-    """A candidate's score in one suite; `estimate` is None if no score counts or the suite is `too_large` to read here.
+    """A candidate's score in its newest run of a suite; `estimate` is None if no score counts or the run is `too_large`.
 
-    `label` adds the model or prompt if runs of the suite use the same name for several models or prompts.
+    Attributes:
+        runs: the newest run of the suite with the candidate; with it, the imported run whose responses it grades, if people
+            graded these.
+        of: number of runs of the suite with the candidate.
     """
 
     suite: str
     estimate: Estimate | None
+    runs: tuple[RunId, ...] = ()
+    of: int = 0
     too_large: bool = False
-    label: str | None = None
 
 
 def standings(workspace: Workspace, candidate: str, suites: Sequence[str]) -> tuple[CandidateInSuite, ...]:
-    """Return a candidate's score over all runs of a suite, for each of its first `MOST_SUITES` suites."""
-    return tuple(each for suite in suites[:MOST_SUITES] for each in _standing(workspace, candidate, suite))
+    """Return a candidate's score in its newest run, for each of its first `MOST_SUITES` suites. Runs are not pooled."""
+    return tuple(_standing(workspace, candidate, suite) for suite in suites[:MOST_SUITES])
 
 
-def _standing(workspace: Workspace, candidate: str, suite: str) -> list[CandidateInSuite]:
-    """Return one row; if runs of the suite use the name for several models and prompts, one row for each."""
-    selection = Selection(suites=(suite,))
+def _standing(workspace: Workspace, candidate: str, suite: str) -> CandidateInSuite:
+    of_candidate = Selection(suites=(suite,), compared=(candidate,))
+    chosen = choose(workspace, Selection(suites=(suite,)), candidate)
+    selection = chosen.selection
+    row = CandidateInSuite(
+        suite=suite,
+        estimate=None,
+        runs=tuple(run.id for run in chosen.runs),
+        of=workspace.archive.runs.totals(of_candidate).runs,
+    )
     if sum(workspace.archive.runs.totals(selection).assessments.values()) > MOST_ASSESSMENTS:
-        return [CandidateInSuite(suite=suite, estimate=None, too_large=True)]
+        return replace(row, too_large=True)
     columns = workspace.archive.scores.columns(selection)
-    called = {label: name for name, label in columns.kept_apart}
-    own = [
-        CandidateInSuite(
-            suite=suite, estimate=estimate, label=str(estimate.candidate) if str(estimate.candidate) in called else None
-        )
-        for estimate in (estimates(score_table(columns)) if len(columns.score) else ())
-        if folded(called.get(str(estimate.candidate), str(estimate.candidate))) == folded(candidate)
+    if not len(columns.score):
+        return row
+    shared = {label: name for name, label in columns.kept_apart}
+    own = (
+        estimate
+        for estimate in estimates(score_table(columns))
+        if folded(shared.get(str(estimate.candidate), str(estimate.candidate))) == folded(candidate)
         and estimate.mean is not None
-    ]
-    return own or [CandidateInSuite(suite=suite, estimate=None)]
+    )
+    return replace(row, estimate=next(own, None))
 
 
 def candidates(workspace: Workspace) -> tuple[CandidateRow, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.calibration_status import Stamps
 from assay.app.runs.bench import outcomes
+from assay.app.statistics.pooling import task_by_task_differences
 from assay.app.statistics.results import GOING_ON
 from assay.domain.digest import digest
 from assay.domain.lifecycle import AssessmentState, TrialState
@@ -21,6 +22,7 @@ from assay.domain.specialists import specialist_of
 from assay.report import wording
 from assay.report.wording.numbers import capitalise, count
 from assay.scoring.calibration import identity_of
+from assay.scoring.workspace_grader import scenario_rubric
 from assay.specialists.comparison import BASELINE, SPECIALIST, Section, compare_runs, side_of
 
 if TYPE_CHECKING:
@@ -28,10 +30,15 @@ if TYPE_CHECKING:
 
     from assay.app.runs.bench import AgentTrialDocument
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
     from assay.domain.run import RunPlan
+    from assay.domain.run_choice import RunDifference
     from assay.domain.selection import RunSummary
     from assay.domain.specialists import SpecialistTemplate
     from assay.domain.suite import CandidateSpec
+
+OVERRIDE: Final = "overall"
+"""Name of the grade that stands for all evaluators if a person gave a run on a server another overall score."""
 
 VALID_DAYS: Final = 180
 """Days for which a snapshot is valid, because providers change or retire the models behind a name."""
@@ -59,6 +66,25 @@ def runs_that_count(workspace: Workspace, batch_id: str) -> list[Section]:
                 review = "unseen" if unseen else "person" if trial.reviewed else "rule"
                 runs.append(_run(summary, plan, specs[trial.agent], trial) | {"review": review})
     return runs
+
+
+def differences_in(workspace: Workspace, batch_id: str) -> tuple[RunDifference, ...]:
+    """Return the differences between the runs of a batch that worked on the same scenario and tier.
+
+    A snapshot compares scenario by scenario, so runs of different scenarios may have different judges. A run with a person's
+    overall score in place of its evaluators' scores may be compared with any run, as in the project where the person decided.
+    """
+    by_task: dict[tuple[str, str], list[RunId]] = {}
+    criteria: dict[str, None] = {}
+    for summary in workspace.archive.runs.matching(Selection(batch_ids=(batch_id,))):
+        rubric = workspace.journal.plan_of(summary.id).rubric
+        if [criterion.name for criterion in rubric.criteria] == [OVERRIDE]:
+            continue
+        for planned, _ in workspace.journal.tasks_of(summary.id):
+            by_task.setdefault((summary.suite, planned.task.id), []).append(summary.id)
+            if planned.task.scenario is not None:
+                criteria.update((criterion.name, None) for criterion in scenario_rubric(planned.task.scenario).criteria)
+    return task_by_task_differences(workspace, by_task, criteria=tuple(criteria))
 
 
 def _run(summary: RunSummary, plan: RunPlan, spec: CandidateSpec, trial: AgentTrialDocument) -> Section:

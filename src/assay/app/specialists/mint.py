@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import assay
 from assay.app.specialists.candidates import specialist_template
-from assay.app.specialists.evidence import benchmarks_of, evidence_of, runs_that_count, validity_of, waiting_in
+from assay.app.specialists.evidence import benchmarks_of, differences_in, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.statistics.basis import approvals_of, wording
 from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import Json, attributes, document
 from assay.domain.errors import Refused
+from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
 from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
@@ -51,7 +52,7 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     """Write a snapshot of a batch, unless some of its grades are pending; the file states if its evidence is thin.
 
     `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError` for a wrong
-    template, key, output folder or batch, and `Refused` if no run of the batch counts.
+    template, key, output folder or batch, and `Refused` if no run of the batch counts or its runs measure different things.
     """
     template, key = _parts(workspace, request)
     summaries = workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,)))
@@ -62,6 +63,13 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
     if not runs:
         remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
         raise Refused(f"batch {request.batch_id}", "has no trial of an agent with a grade that counts.", remedy=remedy)
+    if differing := differences_in(workspace, request.batch_id):
+        problem = (
+            f"has runs that differ in {in_words(differing)}. "
+            "Their scores do not measure the same thing, so a snapshot cannot compare them."
+        )
+        remedy = "Bench the specialist and the baseline again with the same settings, and with a new --batch-id."
+        raise Refused(f"batch {request.batch_id}", problem, remedy=remedy)
     batch = Selection(batch_ids=(request.batch_id,))
     if request.require_vetted:
         require_vetted(workspace, batch)

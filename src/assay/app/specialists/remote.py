@@ -13,6 +13,7 @@ from yarl import URL
 
 from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions
+from assay.app.specialists.evidence import OVERRIDE
 from assay.app.specialists.mint import WAITING, MintDocument, mint
 from assay.app.statistics.results import GOING_ON
 from assay.app.workspace import Workspace
@@ -114,4 +115,4 @@ def _with_override(row: Section) -> Section:
     graded = sum(weight * (js.as_number(part.get("score")) or 0.0) for weight, part in zip(weights, parts, strict=True))
     if score is None or not 0 <= score <= 1 or abs(graded - score * sum(weights)) < 1e-6 * sum(weights):
         return row
-    return {**row, "evaluations": [{"evaluatorName": "overall", "score": score, "gradedBy": "person"}]}
+    return {**row, "evaluations": [{"evaluatorName": OVERRIDE, "score": score, "gradedBy": "person"}]}

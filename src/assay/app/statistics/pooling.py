@@ -15,6 +15,7 @@ from assay.domain.run_choice import (
     refusal,
     task_differences,
 )
+from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from assay.analysis.columns import PooledRuns
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
-    from assay.domain.selection import Selection
 
 
 def differences(workspace: Workspace, selection: Selection) -> tuple[RunDifference, ...]:
@@ -78,6 +78,30 @@ def refuse_baseline(
     if differing and not selection.pool_anyway:
         raise baseline_refusal(differing, baseline, tested)
     return differing
+
+
+def task_by_task_differences(
+    workspace: Workspace, runs_by_task: Mapping[tuple[str, str], Sequence[RunId]], *, criteria: Sequence[str] = ()
+) -> tuple[RunDifference, ...]:
+    """Return the differences between runs that have the same task, for tables that set results side by side task by task.
+
+    Tasks that only some of the runs have are no difference here, and runs without a common task are not compared: the runs of a
+    batch often carry out one scenario each.
+
+    Args:
+        runs_by_task: runs by (suite, task).
+        criteria: criteria that the scores are made of, if these are not all criteria of the runs; empty for all.
+    """
+    groups: dict[tuple[RunId, ...], list[str]] = {}
+    for (_, task), runs in runs_by_task.items():
+        if len(runs) > 1:
+            groups.setdefault(tuple(runs), []).append(task)
+    every: list[RunDifference] = []
+    for together, tasks in groups.items():
+        selection = Selection(runs=together, tasks=tasks)
+        pooled = replace(workspace.archive.scores.pooled(selection), missing={})
+        every += _differences(workspace, replace(selection, criteria=tuple(criteria)), pooled)
+    return tuple(dict.fromkeys(every))
 
 
 def _by_task(selection: Selection) -> bool:

@@ -81,6 +81,7 @@ def batch_twin(request: Request, batch_id: str) -> Response:
             "matrix": {
                 "suite": matrix.suite,
                 "runs": [{"run_id": each.id} for each, _ in matrix.runs],
+                "differences": matrix.differences,
                 "tasks": [_document(line) for line in matrix.lines],
                 "next": None if matrix.after is None else wanted.address(twin=True, after=_shown(matrix.after)),
             },
@@ -149,6 +150,7 @@ def _parts(matrix: Matrix, wanted: BatchQuery, batch_id: str) -> Mapping[str, ob
             }
             for line in matrix.lines
         ],
+        "differences": "" if by_trial else visible(matrix.differences),
         "more_trials": by_trial and matrix.more_trials,
         "first": wanted.address(after="") if wanted.after else None,
         "later": None if matrix.after is None else wanted.address(after=_shown(matrix.after)),

@@ -31,7 +31,10 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateRuns:
-    """A candidate with its newest runs and its mean in each of their suites; `all_runs` is true if none are left out."""
+    """A candidate with its newest runs, and its mean in the newest run of each of their suites.
+
+    `all_runs` is true if no run is left out.
+    """
 
     candidate: str
     runs: list[dict[str, object]]
@@ -85,7 +88,7 @@ def candidate_twin(request: Request, name: str) -> Response:
 
 @router.get("/candidates/{name:path}")
 def candidate_page(request: Request, name: str) -> Response:
-    """Show one candidate with its runs, its names in them, and its means by suite."""
+    """Show one candidate with its runs, its names in them, and its mean in the newest run of each suite."""
     candidate = _candidate(request, name)
     shown = visible(candidate.candidate)
     return page_of(
@@ -173,10 +176,12 @@ def _candidate(request: Request, name: str) -> CandidateRuns:
         all_runs=len(runs) < RUNS_OF_CANDIDATE,
         means=[
             {
-                "suite": standing.suite if standing.label is None else f"{standing.suite}: {standing.label}",
+                "suite": standing.suite,
+                "runs": standing.runs,
+                "of": standing.of,
                 **{field: getattr(standing.estimate, field, None) for field in ("mean", "ci95", "n_trials", "n_tasks")},
                 "too_large": standing.too_large,
-                "open": f"/results?{urlencode({'suite': standing.suite})}",
+                "open": f"/results?{urlencode({'run': standing.runs}, doseq=True)}",
                 "trend": f"/results/trend?{urlencode({'suite': standing.suite, 'candidate': called})}",
             }
             for standing in standings(workspace, called, suites)
