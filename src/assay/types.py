@@ -61,6 +61,7 @@ from assay.domain.assessment import (
     Response as Response,
     Verification as Verification,
 )
+from assay.domain.attention import Attention as Attention
 from assay.domain.calibration import CalibrationRecord as CalibrationRecord, JudgeIdentity as JudgeIdentity, Tier as Tier
 from assay.domain.calls import Role as Role
 from assay.domain.conversation import SimulatedUser as SimulatedUser, Turn as Turn

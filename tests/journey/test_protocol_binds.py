@@ -156,3 +156,22 @@ def test_a_program_over_http_binds_to_the_protocol(
             assert result["ok"] is False or result["state"] == "pending", result
     assert achieved(assay)["decisions"] == 0
     assert assay("stats", "--json").document["excluded"]["pending"] == 4
+
+
+def test_hasty_decisions_on_the_page_stand_beside_the_result(assay: Command, server: ModelServer, project: Path) -> None:
+    server.answer = graded()
+    assert assay("run", suite(project)).code == 0
+    assert "attention:" not in assay("stats").out
+    address = "http://127.0.0.1:8000"
+    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url=address) as client:
+        client.headers["sec-fetch-site"] = "same-origin"
+        for number, (item, active_ms) in enumerate(zip(ids(assay), (400, 1_500, 0, None), strict=True)):
+            assert client.get(f"/api/assessments/{item}").status_code == 200
+            decision = {"key": f"page-{number}-12345678", "id": item, "verb": "approve", "active_ms": active_ms}
+            answer = client.post("/api/decisions", json={"decisions": [decision]})
+            assert answer.json()["results"][0]["ok"] is True, answer.text
+    line = "attention: 2 of 3 decisions took under 1 s, 1 was faster than the answers can be read (600 words per minute); "
+    assert f"{line}time not measured for 1\n" in assay("stats").out
+    for command in (("stats",), ("compare", "nora", "omar"), ("rank",)):
+        signs = assay(*command, "--json").document["attention"]
+        assert (signs["decisions"], signs["timed"], signs["not_timed"], signs["too_quick"]) == (4, 3, 1, 2)

@@ -173,6 +173,7 @@ class ProjectingDecisions:
         self._after = after
         self.decided_by_key = decisions.decided_by_key
         self.achieved = decisions.achieved
+        self.timed = decisions.timed
 
     def decide(self, decisions: Sequence[Decision], /) -> tuple[ReviewEvent, ...]:
         events = self._decisions.decide(decisions)

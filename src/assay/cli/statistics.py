@@ -458,6 +458,8 @@ def _say_counts(basis: Basis) -> None:
     say(wording.what_counts(basis.n_trials, basis.excluded, basis.approvals))
     for protocol in basis.protocols[:3]:
         say(f"review: {wording.protocol(protocol)}")
+    if signs := wording.attention(basis.attention):
+        say(f"attention: {signs}")
 
 
 def _say_warnings(warnings: Sequence[WarningDocument]) -> None:

@@ -11,6 +11,7 @@ from assay.analysis.anytime import Looks, looks_reached
 from assay.analysis.tables import cautions, score_table
 from assay.app.calibration_status import uncalibrated
 from assay.app.review import protocol
+from assay.app.review.attention import attention_of
 from assay.app.statistics.pooling import mixed_metrics, refuse_different
 from assay.app.statistics.run_choice import choose
 from assay.domain.candidate_identity import identity_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from assay.analysis.columns import ScoreColumns
     from assay.app.workspace import Workspace
+    from assay.domain.attention import Attention
     from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.run_choice import ChosenRuns
@@ -43,6 +45,7 @@ class Basis:
         looks: number of planned looks (interim tests), if all selected runs plan the same number.
         protocols: distinct review protocols as JSON, each with its `runs`.
         approvals: number of counted grades that people approved, by how each decision came about.
+        attention: signs of careless reviewing among decisions on these runs.
         chosen: the choice of runs; its `selection` reads the same runs again.
         read: the runs as an answer states them.
     """
@@ -56,6 +59,7 @@ class Basis:
     looks: int | None
     protocols: tuple[dict[str, Any], ...] = ()
     approvals: Approvals
+    attention: Attention
     chosen: ChosenRuns
     read: RunsRead
 
@@ -112,6 +116,7 @@ def basis_from(workspace: Workspace, chosen: ChosenRuns, columns: ScoreColumns, 
         running=workspace.archive.runs.totals(selection).going_on,
         looks=rules.looks,
         approvals=approvals_of(workspace, selection),
+        attention=attention_of(workspace, [RunId(run) for run in columns.runs]),
         protocols=rules.protocols,
     )
 

@@ -14,12 +14,14 @@ from assay.app.statistics.diagnostic_documents import (
     score_diagnostics,
 )
 from assay.app.wire import Json, attributes, document, fill, source
+from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S
 from assay.report import wording as wording  # re-exported for surfaces
 
 if TYPE_CHECKING:
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
+    from assay.domain.attention import Attention
     from assay.statistics.preferences import BradleyTerry
     from assay.statistics.warnings import Caution
 
@@ -61,6 +63,33 @@ class ApprovalsDocument:
     shown: int
     scripted: int
     imported: int
+
+
+@document
+class AttentionDocument:
+    """JSON of signs of careless reviewing among the decisions that were made on a screen, in the selected runs.
+
+    `timed` decisions have a measured time. `too_quick` ones took less than `too_quick_s` seconds; `unread` ones were faster than
+    the answers can be read at `words_per_minute`. `longest_run` counts consecutive approvals of one reviewer; `in_long_runs`
+    counts approvals in runs of at least `long_run`. `planted` errors were answered in ended sessions, and `missed` not found.
+    """
+
+    decisions: int
+    timed: int
+    not_timed: int
+    too_quick: int
+    unread: int
+    longest_run: int
+    in_long_runs: int
+    planted: int
+    missed: int
+    too_quick_s: float
+    words_per_minute: int
+    long_run: int
+
+
+def attention_document(signs: Attention) -> AttentionDocument:
+    return fill(AttentionDocument, signs, too_quick_s=TOO_QUICK_S, words_per_minute=FASTEST_WPM, long_run=LONG_RUN)
 
 
 @document
@@ -243,6 +272,7 @@ class ScoresDocument:
     candidates: tuple[MeanDocument, ...]
     excluded: ExcludedDocument
     approvals: ApprovalsDocument
+    attention: AttentionDocument
     warnings: tuple[WarningDocument, ...]
     diagnostics: ScoreDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
@@ -341,6 +371,7 @@ class ComparisonDocument:
     protocol: tuple[Mapping[str, Json], ...]
     excluded: ExcludedDocument
     approvals: ApprovalsDocument
+    attention: AttentionDocument
     other_scope: OtherDifferenceDocument | None
     second_opinion: SecondOpinionDocument | None
     by_task: tuple[TaskDifferenceDocument, ...]
@@ -432,6 +463,7 @@ class RankingDocument:
     verdicts: VerdictRatesDocument | None
     excluded: ExcludedDocument
     approvals: ApprovalsDocument
+    attention: AttentionDocument
     warnings: tuple[WarningDocument, ...]
 
 
@@ -587,7 +619,7 @@ def power_plan_document(plan: PowerPlan) -> PowerPlanDocument:
 
 def _of_basis(basis: Basis) -> dict[str, object]:
     given = attributes(basis, "runs", "excluded", "approvals", "read")
-    return given | {"protocol": basis.protocols, "pooled": basis.read.pooled}
+    return given | {"protocol": basis.protocols, "pooled": basis.read.pooled, "attention": attention_document(basis.attention)}
 
 
 def warning_documents(basis: Basis, *groups: tuple[Caution, ...]) -> tuple[WarningDocument, ...]:

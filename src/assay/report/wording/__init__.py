@@ -12,6 +12,7 @@ from assay.report.wording.approvals import (
     scripted_refused as scripted_refused,
     unseen_refused as unseen_refused,
 )
+from assay.report.wording.attention import attention as attention
 from assay.report.wording.estimates import (
     anytime_mean as anytime_mean,
     estimate_line as estimate_line,

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from assay.domain import decisions as rules
 from assay.domain.achieved_review import AchievedReview
+from assay.domain.attention import TimedDecision
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
 from assay.domain.lifecycle import SET_ASIDE, AssessmentPurpose, AssessmentState, Verb
@@ -27,6 +28,7 @@ from assay.store.database.name_keys import candidate_names
 from assay.store.event_chain import append_event, as_stored, event_of_key
 from assay.store.execution.writer_thread import Writer
 from assay.store.review.achieved import achieved_review
+from assay.store.review.attention import timed_decisions
 from assay.store.review.control_items import append_control_event, control_event_of_key, control_item
 from assay.store.review.observations import note_in, read_in, run_key_of
 from assay.store.review.run_rules import ItemOpinions, PlannedProtocol, RunRules, planned_protocol
@@ -86,6 +88,11 @@ class StoreDecisions:
         """Return what the review of each run achieved so far; `ordered` contains the runs that plan a random order."""
         with self._database.reading() as connection:
             return achieved_review(connection, runs, ordered)
+
+    def timed(self, runs: Collection[RunId], /) -> tuple[TimedDecision, ...]:
+        """Return the decisions that hold on items of these runs and that were made on a screen, oldest first."""
+        with self._database.reading() as connection:
+            return tuple(timed_decisions(connection, runs))
 
     def decided_by_key(self, idempotency_key: str, /) -> AssessmentKey | None:
         """Return the assessment or control item whose decision has this idempotency key; None if the key is new."""

@@ -44,6 +44,7 @@ class StoreObservations:
         kinds: Collection[ObservationKind] = (),
         purpose: AssessmentPurpose | None = None,
         run: RunId | None = None,
+        runs: Collection[RunId] | None = None,
         assessments: Collection[AssessmentKey] | None = None,
         reviewer: str | None = None,
         idempotency_keys: Collection[str] | None = None,
@@ -64,6 +65,8 @@ class StoreObservations:
             where.append(table.c.idempotency_key.in_([plain(key) for key in idempotency_keys]))
         if run is not None:
             where.append(schema.run.c.id == plain(run))
+        if runs is not None:
+            where.append(schema.run.c.id.in_([plain(each) for each in runs]))
         with self._database.asking() as connection:
             return read_in(connection, *where, newest=newest)
 
