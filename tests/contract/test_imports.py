@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tests.support import harness_files as files
@@ -11,7 +12,7 @@ from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState, RunState
-from assay.domain.selection import Selection
+from assay.domain.selection import Selection, StartedFrom
 
 
 def output(custom_id: str, said: str | None) -> str:
@@ -54,3 +55,16 @@ def test_tokens_and_cost_of_a_judge_are_kept_with_the_run(url: str, tmp_path: Pa
         totals = {total.role: total for total in workspace.archive.calls.totals(run.id)}
         assert (totals["judge"].input_tokens, totals["judge"].output_tokens) == (100, 40)
         assert totals["candidate"].input_tokens == 5
+
+
+def test_a_start_that_is_only_the_date_of_a_file_says_so(url: str, tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text(output("c1", "yes") + "\n", "utf-8")
+    os.utime(tmp_path / "out.jsonl", (1_700_000_000, 1_700_000_000))
+    stated = {**json.loads(output("c1", "no")), "custom_id": "c2"}
+    stated["response"]["body"] |= {"created": 1730126000, "object": "chat.completion"}
+    (tmp_path / "stated.jsonl").write_text(json.dumps(stated) + "\n", "utf-8")
+    with Workspace.open(tmp_path, environment={}, options={"store": url, "results": "off"}) as workspace:
+        import_paths(workspace, [tmp_path / "out.jsonl", tmp_path / "stated.jsonl"], ImportOptions(copy=False))
+        starts = {run.started[:10]: run.started_from for run in workspace.archive.runs.matching()}
+        assert starts == {"2023-11-14": StartedFrom.FILE_DATE, "2024-10-28": StartedFrom.FILE}
+        assert {run.started_from for run in workspace.archive.runs.newest(limit=5)} == set(starts.values())

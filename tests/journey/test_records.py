@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi.testclient import TestClient
 
+from assay.app.workspace import Workspace
+from assay.web.server import create_app
 from tests.support.model_server import ModelServer, Said
 
 if TYPE_CHECKING:
@@ -80,3 +84,27 @@ def test_a_run_lists_only_parameters_that_its_requests_contained(
     echoed = assay("run", "small.yaml", "--json").document["run_id"]
     assert assay("show", echoed, "--json").document["parameters"] == {}
     assert "parameters" not in assay("show", echoed).out
+
+
+def test_the_start_of_an_imported_run_says_that_it_is_the_date_of_the_file(assay: Command, project: Path) -> None:
+    (project / "scores.csv").write_text("task,candidate,score\na,x,1\nb,x,0\n", "utf-8")
+    os.utime(project / "scores.csv", (1_700_000_000, 1_700_000_000))
+    assert assay("import", "scores.csv").code == 0
+    (row,) = assay("runs", "--json").document["runs"]
+    assert (row["started"][:10], row["started_from"]) == ("2023-11-14", "file_mtime")
+    shown = assay("show", row["run_id"], "--json").document
+    assert shown["started_from"] == "file_mtime"
+    words = "taken from the file's date"
+    for command in (("runs",), ("show", row["run_id"])):
+        assert words in assay(*command).out
+    (meta,) = (project / "results").rglob("*.meta.json")
+    assert json.loads(meta.read_text("utf-8"))["execution"]["started_from"] == "file_mtime"
+    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+        for address in (f"/runs/{row['run_id']}", f"/runs/{row['run_id']}/record"):
+            assert words in client.get(address).text.replace("&#39;", "'")
+
+    (project / "small.yaml").write_text(SUITE, "utf-8")
+    run = assay("run", "small.yaml", "--json").document["run_id"]
+    shown = assay("show", run, "--json").document
+    assert shown["started_from"] is None
+    assert words not in assay("show", run).out

@@ -16,7 +16,7 @@ from assay.domain.identifiers import RunId, folded, shown_trial
 from assay.domain.lifecycle import RunState
 from assay.domain.prompts import prompts_of
 from assay.domain.secret_masking import masked_line
-from assay.domain.selection import RunSummary, Selection
+from assay.domain.selection import RunSummary, Selection, StartedFrom
 from assay.exchange.results_folder import folder as results_folder
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.exchange.results_folder.folder import REGISTRY
@@ -349,6 +349,8 @@ def _imported_execution(origin: Provenance, source: Mapping[str, Any]) -> dict[s
     plan, environment = origin.plan, origin.plan.environment
     seconds = environment.get("duration_s", origin.seconds if source.get("finished_known") else None)
     known = {
+        # Absent if the file states the time itself.
+        "started_from": origin.summary.started_from if origin.summary.started_from is StartedFrom.FILE_DATE else None,
         "completed_at": origin.summary.finished if source.get("finished_known") else None,
         "duration_seconds": seconds,
         "req_per_sec": environment.get("requests_per_s"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -10,13 +10,15 @@ from assay.cli.options import common, workspace
 from assay.cli.output import answer, dollars, remaining_words, say, say_table
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import shown_trial
-from assay.domain.selection import RunSummary, Selection, TrialRow
+from assay.domain.selection import RunSummary, Selection, StartedFrom, TrialRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assay.app.registry.runs import RunInFull
     from assay.app.runs.bench import AgentTrialDocument
+
+_DATED_LISTED: Final = 5
 
 
 @click.command()
@@ -35,10 +37,14 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 
 
 def _say_runs(summaries: Sequence[RunSummary], trials: Sequence[AgentTrialDocument] = (), planned: int = 0) -> None:
+    from assay.app.statistics.results import wording
     from assay.cli.bench import say_trials
 
     if summaries:
         say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, summaries))
+        if dated := [summary.id for summary in summaries if summary.started_from is StartedFrom.FILE_DATE]:
+            shown = ", ".join(dated[:_DATED_LISTED]) + (" …" if len(dated) > _DATED_LISTED else "")
+            say(f"start {wording.FILE_DATE}: {shown}")
     else:
         say("no runs are stored yet; `assay run SUITE` creates one, and `assay demo` shows how")
     say_trials(trials, planned=planned)

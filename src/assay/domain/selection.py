@@ -91,6 +91,13 @@ class Selection:
         return {name: values for name, values in named.items() if values}
 
 
+class StartedFrom(StrEnum):
+    """Source of an imported run's start time: stated in the file, or the date of the file itself."""
+
+    FILE = "file"
+    FILE_DATE = "file_mtime"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """A run in a list, with its trials and current assessments counted by state.
@@ -99,6 +106,7 @@ class RunSummary:
         imported: True if it was executed elsewhere and imported from a file.
         since: for a running run, when it last started or resumed. `done_before`: trials done or failed by then.
         booked_usd: amount that counts toward `budget_usd`, including the worst case for calls of unknown cost.
+        started_from: source of `started` for an imported run; None if Assay's own clock measured it.
     """
 
     id: RunId
@@ -120,6 +128,7 @@ class RunSummary:
     imported: bool = False
     budget_usd: float | None = None
     booked_usd: float = 0.0
+    started_from: StartedFrom | None = None
 
     @property
     def not_graded(self) -> int:

@@ -76,6 +76,7 @@ class RunRowDocument:
     model: str | None
     not_graded: int
     error: str | None
+    started_from: str | None
 
 
 @document

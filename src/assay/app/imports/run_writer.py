@@ -29,7 +29,7 @@ from assay.domain.import_records import (
 from assay.domain.lifecycle import Policy
 from assay.domain.model import Parameters
 from assay.domain.run import RunPlan
-from assay.domain.selection import Selection
+from assay.domain.selection import Selection, StartedFrom
 from assay.domain.suite import CandidateSpec, Rubric, SuiteCopy
 from assay.engine.planning import run_id
 from assay.exchange.file_groups import FileGroup
@@ -264,18 +264,18 @@ class RunWriter:
     def _plan(self, run: FoundRun) -> RunPlan:
         options, group = self._options, self._group
         suite = self._suite or run.suite
-        started, source = run.started, "file"
+        started, source = run.started, StartedFrom.FILE
         if started is None:
             modified = datetime.fromtimestamp(group.source.path.stat().st_mtime, UTC)
             started = modified.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            source = "file_mtime"
+            source = StartedFrom.FILE_DATE
         parameters = _parameters(run.provenance.get("parameters"))
         imported: dict[str, JsonValue] = {
             "format": run.format,
             "from": group.source.name,
             "sha256": self._originals[0].sha256,
             "originals": [original.as_json() for original in self._originals],
-            "started_from": source,
+            "started_from": source.value,
             "finished_known": run.finished is not None,
             "complete": run.complete,
         }
@@ -361,7 +361,7 @@ def _laid_over(
     if isinstance(imported, dict):
         imported = dict(imported)
         if at_end.started is not None:
-            imported["started_from"] = "file"
+            imported["started_from"] = StartedFrom.FILE.value
         if at_end.finished is not None:
             imported["finished_known"] = True
         if at_end.complete is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.app.recorded_settings import graded_rubric, run_parameters
 from assay.app.wire import attributes
+from assay.domain.selection import StartedFrom
 from assay.report import wording
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("suite", f"{summary.suite}, digest {plan.copy.digest[:16]}, from {PurePath(plan.copy.path).name}"),
         ("state", summary.state.value),
         ("started", summary.started),
+        ("start", wording.FILE_DATE if summary.started_from is StartedFrom.FILE_DATE else None),
         ("finished", summary.finished),
         ("took", None if provenance.seconds is None else duration(provenance.seconds)),
         ("calls", _calls(provenance)),

@@ -263,6 +263,7 @@ class RunSummaryDocument:
     assessments: dict[str, int]
     tokens: TokensDocument
     cost_usd: float | None
+    started_from: str | None
 
 
 @document

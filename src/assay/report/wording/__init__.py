@@ -74,6 +74,7 @@ from assay.report.wording.reviews import (
     what_counts as what_counts,
 )
 from assay.report.wording.runs import (
+    FILE_DATE as FILE_DATE,
     labelled as labelled,
     newer_run as newer_run,
     newest_not_counted as newest_not_counted,

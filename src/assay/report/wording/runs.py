@@ -10,6 +10,9 @@ from assay.report.wording.numbers import count
 if TYPE_CHECKING:
     from assay.domain.run_choice import RunRead, RunsRead
 
+FILE_DATE: Final = "taken from the file's date, because the file states no time"
+"""Origin of a run's start time that nobody measured."""
+
 _LISTED: Final = 4
 _SUITES_LISTED: Final = 3
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, select
 
 from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import AssessmentState, RunState, TrialState
-from assay.domain.selection import RunSummary
+from assay.domain.selection import RunSummary, StartedFrom
 from assay.store.claims.claims import Claims
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT, TRIAL
+from assay.store.queries.body_search import body_holds
 
 Where = Callable[[Table], list[ColumnElement[bool]]]
 """Function that returns conditions for a table with `run_key` that select the runs; no condition selects all runs."""
@@ -48,6 +49,7 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
             since=stretches.get(row.key, (None, 0))[0],
             done_before=stretches.get(row.key, (None, 0))[1],
             imported=row.key in brought,
+            started_from=brought.get(row.key),
             budget_usd=row.budget_usd,
             booked_usd=row.spent_usd,
         )
@@ -73,9 +75,20 @@ def _stretches(connection: Connection, running: Sequence[int]) -> dict[int, tupl
     return {row.run_key: (row.since, row.done) for row in rows}
 
 
-def _imported(connection: Connection, where: Where) -> set[int]:
-    table = schema.imported
-    return set(connection.execute(select(table.c.run_key).where(*where(table))).scalars())
+def _imported(connection: Connection, where: Where) -> dict[int, StartedFrom | None]:
+    """Return the source of the start time of each imported run; None if the importer did not record it."""
+    table, run, body = schema.imported, schema.run, schema.body
+    # Searched as bytes, because parsing the plan of each run takes more time than the rest of its summary.
+    sources: list[tuple[ColumnElement[bool], str]] = [
+        (body_holds(connection, b'"started_from":"%s"' % source.value.encode()), source.value) for source in StartedFrom
+    ]
+    rows = connection.execute(
+        select(table.c.run_key, case(*sources))
+        .join(run, run.c.key == table.c.run_key)
+        .join(body, body.c.key == run.c.plan_key)
+        .where(*where(table))
+    )
+    return {run_key: None if source is None else StartedFrom(source) for run_key, source in rows}
 
 
 def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
