@@ -107,6 +107,7 @@ from assay.domain.selection import (
     AssessmentRow as AssessmentRow,
     Excluded as Excluded,
     RunSummary as RunSummary,
+    StartedFrom as StartedFrom,
     TrialRow as TrialRow,
 )
 from assay.domain.structure import Structuring as Structuring

@@ -441,3 +441,12 @@ def test_paths_of_an_import_are_one_or_many(project: Path) -> None:
     assert assay.import_results(iter(["one.csv", "two.csv"])).tasks == 1
     with pytest.raises(assay.InputError, match=r"absent\.csv: there is no such file"):
         assay.import_results("two.csv", options=assay.ImportOptions(logs="absent.csv"))
+
+
+def test_a_regrade_in_python_takes_another_rule(compared: assay.CompletedRun) -> None:
+    regraded = assay.regrade(compared.summary.id, score="similarity")
+    with Workspace.open() as workspace:
+        ((planned, _), *_rest) = workspace.journal.tasks_of(regraded.result.summary.id)
+    assert planned.task.scoring.method == "similarity"
+    with pytest.raises(assay.InputError, match="contians"):
+        assay.regrade(compared.summary.id, score="contians")

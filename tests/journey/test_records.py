@@ -86,7 +86,7 @@ def test_a_run_lists_only_parameters_that_its_requests_contained(
     assert "parameters" not in assay("show", echoed).out
 
 
-def test_the_start_of_an_imported_run_says_that_it_is_the_date_of_the_file(assay: Command, project: Path) -> None:
+def test_an_imported_start_says_that_it_is_the_date_of_the_file(assay: Command, project: Path) -> None:
     (project / "scores.csv").write_text("task,candidate,score\na,x,1\nb,x,0\n", "utf-8")
     os.utime(project / "scores.csv", (1_700_000_000, 1_700_000_000))
     assert assay("import", "scores.csv").code == 0

@@ -128,13 +128,19 @@ def regrade(
     *,
     judge: str | None = None,
     suite: str | Path | None = None,
+    score: str | None = None,
     budget_usd: float | None = None,
     listener: Listener | None = None,
     store: str | None = None,
     folder: Folder = None,
 ) -> Regraded:
-    """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings."""
-    return Project(folder, store).regrade(run_id, judge=judge, suite=suite, budget_usd=budget_usd, listener=listener)
+    """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings.
+
+    `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
+    """
+    return Project(folder, store).regrade(
+        run_id, judge=judge, suite=suite, score=score, budget_usd=budget_usd, listener=listener
+    )
 
 
 def import_results(

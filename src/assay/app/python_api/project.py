@@ -153,17 +153,23 @@ class Project:
         *,
         judge: str | None = None,
         suite: str | Path | None = None,
+        score: str | None = None,
         budget_usd: float | None = None,
         listener: Listener | None = None,
     ) -> Regraded:
-        """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings."""
+        """Grade a run's stored responses again in a new run and compare both. The default budget comes from the settings.
+
+        `score`: method, such as `contains`, that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
+        """
         from assay.app.runs import regrade as regrading
 
         def work(_: Stopper | None) -> Regraded:
             with self._open() as workspace, notebook.progress(listener) as hears:
                 path = None if suite is None else Path(suite)
                 cap = workspace.settings.values["budget"] if budget_usd is None else budget_usd
-                return regrading.regrade(workspace, _run_id(run_id), judge=judge, suite=path, budget_usd=cap, listener=hears)
+                return regrading.regrade(
+                    workspace, _run_id(run_id), judge=judge, suite=path, score=score, budget_usd=cap, listener=hears
+                )
 
         return outside_loop(work)
 

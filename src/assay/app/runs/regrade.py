@@ -211,13 +211,14 @@ def regrade(
     *,
     judge: str | None = None,
     suite: Path | None = None,
+    score: str | None = None,
     budget_usd: float | None = None,
     ahead: RegradePlan | None = None,
     only_structure: bool = False,
     listener: Listener = nobody,
 ) -> Regraded:
     """Grade a run's stored responses again in a new run; arguments and errors as in `planned`."""
-    ahead = ahead or planned(workspace, run, judge=judge, suite=suite, budget_usd=budget_usd)
+    ahead = ahead or planned(workspace, run, judge=judge, suite=suite, score=score, budget_usd=budget_usd)
     workspace.journal.open_run(ahead.plan, ahead.tasks)
     result = execution.carry_out(workspace, ahead.plan, retry_failed=False, only_structure=only_structure, listener=listener)
     return outcome(workspace, ahead.plan, result, notes=ahead.notes)
