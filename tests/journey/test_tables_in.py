@@ -226,13 +226,13 @@ def test_separators_and_encodings_of_spreadsheets_are_recognised(assay: Command,
 
 
 def test_columns_can_be_named(assay: Command, project: Path) -> None:
-    (project / "rows.csv").write_text("frage,lösung,gpt 4\nHauptstadt von Peru?,Lima,Es ist Lima.\n", "utf-8")
+    (project / "rows.csv").write_text("satz,lösung,gpt 4\nHauptstadt von Peru?,Lima,Es ist Lima.\n", "utf-8")
     refused = assay("init", "--from", "rows.csv")
     assert refused.code == 2
-    assert "assay init --from rows.csv --map prompt=frage --map" in refused.err
-    options = ("--map", "prompt=frage", "--map", "expected=lösung", "--map", "snippets.gpt=gpt 4")
+    assert "assay init --from rows.csv --map prompt=satz --map" in refused.err
+    options = ("--map", "prompt=satz", "--map", "expected=lösung", "--map", "snippets.gpt=gpt 4")
     made = assay("init", "--from", "rows.csv", *options, "--json").document
-    assert made["map"] == {"prompt": "frage", "expected": "lösung"}
+    assert made["map"] == {"prompt": "satz", "expected": "lösung"}
     assert made["answers"] == {"gpt": "gpt 4"}
     assert assay("run", "rows.yaml").code == 0
 
@@ -257,3 +257,86 @@ def test_a_table_without_a_known_reference_says_how_to_name_it(assay: Command, p
     made = assay("init", "--from", "rows.csv")
     assert "note: no column looks like references" in made.err
     assert "--map expected=lösung" in made.err or "--map 'expected=lösung'" in made.err
+
+
+def test_a_suggested_command_is_complete_and_tells_questions_from_answers(assay: Command, project: Path) -> None:
+    answers = "Die Hauptstadt ist Lima, wie jeder weiß, der dort war.", "Die Hauptstadt ist Oslo, wie jeder weiß, der dort war."
+    (project / "rows.csv").write_text(f'satz,lösung\nPeru?,"{answers[0]}"\nNorwegen?,"{answers[1]}"\n', "utf-8")
+    (project / "a.txt").write_text("Be terse.", "utf-8")
+    refused = assay("init", "--from", "rows.csv", "--prompt", "a.txt", "--model", "echo")
+    assert refused.code == 2
+    suggested = "assay init --from rows.csv --map prompt=satz --map expected=lösung --prompt a.txt --model echo"
+    assert suggested in refused.err.replace("'", "")
+
+
+@pytest.mark.parametrize("header", ["Frage;Antwort", "pregunta;respuesta", "q;correct_answer"])
+def test_columns_in_other_words_are_recognised(assay: Command, project: Path, header: str) -> None:
+    (project / "rows.csv").write_text(f"{header}\nHauptstadt von Peru?;Lima\n", "utf-8")
+    made = assay("init", "--from", "rows.csv", "--json").document
+    assert list(made["map"]) == ["prompt", "expected"]
+    assert list(made["map"].values()) == header.split(";")
+
+
+@pytest.mark.parametrize(
+    "header", ["question,A,B,answer", "question,option_a,option_b,correct", "question,Choice A,Choice B,gold"]
+)
+def test_candidates_are_shown_the_options_of_a_multiple_choice(
+    assay: Command, server: ModelServer, project: Path, header: str
+) -> None:
+    (project / "rows.csv").write_text(f"{header}\nCapital of Peru?,Oslo,Lima,B\nCapital of Norway?,Oslo,Lima,A\n", "utf-8")
+    (project / "a.txt").write_text("Be terse.", "utf-8")
+    made = assay("init", "--from", "rows.csv", "--prompt", "a.txt", "--model", "openai/m")
+    assert "option A" in made.out
+    assert "not used" not in made.out
+    assert assay("run", "rows.yaml").code == 0
+    messages = [call.body["messages"] for call in server.calls]
+    assert [each[0]["content"] for each in messages] == ["Be terse."] * 2
+    assert messages[0][1]["content"] == "Capital of Peru?\n\nA) Oslo\nB) Lima"
+
+
+def test_options_that_no_prompt_shows_are_noted(assay: Command, project: Path) -> None:
+    (project / "rows.csv").write_text("question,A,B,answer\nCapital of Peru?,Oslo,Lima,B\n", "utf-8")
+    (project / "a.txt").write_text("Choose: {{question}}", "utf-8")
+    (project / "b.txt").write_text("Choose: {{question}} A) {{A}} B) {{B}}", "utf-8")
+    for prompt, noted in (("a.txt", True), ("b.txt", False)):
+        made = assay("init", "--from", "rows.csv", "--prompt", prompt, "--model", "echo")
+        note = "A, B look like the options of a multiple choice, but no prompt shows them to the candidates."
+        assert (note in made.err) == noted
+        (project / "rows.yaml").unlink()
+    (project / "bare.csv").write_text("question,answer\nCapital of Peru?,B\nCapital of Norway?,A\n", "utf-8")
+    assert "list no options, so nobody can choose" in assay("init", "--from", "bare.csv").err
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '{"question": "Capital of Peru?", "answer": "Lima|City of Lima", "answer_ann": "It is Lima.", "answer_bob": "Oslo"}',
+        '{"question": "Capital of Peru?", "answer": ["City of Lima", "Lima"], "answer_ann": "It is Lima.", "answer_bob": "Oslo"}',
+        '{"question": "Capital of Peru?", "answer": "[\\"Lima\\", \\"C\\"]", "answer_ann": "It is Lima.", "answer_bob": "Oslo"}',
+    ],
+    ids=["bars", "list", "JSON in a text"],
+)
+def test_one_of_several_right_answers_suffices(assay: Command, project: Path, rows: str) -> None:
+    (project / "rows.jsonl").write_text(rows + "\n", "utf-8")
+    made = assay("init", "--from", "rows.jsonl", "--json")
+    assert made.document["scoring"]["references"] == "alternatives"
+    assert assay("run", "rows.yaml").code == 0
+    means = {row["candidate"]: row["mean"] for row in assay("stats", "--json").document["candidates"]}
+    assert means == {"ann": 1.0, "bob": 0.0}
+
+
+def test_the_answer_that_ends_a_conversation_is_the_reference(assay: Command, server: ModelServer, project: Path) -> None:
+    asked = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Capital of Peru?"}]
+    row = {"messages": [*asked, {"role": "assistant", "content": "Lima"}]}
+    (project / "chats.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    made = assay("init", "--from", "chats.jsonl", "--model", "openai/m", "--json")
+    assert made.document["map"] == {"prompt": "messages", "expected": "messages.-1.content"}
+    assert made.document["scoring"]["method"] == "contains"
+    server.answer = lambda _: "It is Lima."
+    assert assay("run", "chats.yaml").code == 0
+    assert server.calls[0].body["messages"] == asked
+    (row,) = assay("stats", "--json").document["candidates"]
+    assert row["mean"] == 1.0
+    with (project / "chats.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"messages": asked}) + "\n")
+    assert "chats.jsonl:2 messages.-1.content: `expected` is missing" in assay("validate", "chats.yaml").err

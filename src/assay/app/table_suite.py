@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,11 +17,11 @@ from assay.domain.errors import InputError, Refused, SuiteError, did_you_mean
 from assay.domain.prompts import columns_named
 from assay.exchange.results_folder.atomic_files import AtomicFile
 from assay.scoring.numeric import numbers_in
-from assay.scoring.reference_kinds import ScorerAdvice, advised_scorer
+from assay.scoring.reference_kinds import LIST_SEPARATOR, ScorerAdvice, advised_scorer, alternatives_advised
 from assay.scoring.scorers import MATH
 from assay.suites.files import whole_text
 from assay.suites.located_yaml import UnreadableText, Value
-from assay.suites.taskfiles import TABLES, first_rows, references_in
+from assay.suites.taskfiles import LAST_MESSAGE, TABLES, first_rows, last_answer, references_in
 from assay.suites.tasks import TaskKeys, slug
 
 if TYPE_CHECKING:
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "id": ("id", "task_id", "question_id", "example_id", "sample_id", "custom_id", "row_id", "uid", "key"),
     "prompt": ("prompt", "question", "input", "inputs", "query", "user_input", "instruction", "problem", "message", "text",
-               "prompts", "questions", "user_prompt", "user_message", "q"),
+               "prompts", "questions", "user_prompt", "user_message", "q", "messages", "conversation", "chat", "dialogue",
+               "dialog", "frage", "pregunta", "pergunta", "domanda", "vraag"),
     "expected": ("expected", "expected_output", "expected_answer", "expected_response", "reference", "reference_answer",
                  "ground_truth", "target", "targets", "gold", "golden", "gold_answer", "golden_answer", "truth",
-                 "label", "solution", "correct_answer", "right_answer", "expected_result", "ideal", "answer", "answers"),
+                 "label", "solution", "correct_answer", "correct_option", "correct_choice", "correct", "answer_key",
+                 "right_answer", "expected_result", "ideal", "answer", "answers", "antwort", "respuesta", "resposta",
+                 "risposta", "antwoord"),
     "ideal": ("ideal_response", "ideal_answer", "model_solution"),
     "final_answer": ("final_answer",),
     "tags": ("tags", "tag", "topic", "topics"),
@@ -53,6 +56,10 @@ MOST_REFERENCES: Final = 10_000
 """References that are looked at; a larger table takes longer to read than its author wants to wait."""
 
 _USUAL: Final = frozenset({"answer_id", "response_id"}.union(*_NAMES.values()))
+
+_OPTION: Final = re.compile(r"(?:(?:option|choice|opt)_?)?(?P<letter>[a-j])\)?")
+_OPTIONS: Final = frozenset({"options", "choices", "alternatives"})
+"""Names of columns with the options of a multiple choice: one column for each letter, or one for all."""
 
 _ANSWER: Final = re.compile(
     r"(?:answer|response|output|completion|prediction)[_ -]+(?P<after>.+)"
@@ -72,6 +79,7 @@ class TableSuite:
         candidates: suite-file keys of each candidate that calls a model.
         judge: model that grades; None if a rule or people grade.
         advice: the scorer that fits the references; None without references.
+        options: column of each option of a multiple choice, by letter; the candidates' prompts show them.
         notes: what the author should know, each with what to do.
     """
 
@@ -83,6 +91,7 @@ class TableSuite:
     candidates: tuple[dict[str, JsonValue], ...] = ()
     judge: str | None = None
     advice: ScorerAdvice | None = None
+    options: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -135,6 +144,9 @@ class TableSuite:
                 "# `echo` repeats the prompt and needs no key. To compare models or prompts, list them, such as:",
                 "candidates: [echo]",
                 '# candidates: [openai/gpt-5, {name: short, model: openai/gpt-5, prompt: "In one word: {{prompt}}"}]',
+                "# Your own program or web service can be a candidate too:",
+                '# candidates: [{name: mine, command: ["./answer.sh", "{{prompt}}"]}]',
+                '# candidates: [{name: app, http: {url: "http://127.0.0.1:80/ask", body: {q: "{{prompt}}"}, response: "$.a"}}]',
             ]
         return "\n".join([*lines, ""])
 
@@ -173,7 +185,10 @@ def propose(
             answers.setdefault(match["after"] or match["before"], column)
     if "prompt" not in mapping and not answers:
         problem = f"has no column that looks like prompts. Its columns: {_listed(columns)}."
-        raise InputError(str(table), problem, remedy=f"Name them: {_map_line(table, rows, columns, mapping)}")
+        line = _map_line(table, rows, columns, mapping) + _typed(prompts, models, judge)
+        raise InputError(str(table), problem, remedy=f"Name them: {line}")
+    if "prompt" in mapping and _answered(rows, mapping["prompt"]):
+        mapping.setdefault("ideal" if "expected" in mapping else "expected", f"{mapping['prompt']}{LAST_MESSAGE}")
     made = tuple(_candidates(table.parent, prompts, models))
     proposal = TableSuite(
         path=table.with_name(f"{slug(table.stem) or 'suite'}.yaml"),
@@ -186,14 +201,83 @@ def propose(
     )
     reference = mapping.get("expected") or mapping.get("final_answer")
     references = references_in(table, reference, most=MOST_REFERENCES) if reference else []
-    if references:
-        return replace(proposal, advice=_possible(advised_scorer(references)))
     unused = [column for column in columns if column not in (*mapping.values(), *answers.values())]
+    if references:
+        advice = _possible(_advice(references, rows, str(reference), asked=_asked(rows, mapping, prompts)))
+        return _with_options(replace(proposal, advice=advice), references, rows, unused)
     if judge is None and unused and not reference:
-        line = _map_line(table, rows, columns, mapping)
+        line = _map_line(table, rows, columns, mapping) + _typed(prompts, models, judge)
         note = f"no column looks like references, so nothing can be scored by a rule. If {_listed(unused)} holds them: {line}"
         return replace(proposal, notes=(note,))
     return proposal
+
+
+def _asked(rows: Sequence[dict[str, Value]], mapping: dict[str, str], prompts: Sequence[str]) -> str:
+    """Return all that the first rows and the prompts ask of the candidates."""
+    column = mapping.get("prompt")
+    texts = [str(row.get(column)) for row in rows] if column is not None else []
+    return "\n".join([*texts, *(whole_text(Path(prompt)) for prompt in prompts)])
+
+
+def _advice(references: Sequence[str], rows: Sequence[dict[str, Value]], column: str, *, asked: str) -> ScorerAdvice:
+    """Advise a scorer; a list of texts holds alternatives, unless a prompt asks for a list or for JSON."""
+    alternative = re.search(r"\b(?:json|list|array)\b", asked, re.IGNORECASE) is None
+    lists = [value for row in rows if isinstance(value := row.get(column), list)]
+    texts = all(isinstance(item, str) for value in lists for item in value)
+    if lists and len(lists) == len(rows) and texts and any(len(value) > 1 for value in lists) and alternative:
+        return alternatives_advised(separator=LIST_SEPARATOR, written="lists of texts")
+    return advised_scorer(references, lists_are_alternatives=alternative)
+
+
+def _answered(rows: Sequence[dict[str, Value]], column: str) -> bool:
+    """True if each row's conversation ends with the assistant's answer, which a candidate must not be sent."""
+    return all(last_answer(row.get(column)) is not None for row in rows)
+
+
+def _with_options(
+    proposal: TableSuite, references: Sequence[str], rows: Sequence[dict[str, Value]], unused: Sequence[str]
+) -> TableSuite:
+    """Return a proposal whose prompts show the options of a multiple choice, or one that notes that no prompt shows them."""
+    letters = {match["letter"].upper(): column for column in unused if (match := _OPTION.fullmatch(_plain(column)))}
+    lists = [column for column in unused if _plain(column) in _OPTIONS]
+    prompt = proposal.mapping.get("prompt")
+    chosen = proposal.advice is not None and proposal.advice.kind == "letters"
+    if prompt is None:
+        return proposal
+    if not (lists or (len(letters) > 1 and "A" in letters)):
+        shown = any(_shows_options(str(row.get(prompt))) for row in rows)
+        if chosen and not shown and not proposal.answers:
+            note = f"the references are letters, but the texts in {prompt} list no options, so nobody can choose. "
+            return replace(proposal, notes=(f"{note}Put the options into the table, in columns A, B, C and so on.",))
+        return proposal
+    named = lists if lists else list(letters.values())
+    asked = "\n".join([f"{{{{{prompt}}}}}", "", *(f"{letter}) {{{{{column}}}}}" for letter, column in sorted(letters.items()))])
+    if lists or not chosen or any("prompt" in candidate for candidate in proposal.candidates) or not proposal.candidates:
+        shown_as = ", ".join(f"{{{{{column}}}}}" for column in named)
+        if proposal.candidates and all(_names_all(proposal.table.parent, each, named) for each in proposal.candidates):
+            return proposal
+        note = f"{_listed(named)} look like the options of a multiple choice, but no prompt shows them to the candidates."
+        return replace(proposal, notes=(f"{note} Name them in the prompt of each candidate: {shown_as}.",))
+    shown_to = tuple({**candidate, "prompt": asked} for candidate in proposal.candidates)
+    return replace(proposal, candidates=shown_to, options=dict(sorted(letters.items())))
+
+
+def _shows_options(text: str) -> bool:
+    return re.search(r"\bA[).:]|\(A\)", text) is not None and re.search(r"\bB[).:]|\(B\)", text) is not None
+
+
+def _names_all(folder: Path, candidate: dict[str, JsonValue], columns: Sequence[str]) -> bool:
+    """True if the candidate's prompt file names all of these columns."""
+    prompt = candidate.get("prompt")
+    file = prompt.get("file") if isinstance(prompt, dict) else None
+    return isinstance(file, str) and set(columns) <= set(columns_named(whole_text(folder / file)))
+
+
+def _typed(prompts: Sequence[str], models: Sequence[str], judge: str | None) -> str:
+    """Return the options for prompts, models and the judge as they are typed, so that a suggested command is complete."""
+    pairs = [*(("--prompt", prompt) for prompt in prompts), *(("--model", model) for model in models)]
+    pairs += [("--judge", judge)] if judge is not None else []
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in pairs)
 
 
 def _named_columns(mapped: Sequence[str], columns: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -231,7 +315,9 @@ def _possible(advice: ScorerAdvice) -> ScorerAdvice:
 def _map_line(table: Path, rows: Sequence[dict[str, Value]], columns: Sequence[str], mapping: dict[str, str]) -> str:
     """Return the command that names the columns of prompts and references, with the columns most likely to hold them."""
     free = [column for column in columns if column not in mapping.values()]
+    questions = [column for column in free if 2 * sum("?" in str(row.get(column, "")) for row in rows) > len(rows)]
     by_length = sorted(free, key=lambda column: -sum(len(str(row.get(column, ""))) for row in rows))
+    by_length.sort(key=lambda column: column not in questions)
     counted = [column for column in free if all(numbers_in(str(row.get(column, ""))) == [at] for at, row in enumerate(rows, 1))]
     likely = [column for column in by_length if column not in counted] or by_length
     prompt = mapping.get("prompt") or next(iter(likely), "COLUMN")

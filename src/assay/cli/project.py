@@ -78,6 +78,7 @@ def _write_suite(proposal: TableSuite, *, ask: bool, store: str | None, as_json:
     from assay.app import table_suite
 
     used = {**proposal.mapping, **{f"answers of {name}": column for name, column in proposal.answers.items()}}
+    used |= {f"option {letter}": column for letter, column in proposal.options.items()}
     if not as_json:
         left_out = [column for column in proposal.columns if column not in used.values()]
         say_table(("task", "column"), [*used.items(), *(("not used", column) for column in left_out)])

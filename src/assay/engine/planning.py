@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -88,13 +90,21 @@ def with_review(protocol: Mapping[str, JsonValue], review: ReviewRule) -> dict[s
     return {**kept, **review.as_json(), "order": order}
 
 
-def planned_tasks(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
+def planned_tasks(suite: Suite, options: RunOptions, *, seed: int | None = None) -> Iterator[PlannedTask]:
     """Yield tasks with a weight above 0 and their trials; the number comes from --trials, the task, the suite, or is 1.
+
+    `seed` is the run's seed. With it and a budget, chance draws the positions, by which a run carries out its tasks.
 
     Raises InputError if the tasks have more trials than a run may have.
     """
     # Checked while planning: `--trials 99999999999` once made the planner use up all memory.
-    return within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
+    planned = within_bounds(_weighty(suite, options), "trials" if options.trials is None else "--trials")
+    if seed is None or options.budget_usd is None:
+        return planned
+    # A budget may end a run early. Of a table sorted by subject, the first rows would give a verdict on the first subject alone.
+    places = array("Q", range(sum(1 for _ in _weighty(suite, options))))
+    random.Random(seed).shuffle(places)
+    return (replace(task, position=places[task.position]) for task in planned)
 
 
 def _weighty(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:

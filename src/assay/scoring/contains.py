@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ _DENIED_AFTER: Final = re.compile(r"[\"')]?\s+(?:(?:is|was|are|were|would be)\s+
 _LOOK_BACK: Final = 40
 """Characters before an occurrence in which a denial is looked for; the longest pattern needs 35."""
 
+JSON_LIST: Final = "json"
+"""Value of the option `any_of` for references that are JSON lists."""
+
 FOUND: Final = Score(1.0, "contains the reference")
 ABSENT: Final = Score(0.0, "does not contain the reference")
 DENIED: Final = Score(0.0, "contains the reference only in a denial, such as `not …`", 0.7)
@@ -32,14 +36,40 @@ def contains(response: str, reference: str, options: Mapping[str, JsonValue], /)
 
     Case, Unicode form, white space, kinds of quotation marks and the full stop after the reference do not matter. `5` does not
     occur in `15` or `5.2`. An occurrence that is denied directly before or after it (`not Paris`, `Paris is wrong`) does not
-    count.
+    count. With the option `any_of`, the reference lists alternatives, and one of them suffices.
     """
-    wanted = _pattern(reference)
-    if wanted is None:
+    separator = options.get("any_of")
+    listed = alternatives(reference, separator) if isinstance(separator, str) else (reference,)
+    patterns = [pattern for each in listed if (pattern := _pattern(each)) is not None]
+    if not patterns:
         return Unscored("no_reference", "The task has no reference to look for.")
     text = plain_words(response)
+    outcomes = [_looked_for(pattern, text) for pattern in patterns]
+    return next((outcome for outcome in (FOUND, DENIED) if outcome in outcomes), ABSENT)
+
+
+def alternatives(reference: str, separator: str) -> tuple[str, ...]:
+    """Return the right answers that a reference lists: separated by a text, or as a JSON list of texts with `json`."""
+    if separator != JSON_LIST:
+        return tuple(reference.split(separator))
+    try:
+        listed = json.loads(reference)
+    except (ValueError, RecursionError):
+        listed = None
+    return tuple(map(str, listed)) if isinstance(listed, list) else (reference,)
+
+
+def option_problems(options: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Return the problems with the option `any_of`, one sentence each."""
+    separator = options.get("any_of", JSON_LIST)
+    if isinstance(separator, str) and separator:
+        return ()
+    return ('`any_of` must be the text between alternatives, such as `"|"`, or `json` for a JSON list of texts.',)
+
+
+def _looked_for(pattern: re.Pattern[str], text: str) -> Score:
     denied = False
-    for match in wanted.finditer(text):
+    for match in pattern.finditer(text):
         if not _denied(text, match):
             return FOUND
         denied = True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from assay.domain.digest import JsonValue
-from assay.scoring.contains import plain_words
+from assay.scoring.contains import JSON_LIST, alternatives, plain_words
 from assay.scoring.numeric import numbers_in
 
 MOST_LABELS: Final = 8
@@ -29,6 +29,11 @@ _NUMBER: Final = re.compile(
 _WORKED: Final = re.compile(r"^####[ \t]*[$€£]?[-−]?[\d,.]+[ \t]*\Z", re.MULTILINE)
 _LETTER: Final = re.compile(r"\W?[A-Ja-j][).:\]]?|\W?[A-J][).:\]]\s.{1,200}", re.DOTALL)
 _FORMULA: Final = re.compile(r"\\(?:d?frac|sqrt|boxed|pi|cdot|times|infty|text|left)\b|\^\{|\$[^$]+\$")
+_DATE: Final = re.compile(
+    r"\b\d{4}-\d{1,2}-\d{1,2}\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,4}\b",
+    re.IGNORECASE,
+)
 _YES_NO: Final = frozenset({"yes", "no"})
 _TRUE_FALSE: Final = frozenset({"true", "false"})
 
@@ -46,12 +51,27 @@ class ScorerAdvice:
     options: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def advised_scorer(references: Sequence[str]) -> ScorerAdvice:
-    """Advise a scorer for references that are not empty. Raises `ValueError` without any reference."""
+LIST_SEPARATOR: Final = ", "
+"""Text between the items of a list that a task file gives as a reference."""
+
+
+def advised_scorer(references: Sequence[str], *, lists_are_alternatives: bool = False) -> ScorerAdvice:
+    """Advise a scorer for references that are not empty. Raises `ValueError` without any reference.
+
+    `lists_are_alternatives`: True if a JSON list of texts holds several right answers; else the list itself is the answer.
+    """
     texts = [reference.strip() for reference in references if reference.strip()]
     if not texts:
         raise ValueError("there are no references to look at")
-    return _numbers(texts) or _letters(texts) or _labels(texts) or _json(texts) or _formulas(texts) or _words(texts)
+    return (
+        _numbers(texts)
+        or _letters(texts)
+        or _alternatives(texts, json_lists=lists_are_alternatives)
+        or _labels(texts)
+        or _json(texts)
+        or _formulas(texts)
+        or _words(texts)
+    )
 
 
 def _numbers(texts: Sequence[str]) -> ScorerAdvice | None:
@@ -105,6 +125,42 @@ def _labels(texts: Sequence[str]) -> ScorerAdvice | None:
     )
 
 
+def alternatives_advised(*, separator: str, written: str) -> ScorerAdvice:
+    """Advise `contains` for references that list several right answers; `written` says how."""
+    return ScorerAdvice(
+        method="contains",
+        kind="alternatives",
+        reason=f"The references list right answers ({written}), so `contains` looks for them in an answer, as whole words: 1 if "
+        "one of them occurs, else 0.",
+        options={"any_of": separator},
+    )
+
+
+def _alternatives(texts: Sequence[str], *, json_lists: bool) -> ScorerAdvice | None:
+    """Advise for references such as `Paris|City of Paris`, or `["Paris", "City of Paris"]` if `json_lists`."""
+    lists = json_lists and all(text[0] == "[" and _is_list_of_texts(text) for text in texts)
+    bars = sum("|" in text for text in texts)
+    separator = JSON_LIST if lists else "|"
+    if not lists and bars <= LONG_SHARE * len(texts):
+        return None
+    each = [alternative for text in texts for alternative in alternatives(text, separator)]
+    if sum(_is_long(text) for text in each) > LONG_SHARE * len(each):
+        return None
+    return alternatives_advised(separator=separator, written="JSON lists of texts" if lists else "separated by `|`")
+
+
+def _is_list_of_texts(text: str) -> bool:
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(listed, list) and bool(listed) and all(isinstance(item, str) and item.strip() for item in listed)
+
+
+def _is_long(text: str) -> bool:
+    return len(text.split()) > SHORT_WORDS or len(text) > SHORT_CHARACTERS
+
+
 def _as_first_written(texts: Sequence[str], word: str) -> str:
     return next(text for text in texts if plain_words(text).rstrip(".") == word)
 
@@ -141,7 +197,7 @@ def _formulas(texts: Sequence[str]) -> ScorerAdvice | None:
 
 
 def _words(texts: Sequence[str]) -> ScorerAdvice:
-    long = sum(len(text.split()) > SHORT_WORDS or len(text) > SHORT_CHARACTERS for text in texts)
+    long = sum(map(_is_long, texts))
     if long > LONG_SHARE * len(texts):
         return ScorerAdvice(
             method="judge",
@@ -158,8 +214,16 @@ def _words(texts: Sequence[str]) -> ScorerAdvice:
         kind=kind,
         reason=f"{_all(texts) if not long else f'Most of {_counted(texts)} are'} {kind}, so `contains` looks for the reference in "
         "an answer, as whole words: 1 if it occurs, else 0. A whole sentence such as `It is Paris.` is right, but so is an "
-        f"answer that names several; write `exact` if only the reference alone is right.{also}",
+        f"answer that names several; write `exact` if only the reference alone is right.{also}{_dates(texts)}",
     )
+
+
+def _dates(texts: Sequence[str]) -> str:
+    """Return a warning for references that are dates, because an answer may write a date in another form."""
+    if 2 * sum(_DATE.search(text) is not None for text in texts) < len(texts):
+        return ""
+    form = " A date in another form, such as `20 July 1969` for `1969-07-20`, gets 0"
+    return f"{form}: ask for one form in the prompt, or use a judge."
 
 
 def _all(texts: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from assay.domain.isolation import IsolatedRequest, Returned, Stopped
 from assay.domain.tools import expected_calls
 from assay.scoring import custom_scorers, math_scorer, numeric as numbers, tool_calls
 from assay.scoring.choice import option_problems as choice_option_problems
+from assay.scoring.contains import option_problems as contains_option_problems
 from assay.scoring.evaluator import Answer, Request, Sitting, Unscorable
 from assay.scoring.extraction import extracted, way_problems
 from assay.scoring.function_evaluator import FunctionEvaluator, assessment_by, plain_grade
@@ -48,7 +49,7 @@ JUDGED: Final = ("judge", "code_arena")
 
 _NUMBER_OPTIONS: Final = ("tolerance", "abs_tolerance", "pick", "curve")
 _OPTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"numeric": _NUMBER_OPTIONS, "closeness": _NUMBER_OPTIONS, "choice": ("options",)}
+    {"numeric": _NUMBER_OPTIONS, "closeness": _NUMBER_OPTIONS, "choice": ("options",), "contains": ("any_of",)}
 )
 
 
@@ -78,6 +79,8 @@ def option_problems(method: str, options: Mapping[str, JsonValue]) -> tuple[str,
         return (*unknown, *tool_calls.option_problems(options))
     if method == "choice":
         return (*unknown, *extraction, *choice_option_problems(options))
+    if method == "contains":
+        return (*unknown, *extraction, *contains_option_problems(options))
     if method in _NUMERIC:
         return (*unknown, *extraction, *numbers.option_problems(options))
     return (*unknown, *extraction)

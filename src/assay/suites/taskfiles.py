@@ -62,6 +62,21 @@ class RowMapping:
 BATCH: Final = RowMapping({"id": "custom_id", "prompt": "body.messages", "expected": "expected"}, {}, batch=True)
 
 
+LAST_MESSAGE: Final = ".-1.content"
+"""Ends the path of a reference that is the last message of the prompt's conversation, such as `messages.-1.content`."""
+
+_REFERENCES: Final = ("expected", "ideal", "final_answer")
+
+
+def last_answer(conversation: Value) -> str | None:
+    """Return the text of the assistant's answer that ends a conversation; None if none does, or if nothing precedes it."""
+    if not isinstance(conversation, list) or len(conversation) < 2:
+        return None
+    message = conversation[-1]
+    text = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
+    return text if isinstance(text, str) and text else None
+
+
 def _read_row_paths(value: Value, path: Path, context: ReadContext) -> str | dict[str, str] | None:
     if not isinstance(value, dict):
         return read_text(value, path, context)
@@ -312,6 +327,18 @@ class TaskFile:
         values: dict[str, Value] = {
             name: value for name, path in mapping.keys.items() if (value := _picked(row, path)) is not None
         }
+        prompt = mapping.keys.get("prompt")
+        last = [name for name in _REFERENCES if prompt is not None and mapping.keys.get(name) == f"{prompt}{LAST_MESSAGE}"]
+        if last:
+            conversation = values.get("prompt")
+            answer = last_answer(conversation)
+            values.update(dict.fromkeys(last, answer))
+            # A candidate must not be sent the right answer.
+            if answer is not None and isinstance(conversation, list):
+                values["prompt"] = conversation[:-1]
+            else:
+                for name in last:
+                    del values[name]
         if mapping.snippets:
             values["snippets"] = {
                 name: value for name, path in mapping.snippets.items() if (value := _picked(row, path)) is not None

@@ -6,7 +6,7 @@ import pytest
 
 from assay.scoring.numeric import result_in
 from assay.scoring.scorer_result import Score
-from assay.scoring.scorers import SCORERS
+from assay.scoring.scorers import SCORERS, option_problems
 
 
 def value(method: str, response: str, reference: str, **options: object) -> float:
@@ -163,3 +163,24 @@ def test_json_is_compared_by_value_and_the_first_difference_is_named() -> None:
     assert wrong == Score(0.0, "$.items[0].price differs", 1.0)
     assert SCORERS["json"]('{"name": "Ada"}', reference, {}) == Score(0.0, "$ lacks 'items'", 1.0)
     assert value("json", "no idea", reference) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "any_of", "score"),
+    [
+        ("It is Lima.", "City of Lima|Lima", "|", 1.0),
+        ("It is Cusco.", "City of Lima|Lima", "|", 0.0),
+        ("It is not Lima.", "City of Lima|Lima", "|", 0.0),
+        ("It is Lima.", '["City of Lima", "Lima"]', "json", 1.0),
+        ("It is Lima.", "Lima", "json", 1.0),
+        ("It is Lima.", "City of Lima; Lima;", ";", 1.0),
+    ],
+)
+def test_one_of_several_references_suffices(response: str, reference: str, any_of: str, score: float) -> None:
+    assert value("contains", response, reference, any_of=any_of) == score
+
+
+def test_alternatives_need_a_text_between_them() -> None:
+    assert option_problems("contains", {"any_of": "|"}) == ()
+    for wrong in ("", 5, None):
+        assert option_problems("contains", {"any_of": wrong})[0].startswith("`any_of` must be the text between alternatives")

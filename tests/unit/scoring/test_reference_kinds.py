@@ -18,6 +18,9 @@ LONG = "The customer may return the lamp within 30 days, because it was delivere
         (["51", "$1,234.50", "−3", "12 km", "40%"], "numeric"),
         (["She earns 9 * 2 = 18.\n#### 18", "#### 5"], "numeric"),
         (["51", "Paris"], "contains"),
+        (["Lima|City of Lima", "Paris"], "contains"),
+        (['["Lima", "City of Lima"]', '["Paris"]'], "json"),
+        (["1969-07-20", "1961-04-12"], "contains"),
         (["4012888888881881123", "4012888888881881124"], "contains"),
         (["A", "C", "B", "D"], "choice"),
         (["(A)", "B."], "choice"),
@@ -46,3 +49,16 @@ def test_labels_are_listed_as_they_are_written() -> None:
 def test_no_references_give_no_advice() -> None:
     with pytest.raises(ValueError, match="no references"):
         advised_scorer(["", " "])
+
+
+def test_references_that_list_alternatives_need_only_one_of_them() -> None:
+    assert advised_scorer(["Lima|City of Lima", "Paris"]).options == {"any_of": "|"}
+    lists = ['["Lima", "City of Lima"]', '["Paris"]']
+    assert advised_scorer(lists, lists_are_alternatives=True).options == {"any_of": "json"}
+    assert advised_scorer(["x|y", *CAPITALS, *CAPITALS, *CAPITALS]).options == {}
+
+
+def test_dates_come_with_a_warning() -> None:
+    for dates in (["1969-07-20", "1961-04-12"], ["20 July 1969", "12 Apr 1961"]):
+        assert "A date in another form" in advised_scorer(dates).reason
+    assert "date" not in advised_scorer(CAPITALS).reason

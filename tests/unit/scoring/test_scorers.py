@@ -64,7 +64,7 @@ def test_undecided_scorer_gives_no_score() -> None:
         ("numeric", {"pick": "middle"}, "`any`"),
         ("numeric", {"curve": "square"}, "`step`"),
         ("choice", {"options": ["yes"]}, "at least two different options"),
-        ("contains", {"options": ["yes", "no"]}, "It has `extract`"),
+        ("contains", {"options": ["yes", "no"]}, "It has `any_of`, `extract`"),
     ],
 )
 def test_wrong_options_are_said(method: str, options: dict[str, str | float], said: str) -> None:

@@ -72,7 +72,7 @@ def run(workspace: Workspace, suite: Suite, options: RunOptions, *, ahead: LookA
 
 
 def write_down(workspace: Workspace, suite: Suite, options: RunOptions, ahead: LookAhead) -> RunPlan:
-    workspace.journal.open_run(ahead.plan, planned_tasks(suite, options))
+    workspace.journal.open_run(ahead.plan, planned_tasks(suite, options, seed=ahead.plan.seed))
     return ahead.plan
 
 

@@ -102,3 +102,14 @@ def test_a_model_that_joins_must_have_something_to_answer(workspace: Workspace, 
     with pytest.raises(InputError, match="--candidate: 'echo' cannot be called, because no task here has a prompt"):
         extension.add_to(workspace, run, candidates=joins)
     assert "echo" not in [c.name for c in workspace.journal.plan_of(run).candidates]
+
+
+def test_a_budget_draws_the_order_of_the_tasks(workspace: Workspace, tmp_path: Path) -> None:
+    suite = preflight.load(workspace, write_set(tmp_path, things=20), judge="human")
+    budget = RunOptions(budget_usd=1.0)
+    positions = [planned.position for planned in planned_tasks(suite, budget, seed=1)]
+    assert positions != sorted(positions)
+    assert sorted(positions) == list(range(20))
+    assert positions == [planned.position for planned in planned_tasks(suite, budget, seed=1)]
+    assert positions != [planned.position for planned in planned_tasks(suite, budget, seed=2)]
+    assert [planned.position for planned in planned_tasks(suite, RunOptions(), seed=1)] == list(range(20))
