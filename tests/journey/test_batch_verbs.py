@@ -295,3 +295,20 @@ def test_a_large_batch_is_carried_in_portions_with_few_commits(
     assert claimed == [1000, 300]
     assert [len(batch.lines) for batch in server.batches.values()] == [1300]
     assert server.repeats == {}
+
+
+def test_a_paused_batch_run_goes_on_in_batches_with_a_new_budget(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
+    (project / "suite.yaml").write_text(SCORED, "utf-8")
+    run = assay("batch", "submit", "suite.yaml", "--budget", "0.00001", "--json").document["run"]
+    assert run["state"] == "paused"
+    refused = assay("batch", "submit", "--run", run["run_id"], "--budget", "0", "--json")
+    assert refused.code == 2
+    enough = run["budget"]["enough_usd"]
+    again = assay("batch", "submit", "--run", run["run_id"], "--budget", enough, "--json").document["run"]
+    assert (again["state"], again["budget"]["usd"], again["trials"]["submitted"]) == ("submitted", enough, 6)
+    collected(assay, run["run_id"])
+    assert assay("show", run["run_id"], "--json").document["trials"]["done"] == 6

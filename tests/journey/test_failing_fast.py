@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.engine.asking import MOST_FIRST_CALLS
 from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
 
@@ -77,6 +78,8 @@ def test_a_refused_connection_pauses_the_run(
     monkeypatch.setattr("assay.engine.asking.LONGEST_WAIT_S", 0.0)
     ran = assay("run", suite_of(project, 50), "--json")
     assert (ran.code, ran.document["state"], ran.document["paused"]["kind"]) == (1, "paused", "connection")
+    shown = assay("show", ran.document["run_id"], "--json").document
+    assert shown["calls"] == MOST_FIRST_CALLS
     assert ran.document["trials"]["failed"] == 0
 
 

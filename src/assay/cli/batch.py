@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assay.cli.options import STAGE, common, file_option, keys_over_http, of_a_run, without_sandbox, workspace
-from assay.cli.output import counted, print_json, say, say_result, say_table, tell
+from assay.cli.output import counted, print_json, remaining_words, say, say_result, say_table, tell
 from assay.cli.progress import progress_on
 from assay.domain.lifecycle import TrialState
 from assay.domain.selection import Selection
@@ -42,7 +42,12 @@ def batch() -> None:
 
 @batch.command()
 @click.argument("suite", required=False, metavar="[SUITE]", type=click.Path(path_type=Path))
-@click.option("--run", "run_id", metavar="RUN", help="Submit the pending and failed trials of this run instead.")
+@click.option(
+    "--run",
+    "run_id",
+    metavar="RUN",
+    help="Submit the pending and failed trials of this run instead, with a new --budget if given.",
+)
 @of_a_run
 @_TO_FILE
 @STAGE
@@ -61,7 +66,7 @@ def submit(
         _collect_garbage_rarely()
         how: Any = {"to_file": to_file, "only_structure": options["stage"] is not None, "listener": listener}
         if suite is None:
-            done = [batches.submit_stored(opened, run_id or "", **how)]
+            done = [batches.submit_stored(opened, run_id or "", budget_usd=options["budget"], **how)]
         else:
             done = [batches.submit(opened, plan, tasks, **how) for plan, tasks in _planned(opened, suite, options)]
     return _show(done, as_json=as_json, single=len(done) == 1)
@@ -203,6 +208,8 @@ def _say(done: BatchResult) -> None:
         n = summary.trials.get(TrialState.SUBMITTED, 0)
         waiting = f"{counted(n, 'trial')} {'waits' if n == 1 else 'wait'}"
         say(f"run {summary.id}: {waiting} at a provider; continue with: assay batch collect {summary.id}")
+        if done.result.remaining is not None and done.result.remaining.total_usd:
+            say(remaining_words(done.result.remaining, summary.budget_usd))
     else:
         say_result(done.result)
 

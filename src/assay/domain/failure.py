@@ -13,8 +13,11 @@ NO_TOOLS: Final = "no_tools"
 BUDGET: Final = "budget"
 """Kind of failure if the next call may cost more than is left of the budget."""
 
+UNREACHABLE: Final = "connection"
+"""Kind of failure if a server refuses the connection, does not accept it in time, or closes it without an answer."""
+
 _FATAL: Final = frozenset(
-    {"http_401", "http_402", "http_403", "http_404", "connection", "not_local", "cannot_start", "exit_126", "exit_127"}
+    {"http_401", "http_402", "http_403", "http_404", UNREACHABLE, "not_local", "cannot_start", "exit_126", "exit_127"}
 )
 
 

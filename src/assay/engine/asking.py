@@ -2,7 +2,7 @@
 
 One answer takes at most `MOST_CALLS` calls. At most `MOST_READINGS` of these calls may return a reply that is empty or cannot
 be parsed. The waits between calls grow, with jitter. They add up to at most `LONGEST_WAIT_S`, unless the server sends a longer
-Retry-After.
+Retry-After. A server that cannot be reached and has not answered this run before is called `MOST_FIRST_CALLS` times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tenacity
 from assay.domain.budget import Booking
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.events import CallEnded, Listener
-from assay.domain.failure import BUDGET, NO_TOOLS, CallFailed, Failure, Fault
+from assay.domain.failure import BUDGET, NO_TOOLS, UNREACHABLE, CallFailed, Failure, Fault
 from assay.domain.identifiers import TrialKey
 from assay.domain.run import CallRecord, Entry
 from assay.engine.breaker import Breaker
@@ -26,6 +26,8 @@ from assay.ports import Clock, Ledger, ModelDirectory, SpendingProvider
 from assay.scoring.evaluator import UnreadableReply
 
 MOST_CALLS = 5
+# One repetition covers a lost packet. With five calls, a run took 15 s to say that its server is not running.
+MOST_FIRST_CALLS = 2
 MOST_READINGS = 3
 LONGEST_WAIT_S = 20.0
 LONGEST_ASKED_WAIT_S = 300.0
@@ -143,7 +145,9 @@ class Asker:
             return await self._try(request, read, trial=trial, number=number)
 
         try:
-            return await _Patience().retrying(self.clock)(one_try)
+            answered = self.breaker is None or self.breaker.has_answered(request.model.ref)
+            patience = _Patience(most_unreached=MOST_CALLS if answered else MOST_FIRST_CALLS)
+            return await patience.retrying(self.clock)(one_try)
         except CallFailed as error:
             fault = error.fault or fault_of(error.kind, request.purpose.role)
             failure = Failure(kind=error.kind, fault=fault, detail=error.detail, tries=number)
@@ -243,10 +247,14 @@ def _unreadable(reply: Reply | None, error: UnreadableReply) -> CallFailed:
 
 
 class _Patience:
-    """Retry limits for one answer. This class counts unreadable replies; tenacity counts the calls."""
+    """Retry limits for one answer. This class counts unreadable replies; tenacity counts the calls.
 
-    def __init__(self) -> None:
+    `most_unreached`: number of calls if the server cannot be reached.
+    """
+
+    def __init__(self, *, most_unreached: int = MOST_CALLS) -> None:
         self.readings = 0
+        self.most_unreached = most_unreached
 
     def retrying(self, clock: Clock) -> tenacity.AsyncRetrying:
         return tenacity.AsyncRetrying(
@@ -275,7 +283,10 @@ class _Patience:
 
     def spent(self, state: tenacity.RetryCallState) -> bool:
         asked_s = _error(state).retry_after_s or 0.0
-        return state.attempt_number >= MOST_CALLS or self.readings >= MOST_READINGS or asked_s > LONGEST_ASKED_WAIT_S
+        error = _error(state)
+        unreached = error.kind == UNREACHABLE and not error.charged
+        most = self.most_unreached if unreached else MOST_CALLS
+        return state.attempt_number >= most or self.readings >= MOST_READINGS or asked_s > LONGEST_ASKED_WAIT_S
 
 
 def _error(state: tenacity.RetryCallState) -> CallFailed:

@@ -65,6 +65,10 @@ class Breaker:
         line.in_flight += 1
         return True
 
+    def has_answered(self, model: str) -> bool:
+        """True if a call of this process to the model was answered."""
+        return self._lines[model].has_answered
+
     def answered(self, model: str) -> None:
         line = self._lines[model]
         line.has_answered = True

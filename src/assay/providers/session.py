@@ -27,6 +27,9 @@ from assay.providers.origin import is_local_address
 
 TIMEOUT_S: Final = 120.0
 CONNECT_TIMEOUT_S: Final = 20.0
+# A server that drops packets, as behind a wrong port of a firewall, held up the first call of a run for a minute.
+FIRST_CONNECT_TIMEOUT_S: Final = 5.0
+"""Time limit for connecting to a server that has not answered this process yet."""
 LARGEST_ANSWER: Final = 20 * 1024 * 1024
 # aiohttp would send a larger body at once, which blocks the event loop and gives a warning; a stream is sent in pieces.
 _LARGE_BODY: Final = 1024 * 1024
@@ -90,6 +93,7 @@ class HttpSession:
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
+        self._answering: set[URL] = set()
         self._clients: dict[tuple[asyncio.AbstractEventLoop, bool], aiohttp.ClientSession] = {}
 
     async def post(self, address: Address, body: bytes) -> HttpAnswer:
@@ -122,15 +126,16 @@ class HttpSession:
                     headers=address.headers,
                     proxy=address.proxy,
                     allow_redirects=False,
-                    timeout=_limits(limit_s),
+                    timeout=_limits(limit_s, CONNECT_TIMEOUT_S if self._reached(url) else FIRST_CONNECT_TIMEOUT_S),
                 ) as response:
+                    self._answering.add(url.origin())
                     status, headers = response.status, response.headers
                     if into is not None and status == 200:
                         content = await _save(response.content, into)
                     else:
                         content = await _read(response.content, address.place)
             except TRANSPORT_ERRORS as error:
-                raise_call_failed(error, address.place, limit_s)
+                raise_call_failed(error, address.place, limit_s, reached=self._reached(url))
             if status in _MOVED and not last_try and (moved := _same_origin(url, headers.get("Location"))):
                 url = moved
                 continue
@@ -145,6 +150,12 @@ class HttpSession:
             if client is not None:
                 await client.close()
         self._drop_ended()
+
+    def _reached(self, url: URL) -> bool:
+        try:
+            return url.origin() in self._answering
+        except ValueError:  # not an address
+            return False
 
     def _opened(self, *, pinned: bool) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -168,17 +179,21 @@ class HttpSession:
 
 
 @lru_cache(maxsize=64)
-def _limits(total_s: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=total_s, sock_connect=min(CONNECT_TIMEOUT_S, total_s))
+def _limits(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total_s, sock_connect=min(connect_s, total_s))
 
 
-def raise_call_failed(error: Exception, place: str, timeout_s: float) -> NoReturn:
-    """Raise `CallFailed` with a sentence about the transport failure."""
+def raise_call_failed(error: Exception, place: str, timeout_s: float, *, reached: bool = True) -> NoReturn:
+    """Raise `CallFailed` with a sentence about the transport failure. `reached`: the server has answered before."""
     # The order matters: a connection time-out is also a TimeoutError, and a TLS failure is also a
     # ClientConnectorError.
     match error:
         case aiohttp.ConnectionTimeoutError():
-            kind, detail, transient = "timeout", f"{place} did not accept a connection in time.", True
+            kind, detail, transient = (
+                "connection",
+                f"{place} cannot be reached: it did not accept a connection in time.",
+                reached,
+            )
         case TimeoutError():
             kind, detail, transient = "timeout", f"{place} did not answer within {timeout_s:g} s.", True
         case aiohttp.ClientSSLError():

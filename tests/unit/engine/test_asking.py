@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -16,7 +17,8 @@ from assay.domain.identifiers import RunId, TrialKey
 from assay.domain.model import ModelSpec, Parameters
 from assay.domain.suite import Message
 from assay.domain.tools import Tool
-from assay.engine.asking import Asker, GaveUp, ReadAnswer
+from assay.engine.asking import MOST_CALLS, MOST_FIRST_CALLS, Asker, GaveUp, NotYet, ReadAnswer
+from assay.engine.breaker import Breaker
 from assay.engine.spending import Spending
 from assay.ports import Journal
 from assay.scoring.evaluator import UnreadableReply
@@ -75,6 +77,23 @@ def test_busy_server_is_asked_five_times_within_twenty_seconds() -> None:
     assert gave_up.value.failure.fault is Fault.PROVIDER
     assert 0 < sum(table.clock.slept) <= 20
     assert table.clock.slept == sorted(table.clock.slept)
+
+
+def test_a_server_that_was_never_reached_is_called_twice() -> None:
+    unreached = CallFailed("connection", "the server cannot be reached.", transient=True, charged=False)
+    table = Table([unreached] * 9)
+    table.asker = replace(table.asker, breaker=Breaker())
+    with pytest.raises(NotYet):
+        table.ask()
+    assert len(table.provider.asked) == MOST_FIRST_CALLS
+    assert sum(table.clock.slept) <= 1.0
+
+    table = Table([GOOD, *[unreached] * 9])
+    table.asker = replace(table.asker, breaker=Breaker())
+    table.ask()
+    with pytest.raises(GaveUp):
+        table.ask()
+    assert len(table.provider.asked) == 1 + MOST_CALLS
 
 
 def test_every_failed_try_is_on_disk_before_the_next_one_is_made() -> None:

@@ -13,9 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review.carry_over import keep_reviews
-from assay.app.runs.budget import enough_usd
+from assay.app.runs.budget import enough_usd, with_budget
 from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
 from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
+from assay.app.runs.remaining_cost import remaining_cost
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.events import RunStarted, nobody
 from assay.domain.identifiers import RunId
@@ -102,9 +103,12 @@ def submit_stored(
     to_file: Path | None = None,
     by_files: bool = False,
     only_structure: bool = False,
+    budget_usd: float | None = None,
     listener: Listener = nobody,
 ) -> BatchResult:
     """Submit the pending and failed trials of a stored run; with `only_structure`, no judge is called.
+
+    `budget_usd` replaces the run's budget and includes its cost so far.
 
     Models without a batch API get their requests in the file `to_file`; `by_files` writes these files below `.assay` instead.
     Raises `Refused` if another process executes the run.
@@ -114,7 +118,10 @@ def submit_stored(
     check_batchable(workspace, plan)
     if workspace.journal.is_carried_out(plan.id):
         raise Refused(plan.id, "is being executed by another process.", remedy=f"Pause it first: assay pause {plan.id}")
-    if (staged := _staged(plan, only_structure=only_structure)) != plan:
+    staged = _staged(plan, only_structure=only_structure)
+    if budget_usd is not None:
+        staged = with_budget(workspace, staged, result_of(workspace, plan.id).summary, budget_usd)
+    if staged != plan:
         workspace.journal.extend_run(staged, ())
     workspace.jobs.retry_failed(plan.id)
     workspace.journal.set_state(plan.id, RunState.SUBMITTED)
@@ -184,7 +191,11 @@ def collect(
         workspace.results.end(plan.id)
     if before.state is not result.summary.state:
         watch.ended(result.summary)
-    result = replace(result, enough_usd=enough_usd(workspace, plan, result.summary))
+    result = replace(
+        result,
+        enough_usd=enough_usd(workspace, plan, result.summary),
+        remaining=remaining_cost(workspace, plan, result.summary),
+    )
     return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
 
 

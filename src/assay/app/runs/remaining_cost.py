@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.domain.selection import CallTotals, RunSummary
 
 _ANSWERING = frozenset({Role.CANDIDATE, Role.USER})
-_UNFINISHED = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.INTERRUPTED})
+_UNFINISHED = frozenset({RunState.RUNNING, RunState.SUBMITTED, RunState.PAUSED, RunState.INTERRUPTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
