@@ -438,3 +438,20 @@ def test_repeated_gradings_of_an_answer_are_one_trial(assay: Command, server: Mo
         assert (refused.code, problem in refused.err) == (2, True)
     people = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "human", "--trials", "2")
     assert (people.code, "people grade here" in people.err) == (2, True)
+
+
+def test_verdicts_of_people_in_the_file_are_the_headline(assay: Command, server: ModelServer, files: Path) -> None:
+    given = ("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--review", "none", "--json")
+    run = assay(*given).document["run_id"]
+    document = assay("stats", "--json").document
+    assert document["read"]["choice"] == "with_references"
+    rates = {
+        row["candidate"]: {rate["verdict"]: rate["rate"] for rate in row["rates"]} for row in document["verdicts"]["candidates"]
+    }
+    # People failed m2's answer to 101 and m1's to 102; the judge gives Pass and Partial.
+    assert rates == {name: {"Pass": 0.5, "Partial": 0.0, "Fail": 0.5} for name in ("m1", "m2")}
+    assert "m1: Pass 50.0% (" in assay("stats").out
+    alone = assay("stats", "--run", run, "--json").document["verdicts"]["candidates"]
+    assert [rate["rate"] for rate in alone[1]["rates"]] == [0.0, 1.0, 0.0]
+    by_verdict = assay("stats", "--criterion", "verdict", "--json").document["candidates"]
+    assert [row["mean"] for row in by_verdict] == [0.5, 0.5]
