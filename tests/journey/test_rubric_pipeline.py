@@ -455,3 +455,6 @@ def test_verdicts_of_people_in_the_file_are_the_headline(assay: Command, server:
     assert [rate["rate"] for rate in alone[1]["rates"]] == [0.0, 1.0, 0.0]
     by_verdict = assay("stats", "--criterion", "verdict", "--json").document["candidates"]
     assert [row["mean"] for row in by_verdict] == [0.5, 0.5]
+    diagnostics = assay("stats", "--criterion", "verdict", "--json").document["diagnostics"]
+    (judge,) = diagnostics["judge_against_references"]
+    assert (judge["judge"], judge["on_verdicts"], judge["n"], judge["agreement"]) == ("openai/judge", True, 4, 0.25)
