@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _RUN: Final = "assay_run"
 _VERDICT: Final = "assay_verdict"
+_APPROVALS: Final = "assay_approvals"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +42,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
         margin: Margin | None = None,
         on_undecided: Literal["pass", "fail"] = "pass",
         most_failed: int = 0,
+        require: Literal["vetted"] | None = None,
         trials: int | None = None,
     ) -> CompletedRun:
         from assay.app.python_api.demands import Demands, run_and_check
@@ -54,6 +56,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
             margin=margin,
             on_undecided=on_undecided,
             most_failed=most_failed,
+            require=require,
         )
         try:
             completed, verdict = run_and_check(
@@ -69,6 +72,7 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
             pytest.fail(str(error), pytrace=False)  # the message is complete without a traceback
         record_property(_RUN, completed.id)
         record_property(_VERDICT, verdict.text)
+        record_property(_APPROVALS, verdict.approvals)
         if not verdict.passed:
             pytest.fail(verdict.text, pytrace=False)
         return completed
@@ -87,7 +91,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _lines(report: Any) -> list[str]:
-    values = [value for name, value in report.user_properties if name in (_RUN, _VERDICT)]
-    runs = zip(values[::2], values[1::2], strict=True)
+    values = [str(value) for name, value in report.user_properties if name in (_RUN, _VERDICT, _APPROVALS)]
+    runs = zip(values[::3], values[1::3], values[2::3], strict=True)
     mark = "passed" if report.passed else "failed"
-    return [f"{mark} {report.nodeid} · run {run}\n  {str(verdict).splitlines()[0]}" for run, verdict in runs]
+    return [f"{mark} {report.nodeid} · run {run}\n  {verdict.splitlines()[0]}\n  {given}" for run, verdict, given in runs]

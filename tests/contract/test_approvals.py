@@ -13,7 +13,7 @@ from tests.contract.stores import a_decision, a_plan, a_task, judged, planned, w
 from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions
 from assay.app.workspace import Workspace
-from assay.domain.lifecycle import Verb
+from assay.domain.lifecycle import AssessmentState, Policy, Verb
 from assay.domain.review import Approvals, Decision, Via
 from assay.domain.selection import AssessmentRow, Selection
 from assay.store.opening import Store
@@ -49,6 +49,58 @@ def test_approvals_are_counted_by_the_road_of_their_last_decision(store: Store) 
         ]
     )
     assert store.archive.scores.approvals(Selection()) == Approvals(shown=3, scripted=2, imported=1)
+    assert store.archive.scores.approvals_by_run([RUN]) == {RUN: Approvals(shown=3, scripted=2, imported=1)}
+
+
+@pytest.mark.quick_postgresql
+def test_the_first_scripted_approvals_are_named_and_no_others(store: Store) -> None:
+    rows = with_assessments(store, 6)
+    store.decisions.decide(
+        [
+            decision(Verb.APPROVE, rows[0], Via.PAGE, displayed=True),
+            decision(Verb.APPROVE, rows[1], Via.SCRIPT, displayed=False),
+            decision(Verb.APPROVE, rows[2], Via.IMPORT, displayed=False),
+            decision(Verb.REJECT, rows[3], Via.SCRIPT, displayed=False, reason="x"),
+            decision(Verb.APPROVE, rows[4], Via.SCRIPT, displayed=False),
+            decision(Verb.APPROVE, rows[5], Via.TERMINAL, displayed=False),
+        ]
+    )
+    scores = store.archive.scores
+    assert scores.scripted(Selection(), limit=5) == (rows[1].key, rows[4].key, rows[5].key)
+    assert scores.scripted(Selection(), limit=2) == (rows[1].key, rows[4].key)
+    assert scores.unreviewed(Selection()) == 0
+
+
+@pytest.mark.quick_postgresql
+def test_exempt_grades_are_unreviewed_and_not_approved(store: Store) -> None:
+    store.journal.open_run(replace(a_plan(), policy=Policy.NONE), planned(a_task(), trials=3))
+    for trial in store.journal.claim(RUN, limit=3):
+        wait(store.journal.record(judged(trial, state=AssessmentState.EXEMPT)))
+    scores = store.archive.scores
+    assert scores.unreviewed(Selection()) == 3
+    assert scores.scripted(Selection(), limit=5) == ()
+    assert scores.approvals(Selection()) == Approvals()
+    assert scores.approvals_by_run([RUN]) == {RUN: Approvals()}
+
+
+@pytest.mark.quick_postgresql
+def test_replaced_approvals_are_counted_by_their_road(store: Store) -> None:
+    rows = with_assessments(store, 4)
+    store.decisions.decide(
+        [
+            decision(Verb.APPROVE, rows[0], Via.PAGE, displayed=True),
+            decision(Verb.APPROVE, rows[1], Via.SCRIPT, displayed=False),
+            decision(Verb.APPROVE, rows[2], Via.IMPORT, displayed=False),
+        ]
+    )
+    newer = replace(a_plan("20250301-000000-arithmetic-cccc", started="2025-03-01T00:00:00.000Z"), regrade_of=RUN)
+    store.journal.open_run(newer, planned(a_task(), trials=4))
+    for trial in store.journal.claim(newer.id, limit=4):
+        wait(store.journal.record(judged(trial, state=AssessmentState.EXEMPT)))
+    (replaced,) = store.archive.scores.replaced(Selection())
+    assert (replaced.run, replaced.trials) == (RUN, 3)
+    assert replaced.approvals == Approvals(shown=1, scripted=1, imported=1)
+    assert store.archive.scores.approvals(Selection()) == Approvals()
 
 
 def test_filters_apply_to_approvals_as_to_scores(store: Store) -> None:
@@ -83,6 +135,7 @@ def test_decisions_stated_by_an_imported_table_count_as_imported(workspace: Work
     approvals = workspace.archive.scores.approvals
     assert approvals(Selection()) == Approvals(imported=2)
     assert approvals(Selection(tasks=("t1",))) == Approvals(imported=1)
+    assert _of_only_run(workspace) == Approvals(imported=2)
 
 
 def test_grades_that_people_gave_before_the_import_count_as_imported(workspace: Workspace, tmp_path: Path) -> None:
@@ -91,3 +144,9 @@ def test_grades_that_people_gave_before_the_import_count_as_imported(workspace: 
     path.write_text("".join(line.format(n=n) for n in range(3)), "utf-8")
     import_paths(workspace, [path], ImportOptions(copy=False))
     assert workspace.archive.scores.approvals(Selection()) == Approvals(imported=3)
+    assert _of_only_run(workspace) == Approvals(imported=3)
+
+
+def _of_only_run(workspace: Workspace) -> Approvals:
+    (summary,) = workspace.archive.runs.matching(Selection())
+    return workspace.archive.scores.approvals_by_run([summary.id])[summary.id]

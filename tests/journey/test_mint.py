@@ -198,6 +198,25 @@ def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> Non
     assert assay("mint", "--pending").out.strip() == "No mint is recorded."
 
 
+def test_approvals_by_script_are_vetted_only_if_the_project_says_so(assay: Command, template: Path, project: Path) -> None:
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    item = pending(assay)
+    assert assay("review", "approve", item["id"]).code == 0
+    refused = mint(assay, template, "--require", "vetted")
+    assert refused.code == 2
+    assert f"1 of 1 approval was made by script ({item['id']}), not on a reviewer's screen." in refused.err
+    assert "assay review undo" in refused.err
+    assert "`count_scripted: true` in assay.yaml" in refused.err
+    assert not Path("snapshots").exists()
+    (project / "assay.yaml").write_text("count_scripted: true\n", "utf-8")
+    minted = mint(assay, template, "--require", "vetted")
+    assert minted.code == 0, minted.err
+    evidence = json.loads(Path(minted.document["path"]).read_text("utf-8"))["evidence"]
+    assert evidence["approvals"] == {"shown": 0, "scripted": 1, "imported": 0}
+    (sentence,) = (sentence for sentence in evidence["shows"] if "by script" in sentence)
+    assert sentence.startswith("1 approved: 1 by script; the project's setting `count_scripted: true`")
+
+
 def test_rejected_grades_are_in_no_number_but_named(assay: Command, template: Path) -> None:
     imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     assert assay("review", "reject", pending(assay)["id"], "--reason", "wrong").code == 0

@@ -92,6 +92,8 @@ def test_tests_run_suites_and_report_verdicts(assay: Command, project: Path) -> 
     recorded = {case.get("name"): {p.get("name"): p.get("value") for p in case.iter("property")} for case in cases}
     assert recorded["test_good"]["assay_run"] == runs["good"]["run_id"]
     assert re.match(r"bot: 100", recorded["test_good"]["assay_verdict"] or "")
+    assert recorded["test_good"]["assay_approvals"] == "none approved by a person"
+    assert "  none approved by a person\n" in summary
     assert recorded["test_without"] == {}
 
 
@@ -157,6 +159,22 @@ def test_grades_that_wait_for_review_do_not_pass(project: Path) -> None:
     assert not verdict.passed
     assert verdict.text.startswith("bot has no score, but 10.0 is required: ")
     assert verdict.text.endswith(f"See: assay review --run {completed.id}")
+
+
+def test_vetted_demands_refuse_grades_that_no_person_approved_on_screen(project: Path) -> None:
+    tasks = [{"id": "t", "context": "c", "snippets": {"bot": "a", "old": "b"}}]
+    suite = {"name": "people", "judge": "human", "rubric": ["good"], "tasks": tasks}
+    completed = assay.run(suite)
+    for row in completed.pending():
+        assay.review.correct(f"a{row.key}", dict.fromkeys(row.candidates, 0.5), reason="read")
+    verdict = verdict_on(completed, Demands(at_least=0.1))
+    assert verdict.passed
+    assert re.fullmatch(r"(\d) approved: \1 by script", verdict.approvals)
+    with pytest.raises(assay.InputError, match="by script") as refused:
+        verdict_on(completed, Demands(at_least=0.1, require="vetted"))
+    assert "count_scripted: true" in str(refused.value)
+    ruled = ran("Lima")
+    assert verdict_on(ruled, Demands(require="vetted")).approvals == "none approved by a person"
 
 
 def test_failed_trials_fail_a_test_unless_it_allows_them(project: Path) -> None:

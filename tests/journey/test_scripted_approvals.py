@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,38 @@ def test_vetted_results_refuse_grades_that_no_person_has_seen(assay: Command, pr
     refused = assay("gate", "a", "--against", "b", "--margin", "3pts", "--require", "vetted")
     assert refused.code == 2
     assert "6 counted grades were seen by no person" in refused.err
+
+
+def test_lists_of_runs_and_exports_state_the_approvals(assay: Command, four: list[str]) -> None:
+    assay("review", "approve", *four[:3])
+    by_script = {"shown": 0, "scripted": 3, "imported": 0}
+    (row,) = assay("runs", "--json").document["runs"]
+    assert row["approvals"] == by_script
+    assert "3: 3 by script" in assay("runs").out
+    assert assay("show", row["run_id"], "--json").document["approvals"] == by_script
+    assert "3 approved: 3 by script" in assay("show", row["run_id"]).out
+    summary = assay("export", "csv", "--output", "counted.csv")
+    assert "3 approved: 3 by script" in summary.err
+    assert assay("export", "csv", "--output", "more.csv", "--json").document["approvals"] == by_script
+    record = json.loads(assay("export", "json").out)
+    assert record["approvals"] == record["runs"][0]["approvals"] == by_script
+    report = assay("export", "junit", "--threshold", "0.5").out
+    assert '<property name="approvals" value="3 approved: 3 by script"/>' in report
+    lines = [json.loads(line) for line in assay("export", "evaluations").out.splitlines()]
+    assert {line["human_review_road"] for line in lines} == {"scripted"}
+    final = json.loads(assay("export", "final-results").out)
+    assert final["summary"]["approvals"] == by_script
+
+
+def test_a_run_records_the_setting_that_accepts_scripts(assay: Command, project: Path) -> None:
+    suite = project / "suite.yaml"
+    suite.write_text("name: s\nscore: exact\ntasks: [{id: t, expected: a, snippets: {bot: a}}]\n", "utf-8")
+    assert assay("run", suite).code == 0
+    (project / "assay.yaml").write_text("count_scripted: true\n", "utf-8")
+    assert assay("run", suite).code == 0
+    newest, oldest = (row["run_id"] for row in assay("runs", "--json").document["runs"])
+    recorded = [assay("show", run, "--json").document["environment"]["count_scripted"] for run in (oldest, newest)]
+    assert recorded == [False, True]
 
 
 def test_approvals_in_python_are_by_script(four: list[str]) -> None:

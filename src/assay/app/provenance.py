@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.selection import CallTotals, RunSummary
     from assay.store.execution.journal import StoreJournal
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """A run with its plan and its call totals per model."""
+    """A run with its plan, its call totals per model, and the number of its grades that people approved or corrected."""
 
     summary: RunSummary
     plan: RunPlan
     totals: tuple[CallTotals, ...]
+    approvals: Approvals
 
     @property
     def seconds(self) -> float | None:
@@ -47,7 +49,12 @@ class ProvenanceSource(Protocol):
 
 
 def provenance(rooms: ProvenanceSource, summary: RunSummary) -> Provenance:
-    return Provenance(summary=summary, plan=rooms.journal.plan_of(summary.id), totals=rooms.archive.calls.totals(summary.id))
+    return Provenance(
+        summary=summary,
+        plan=rooms.journal.plan_of(summary.id),
+        totals=rooms.archive.calls.totals(summary.id),
+        approvals=rooms.archive.scores.approvals_by_run([summary.id])[summary.id],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import click
 from assay.cli.options import common, workspace
 from assay.cli.output import counted, print_json, say, tell
 from assay.cli.progress import progress_on
+from assay.domain.review import Approvals
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
@@ -71,12 +72,13 @@ def _decided(opened: Workspace, run: RunId, store: str, port: int, *, as_json: b
             }
         )
         return 0
+    given = Approvals(imported=reviewed.approved + reviewed.corrected)
     say(f"\nFlagged for the reviewer ({len(flagged)} of {len(reports)} reports):")
     for row in flagged:
         say(f"  {row.thing} · trial {row.k} of {row.of}: {row.assessment.flags[0].detail}")
     say(
-        f"\nThe recorded review, imported: {counted(reviewed.approved, 'approval')}, {counted(reviewed.corrected, 'correction')}, "
-        f"{counted(reviewed.rejected, 'rejection')}, {counted(reviewed.rerun, 'rerun')}\n"
+        f"\nThe recorded review: {results.wording.approvals(given)}; {reviewed.corrected} of them corrected, "
+        f"{reviewed.rejected} rejected, {counted(reviewed.rerun, 'rerun')}\n"
     )
     say_standing(standing, ranks, results.leading_verdict(opened, ranks))
     say(f"\nstatistics: http://127.0.0.1:{port}/results?run={run} after `assay serve --store {store} --port {port}`")

@@ -73,6 +73,8 @@ def _tell(exported: Exported) -> None:
 
     if exported.read is not None:
         tell(wording.runs_line(exported.read))
+    if exported.approvals is not None and exported.approvals.total:
+        tell(wording.approvals(exported.approvals))
     if exported.rows is None:
         if exported.output is not None:
             tell(f"{exported.output}: written")

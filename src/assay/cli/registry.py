@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from assay.app.registry.runs import RunInFull
     from assay.app.runs.bench import AgentTrialDocument
+    from assay.domain.identifiers import RunId
+    from assay.domain.review import Approvals
 
 _DATED_LISTED: Final = 5
 
@@ -32,16 +34,25 @@ def runs(suites: tuple[str, ...], batch_ids: tuple[str, ...], store: str | None,
 
     with workspace(store) as opened:
         summaries = registry.runs(opened, Selection(suites=suites, batch_ids=batch_ids))
-    document = {"runs": [documents.run_summary(summary) for summary in summaries]}
-    return answer(document, lambda: _say_runs(summaries), as_json=as_json)
+        by_run = opened.archive.scores.approvals_by_run([summary.id for summary in summaries])
+    document = {"runs": [documents.run_summary(summary, by_run[summary.id]) for summary in summaries]}
+    return answer(document, lambda: _say_runs(summaries, by_run), as_json=as_json)
 
 
-def _say_runs(summaries: Sequence[RunSummary], trials: Sequence[AgentTrialDocument] = (), planned: int = 0) -> None:
+def _say_runs(
+    summaries: Sequence[RunSummary],
+    by_run: Mapping[RunId, Approvals],
+    trials: Sequence[AgentTrialDocument] = (),
+    planned: int = 0,
+) -> None:
     from assay.app.statistics.results import wording
     from assay.cli.bench import say_trials
 
     if summaries:
-        say_table(("run", "state", "trials", "waiting", "approved", "failed", "cost"), map(_line, summaries))
+        say_table(
+            ("run", "state", "trials", "waiting", "approved", "failed", "cost"),
+            [_line(summary, by_run[summary.id]) for summary in summaries],
+        )
         if dated := [summary.id for summary in summaries if summary.started_from is StartedFrom.FILE_DATE]:
             shown = ", ".join(dated[:_DATED_LISTED]) + (" …" if len(dated) > _DATED_LISTED else "")
             say(f"start {wording.FILE_DATE}: {shown}")
@@ -72,9 +83,10 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
         if batch := [s for s in registry.runs(opened) if s.batch_id == identifier]:
             trials = [trial for s in reversed(batch) for trial in agent_runs.outcomes(opened, s.id)]
             agents = {"agent_trials": list(map(to_json, trials))} if trials else {}
-            document = {"batch_id": identifier, "runs": [documents.run_summary(s) for s in batch], **agents}
+            by_run = opened.archive.scores.approvals_by_run([s.id for s in batch])
+            document = {"batch_id": identifier, "runs": [documents.run_summary(s, by_run[s.id]) for s in batch], **agents}
             planned = agent_runs.count_runs(opened, batch)
-            return answer(document, lambda: _say_runs(batch, trials, planned), as_json=as_json)
+            return answer(document, lambda: _say_runs(batch, by_run, trials, planned), as_json=as_json)
         try:
             full = registry.run_in_full(opened, identifier)
         except UnknownName as error:
@@ -139,19 +151,19 @@ def _say_run(full: RunInFull) -> None:
         say(f"… and {len(full.trials) - 200} more trials; --json lists them all")
 
 
-def _line(summary: RunSummary) -> tuple[str, ...]:
+def _line(summary: RunSummary, given: Approvals) -> tuple[str, ...]:
     from assay.app.review import documents as review_documents
     from assay.app.runs import counts as counts_
+    from assay.app.statistics.results import wording
 
     trials = counts_.trial_counts(summary)
     counts = review_documents.assessment_counts(summary)
-    approved = counts.get("approved", 0) + counts.get("corrected", 0)
     return (
         summary.id,
         str(summary.state),
         f"{trials['done']} of {trials['total']}",
         str(counts["pending"]),
-        str(approved),
+        wording.approvals_cell(given),
         str(trials["failed"]),
         dollars(summary.cost_usd, unpriced=summary.unpriced_calls),
     )

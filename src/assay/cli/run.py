@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from assay.app.runs.execution import RunResult
     from assay.app.runs.preflight import LookAhead
     from assay.app.workspace import Workspace
+    from assay.domain.review import Approvals
     from assay.domain.selection import RunSummary
     from assay.domain.suite import Rubric
 
@@ -113,7 +114,8 @@ def pause(run_id: str, store: str | None, as_json: bool) -> int:
 
     with workspace(store) as opened:
         summary = control.pause(opened, run_id)
-    return _steered(summary, as_json=as_json, message=f"continue with: assay resume {summary.id}")
+        given = opened.archive.scores.approvals_by_run([summary.id])[summary.id]
+    return _steered(summary, given, as_json=as_json, message=f"continue with: assay resume {summary.id}")
 
 
 @click.command()
@@ -133,14 +135,15 @@ def cancel(run_id: str, store: str | None, as_json: bool) -> int:
             summary = control.named(opened, summary.id)
             if batch.waits(summary):
                 tell(f"note: the provider is still cancelling; then: assay batch collect {summary.id}")
-    return _steered(summary, as_json=as_json, message=f"if that was a mistake: assay resume {summary.id}")
+        given = opened.archive.scores.approvals_by_run([summary.id])[summary.id]
+    return _steered(summary, given, as_json=as_json, message=f"if that was a mistake: assay resume {summary.id}")
 
 
-def _steered(summary: RunSummary, *, as_json: bool, message: str) -> int:
+def _steered(summary: RunSummary, given: Approvals, *, as_json: bool, message: str) -> int:
     from assay.app.runs import documents
 
     text = f"run {summary.id} is {summary.state}; trials in progress will finish; {message}"
-    return answer(documents.run_summary(summary), text, as_json=as_json)
+    return answer(documents.run_summary(summary, given), text, as_json=as_json)
 
 
 @click.command()
@@ -212,6 +215,12 @@ def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, 
     from assay.app.imports.raw_answers import import_raw
 
     unfit = [name for name in ("candidates", "benchmark", "batch_id", "limit") if options[name]]
+    if options["trials"]:
+        problem = (
+            f"--trials: {paths[0]} holds one answer of each model to each task, and grading an answer again is no new trial."
+        )
+        remedy = "Leave the option out. To grade the answers again, use `assay regrade RUN`, also with another --judge."
+        raise click.UsageError(f"{problem} {remedy}")
     if unfit:
         option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")

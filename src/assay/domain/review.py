@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -55,6 +55,16 @@ class Approvals:
     @property
     def total(self) -> int:
         return self.shown + self.scripted + self.imported
+
+    @classmethod
+    def sum(cls, parts: Iterable[Approvals]) -> Self:
+        """Return the total over several runs."""
+        parts = tuple(parts)
+        return cls(
+            shown=sum(part.shown for part in parts),
+            scripted=sum(part.scripted for part in parts),
+            imported=sum(part.imported for part in parts),
+        )
 
     @classmethod
     def by_road(cls, numbers: Mapping[Road, int]) -> Self:

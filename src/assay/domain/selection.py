@@ -13,7 +13,7 @@ from assay.domain.failure import BUDGET, Failure, Fault, is_fatal
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, RunState, TrialState
 from assay.domain.one_or_many import OneOrMany, identifiers
-from assay.domain.review import ReviewEvent
+from assay.domain.review import Approvals, ReviewEvent
 from assay.domain.suite import Task
 
 
@@ -264,15 +264,16 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedGrades:
-    """A run's trials whose grades are replaced by those of newer runs; a person had approved `by_person` of them.
+    """A run's trials whose grades are replaced by those of newer runs.
 
-    `newer`: the newer runs. `references`: True if one of these runs contains people's reference grades from the imported data.
+    `newer`: the newer runs. `approvals` counts the replaced grades that people had approved. `references`: True if one of the
+    newer runs contains people's reference grades from the imported data.
     """
 
     run: RunId
     newer: tuple[RunId, ...]
     trials: int
-    by_person: int
+    approvals: Approvals = field(default_factory=Approvals)
     references: bool = False
 
 

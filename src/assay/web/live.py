@@ -10,7 +10,7 @@ from assay.domain.errors import StoreError
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.selection import Selection
 from assay.web.responses import json_bytes
-from assay.web.run_rows import LiveRunDocument, looked_at
+from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -60,7 +60,8 @@ class Live:
     def _newest(self) -> tuple[list[LiveRunDocument], int]:
         summaries = self._workspace.archive.runs.newest(limit=SHOWN)
         verdicts = self._verdicts.of(summaries, most=NEW_VERDICTS)
-        rows = [looked_at(self._workspace, run, self._runner, verdict=verdicts[run.id]) for run in summaries]
+        by_run = approvals_of_runs(self._workspace, summaries)
+        rows = [looked_at(self._workspace, run, by_run[run.id], self._runner, verdict=verdicts[run.id]) for run in summaries]
         return rows, self._workspace.archive.assessments.tally(Selection()).get(AssessmentState.PENDING, 0)
 
     def _newest_decision(self) -> int:

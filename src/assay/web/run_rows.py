@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from statistics import mean
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.review import decisions
+from assay.app.review.documents import ApprovalsDocument
 from assay.app.runs import control
 from assay.app.runs.bench import outcomes
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import TokensDocument
 from assay.app.runs.push import finished_runs
+from assay.app.statistics.results import wording
 from assay.app.wire import Absent, Json, document, fill, optional, source
 from assay.domain.identifiers import RunId, shown_assessment, shown_trial
 from assay.domain.lifecycle import COUNTS, AssessmentState, RunState, TrialState
@@ -22,11 +24,13 @@ from assay.domain.specialists import Specialist, specialist_of
 from assay.domain.suite import PERSON
 from assay.scoring.workspace_grader import EVALUATORS
 from assay.web.safe_text import visible
+from assay.web.texts import t
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
     from assay.domain.digest import JsonValue
     from assay.domain.errors import AssayError
+    from assay.domain.review import Approvals
     from assay.web.jobs.runs import Runner
 
 DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending")
@@ -34,6 +38,8 @@ DRAWN: Final = ("approved", "corrected", "not_required", "exempt", "rejected", "
 
 SUCCESS: Final = 0.7
 """Minimum weighted score at which an agent's run counts as successful, if its harness did not report success or failure."""
+
+_CORRECTED_ARE: Final = {"graded": "graded", "either": "corrected_or_graded"}
 
 DECIDED: Final = (AssessmentState.APPROVED, AssessmentState.CORRECTED, AssessmentState.REJECTED)
 
@@ -50,7 +56,11 @@ class TrialUnderWayDocument:
 
 @document
 class RunRowDocument:
-    """A run in a list. `shares` are the lengths of its bar's parts, in percent of all planned assessments."""
+    """A run in a list.
+
+    `approvals` counts its grades that people approved or corrected. `shares` are the lengths of its bar's parts, in percent of
+    all planned assessments.
+    """
 
     id: str
     suite: str
@@ -60,6 +70,7 @@ class RunRowDocument:
     batch_id: str | None
     trials: dict[str, int]
     assessments: dict[str, int]
+    approvals: ApprovalsDocument
     judged: int
     waiting: int
     decided: int
@@ -108,14 +119,15 @@ class LiveRunDocument(RunRowDocument):
     """A run as the list of runs and its own page show it.
 
     `ending` is true while calls of a cancelled run are in progress. `tally` counts assessments by state, and trials without
-    assessments, in drawing order. `verdict` is null until it is computed. `action` is the next step: `review`, `retry`, `resume`,
-    `results` or `open`.
+    assessments, in drawing order; `tally_words` has the texts to show. `verdict` is null until it is computed. `action` is the
+    next step: `review`, `retry`, `resume`, `results` or `open`.
     """
 
     candidates: tuple[str, ...]
     ending: bool
     at_provider: AtProviderDocument | None
     tally: tuple[tuple[str, int], ...]
+    tally_words: tuple[tuple[str, str], ...]
     verdict: str | None
     action: str
 
@@ -216,6 +228,7 @@ class MatrixRowDocument:
 
 def run_row(
     summary: RunSummary,
+    given: Approvals,
     *,
     now: str | None = None,
     under_way: TrialRow | None = None,
@@ -224,7 +237,8 @@ def run_row(
 ) -> RunRowDocument:
     """Return the row of a run in a list.
 
-    `now`: current time for estimating the time left; None omits the estimate. `trouble`: the error that ended the run.
+    `given`: number of its approvals. `now`: current time for estimating the time left; None omits the estimate. `trouble`: the
+    error that ended the run.
     """
     trials = trial_counts(summary)
     counts = {str(state): summary.assessments.get(state, 0) for state in AssessmentState}
@@ -235,6 +249,7 @@ def run_row(
         summary,
         trials=trials,
         assessments=counts,
+        approvals=given,
         judged=trials["done"],
         waiting=counts["pending"],
         decided=sum(counts[state] for state in DECIDED),
@@ -250,6 +265,11 @@ def run_row(
     )
 
 
+def approvals_of_runs(workspace: Workspace, summaries: Iterable[RunSummary]) -> dict[RunId, Approvals]:
+    """Count the approvals of runs, for all rows of a list at once."""
+    return workspace.archive.scores.approvals_by_run([summary.id for summary in summaries])
+
+
 def _corrected_are(judges: Collection[str]) -> str:
     """Return the meaning of `corrected` in a run: `graded` if only people grade, `either` if judges and people grade."""
     if PERSON not in judges:
@@ -258,7 +278,7 @@ def _corrected_are(judges: Collection[str]) -> str:
 
 
 def looked_at(
-    workspace: Workspace, summary: RunSummary, runner: Runner | None = None, *, verdict: str | None = None
+    workspace: Workspace, summary: RunSummary, given: Approvals, runner: Runner | None = None, *, verdict: str | None = None
 ) -> LiveRunDocument:
     """Return the row of a run with its current trial; the cost does not depend on the size of the run."""
     under_way = failed = None
@@ -266,6 +286,7 @@ def looked_at(
         under_way, failed = workspace.archive.trials.under_way(summary.id)
     row = run_row(
         summary,
+        given,
         now=workspace.clock.now(),
         under_way=under_way if summary.state is RunState.RUNNING else None,
         failed=failed,
@@ -282,6 +303,7 @@ def looked_at(
         at_provider=_at_provider(workspace, summary),
         finished=None if ending else row.finished,
         tally=tuple(_tally(summary, row.trials)),
+        tally_words=tuple(_tally_words(_tally(summary, row.trials), given, row.corrected_are)),
         verdict=None if verdict is None else visible(verdict),
         action=_action(summary, row),
     )
@@ -330,7 +352,7 @@ def run_document(workspace: Workspace, summary: RunSummary, *, limit: int, after
     return RunWithEvaluationsDocument(
         run=fill(
             AgentRunDocument,
-            run_row(summary),
+            run_row(summary, approvals_of_runs(workspace, [summary])[summary.id]),
             candidates=summary.candidates,
             judges=summary.judges,
             **_as_agent_run(summary, agent_run, specialist_of(plan.candidates[0]) if agent_run else None),
@@ -461,6 +483,20 @@ def _tally(summary: RunSummary, trials: dict[str, int]) -> list[tuple[str, int]]
     counts["planned"] = trials["total"] - trials["done"] - trials["failed"]
     order = ("approved", "corrected", "not_required", "exempt", "rejected", "failed", "pending", "left_out")
     return [(state, counts[state]) for state in (*order, "not_graded", "planned") if counts.get(state)]
+
+
+def _tally_words(tally: list[tuple[str, int]], given: Approvals, corrected_are: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a tally. People's grades are stated together, by how their decisions came about."""
+    if given.total:
+        yield "approved", wording.approvals(given)
+    numbers = dict(tally)
+    # Grades that people gave before an import have the state of a rule's grades.
+    imported_grades = given.total - numbers.pop("approved", 0) - numbers.get("corrected", 0)
+    numbers["not_required"] = numbers.get("not_required", 0) - imported_grades
+    for state, n in numbers.items():
+        name = _CORRECTED_ARE.get(corrected_are, state) if state == "corrected" else state
+        if n > 0:
+            yield state, t(f"count.{name}", n=f"{n:,}")
 
 
 def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:

@@ -13,8 +13,9 @@ from hypothesis import given, strategies as st
 from assay.analysis.agreement import JudgeAgainstPeople, JudgesAmongThemselves
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
 from assay.analysis.partial_review import PartlyReviewed
+from assay.domain.identifiers import RunId
 from assay.domain.review import Approvals
-from assay.domain.selection import Excluded
+from assay.domain.selection import Excluded, ReplacedGrades
 from assay.report import wording
 from assay.report.wording.estimates import range_or_none
 from assay.report.wording.reasons import MISSING, SECOND_TRIALS, why_no_range
@@ -402,6 +403,7 @@ def test_no_sentence_about_a_score_calls_its_trials_approved() -> None:
 )
 def test_approvals_are_told_by_how_they_came_about(numbers: Approvals, words: str) -> None:
     assert wording.approvals(numbers) == words
+    assert wording.approvals_cell(numbers).replace(":", " approved:", 1) == (words or "0")
 
 
 def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> None:
@@ -409,6 +411,15 @@ def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> Non
     said = wording.what_counts(14, nothing, Approvals(shown=21, scripted=7))
     assert said == "14 trials count (28 approved: 21 read on screen, 7 by script); 3 await review"
     assert wording.what_counts(14, nothing, Approvals()) == "14 trials count; 3 await review"
+
+
+@pytest.mark.parametrize(
+    ("replaced", "words"),
+    [(Approvals(shown=1, scripted=2), "3 approved: 1 read on screen, 2 by script"), (Approvals(), "none approved by a person")],
+)
+def test_replaced_grades_are_told_with_their_approvals(replaced: Approvals, words: str) -> None:
+    said = wording.regraded(ReplacedGrades(run=RunId("old"), newer=(RunId("new"),), trials=4, approvals=replaced))
+    assert f"The grades of 4 trials that counted in old ({words}) are replaced" in said
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")])

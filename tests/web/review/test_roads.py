@@ -81,3 +81,12 @@ def test_a_name_that_a_program_gives_is_stated_by_the_owner(workspace: Workspace
     approve(client_of(workspace), PROGRAM, reviewer="Somebody Else")
     (event,) = workspace.archive.assessments.detail(next(iter(workspace.archive.assessments.matching(Selection()))).key).events
     assert (event.decision.reviewer, event.decision.stated_by) == ("Somebody Else", "ann")
+    client = client_of(workspace)
+    (reviewer,) = client.get("/reviewers.json").json()["reviewers"]
+    assert (reviewer["reviewer"], reviewer["stated_by"]) == ("Somebody Else", {"ann": 1})
+    assert client.get("/reviewers/Somebody%20Else.json").json()["stated_by"] == {"ann": 1}
+    assert "1 decision stated by ann" in client.get("/reviewers").text
+    assert "1 decision under this name was stated by ann." in client.get("/reviewers/Somebody%20Else").text
+    (decision,) = client.get("/reviewers/Somebody%20Else/decisions.json").json()["decisions"]
+    assert decision["stated_by"] == "ann"
+    assert "stated by ann" in client.get("/reviewers/Somebody%20Else/decisions").text

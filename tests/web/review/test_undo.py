@@ -331,5 +331,5 @@ def test_a_decision_that_a_rerun_replaced_leaves_the_end_tally(chromium: Browser
         eventually(lambda: item_of(page) != second)  # the new attempt may still be on its way
         ready(page)
         page.keyboard.press("a")
-        expect(page.locator("#empty-lines")).to_contain_text("In this session: 2 approved, 1 rerun.")
+        expect(page.locator("#empty-lines")).to_contain_text("In this session: 2 approved on screen, 1 rerun.")
         eventually(lambda: server.states() == {"approved": 2, "superseded": 1})

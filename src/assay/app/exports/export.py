@@ -17,6 +17,7 @@ from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review import documents as review_documents
 from assay.app.runs import documents
+from assay.app.statistics.basis import approvals_of
 from assay.app.statistics.documents import RunsReadDocument
 from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import attributes, document, fill, plain, to_json
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from assay.app.workspace import Workspace
+    from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, NotCounted, RunSummary, ScoreRow, Selection
 
@@ -60,7 +62,8 @@ def export(request: ExportRequest) -> Exported:
     read = with_runs(request)
     if read.vetted:
         require_vetted(read.workspace, read.selection)
-    return replace(exporter(read), read=runs_written(read))
+    given = None if read.format == "results" else approvals_of(read.workspace, read.selection)
+    return replace(exporter(read), read=runs_written(read), approvals=given)
 
 
 def export_report(request: ExportRequest) -> Exported:
@@ -153,6 +156,7 @@ class ExportDocument:
     unseen: int | None
     not_counted: SecondFileDocument | None
     read: RunsReadDocument | None
+    approvals: review_documents.ApprovalsDocument | None
 
 
 def exported_document(exported: Exported, *, text: str | None = None) -> ExportDocument:
@@ -314,14 +318,14 @@ def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
     return names.text(key)
 
 
-def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[str, Any]:
+def provenance(summary: RunSummary, plan: RunPlan, given: Approvals, names: Anonymiser) -> dict[str, Any]:
     """Return the facts about a run that a reader needs to understand its export later."""
     environment = dict(plan.environment)
     if isinstance(command := environment.get("command"), str):
         # Earlier versions stored commands of logs with their secrets.
         environment["command"] = masked_line(command)
     document: dict[str, Any] = {
-        **plain(documents.run_summary(summary)),
+        **plain(documents.run_summary(summary, given)),
         **record_document(plan),
         "seed": plan.seed,
         "parameters": run_parameters(plan).as_json(),
@@ -333,7 +337,8 @@ def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[st
     }
     if not names.active:
         return document
-    kept = {key: document[key] for key in ("run_id", "suite", "state", "started", "finished", "batch_id", "judges")}
+    known = ("run_id", "suite", "state", "started", "finished", "batch_id", "judges", "approvals")
+    kept = {key: document[key] for key in known}
     # The address of an endpoint and the options of the command can name a candidate's vendor.
     document["environment"] = {key: value for key, value in environment.items() if key not in {"endpoints", "command"}}
     document["asked_with"] = {
@@ -344,12 +349,14 @@ def provenance(summary: RunSummary, plan: RunPlan, names: Anonymiser) -> dict[st
 
 def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], names: Anonymiser) -> dict[str, Any]:
     summaries = {summary.id: summary for summary in workspace.archive.runs.matching(selection)}
+    by_run = workspace.archive.scores.approvals_by_run(list(summaries))
     return {
         "assay_export": 1,
         "exported": workspace.clock.now(),
         "anonymised": names.active,
         "filters": {key: list(values) for key, values in selection.filters().items()},
-        "runs": [provenance(summaries[plan.id], plan, names) for plan in plans],
+        "approvals": to_json(fill(review_documents.ApprovalsDocument, approvals_of(workspace, selection))),
+        "runs": [provenance(summaries[plan.id], plan, by_run[plan.id], names) for plan in plans],
     }
 
 

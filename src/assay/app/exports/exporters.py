@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from assay.app.workspace import Workspace
+    from assay.domain.review import Approvals
     from assay.domain.run_choice import ChosenRuns, RunsRead
     from assay.domain.selection import ScoreRow, Selection
 
@@ -109,6 +110,7 @@ class Exported:
         unseen: number of counted rows that no person has seen.
         apart: file with results that do not count; None if the user did not request it.
         read: the exported runs, with their counted trials.
+        approvals: number of counted grades that people approved, by how each decision came about; None if no runs were chosen.
     """
 
     format: str
@@ -118,6 +120,7 @@ class Exported:
     apart: Path | None = None
     rows_apart: int = 0
     read: RunsRead | None = None
+    approvals: Approvals | None = None
 
 
 class Exporter(Protocol):

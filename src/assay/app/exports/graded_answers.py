@@ -91,6 +91,8 @@ class GradedAnswerDocument:
     """`Needs Review`, `Completed` or `Not Required`"""
     human_reviewer_id: str | None
     human_review_timestamp: str | None
+    human_review_road: str | None
+    """how the decision came about: `shown` on the reviewer's screen, `scripted` or `imported`; null without a decision"""
     human_corrected_scores: Mapping[str, CriterionScoreDocument] | None
     human_review_comments: str | None
     structured_model_response: StructuredDocument | None
@@ -217,6 +219,7 @@ def unreviewed_answer(
         human_review_status="Needs Review" if waiting else "Completed" if decided else "Not Required",
         human_reviewer_id=None,
         human_review_timestamp=None,
+        human_review_road=None,
         human_corrected_scores=None,
         human_review_comments=None,
         structured_model_response=None,
@@ -305,6 +308,7 @@ def _graded_answer(
         human_review_status="Not Required" if event is None else "Completed",
         human_reviewer_id=None if event is None else names.reviewer(event.decision.reviewer),
         human_review_timestamp=None if event is None else event.at,
+        human_review_road=None if event is None else event.decision.road.value,
         human_corrected_scores=(
             _scores(run.plan, final.grades, candidate, names) if row.state is AssessmentState.CORRECTED else None
         ),

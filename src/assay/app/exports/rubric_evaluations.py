@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from assay.app.exports.exporters import Exported, only_counted, output_folder
 from assay.app.exports.graded_answers import STAGES, criterion_key, graded_answers
-from assay.app.wire import plain
+from assay.app.review.documents import ApprovalsDocument
+from assay.app.statistics.basis import approvals_of
+from assay.app.wire import fill, plain
 from assay.domain.lifecycle import AssessmentState
+from assay.domain.review import Approvals
 from assay.exchange.results_folder.safe_names import safe_name
 
 if TYPE_CHECKING:
@@ -93,10 +96,11 @@ class _FinalResults:
     structurers: dict[str, None] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     unseen: int = 0
+    approvals: Approvals = field(default_factory=Approvals)
 
     @classmethod
     def read(cls, request: ExportRequest) -> _FinalResults:
-        results, names = cls(), request.names()
+        results, names = cls(approvals=approvals_of(request.workspace, request.selection)), request.names()
         for answer in sorted(graded_answers(request.workspace, request.selection, names), key=_in_plan_order):
             line: Line = plain(answer.document)
             results.lines.append(line)
@@ -172,6 +176,7 @@ class _FinalResults:
                 "average_time_per_model_seconds": {
                     model: _mean(_sums(of_model)["grading"]["seconds"], len(of_model)) for model, of_model in by_model.items()
                 },
+                "approvals": plain(fill(ApprovalsDocument, self.approvals)),
                 "models_evaluated": [*by_model],
                 "structuring_model": ", ".join(self.structurers) or None,
                 "judging_model": ", ".join(dict.fromkeys(str(line["judge_llm_model"]) for line in lines)) or None,

@@ -20,7 +20,7 @@ from assay.app.exports.graded_answers import (
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.integrations.evaluations import run_of_evaluation
 from assay.app.review.decisions import assessment_key
-from assay.app.review.documents import GradeDocument, assessment_counts
+from assay.app.review.documents import ApprovalsDocument, GradeDocument, assessment_counts
 from assay.app.runs.causes import Pause, pause_of
 from assay.app.runs.counts import trial_counts
 from assay.app.runs.documents import FailedTrialDocument, TokensDocument, failed_trial
@@ -83,6 +83,7 @@ class EvaluationDocument:
     waiting: int
     results: tuple[MeanDocument, ...]
     excluded: ExcludedDocument
+    approvals: ApprovalsDocument
     warnings: tuple[WarningDocument, ...]
     evaluations: tuple[EvaluatedTrialDocument, ...]
     answers: tuple[GradedAnswerDocument, ...]
@@ -115,6 +116,7 @@ class EvaluationDocument:
     human_review_status: str
     human_reviewer_id: str | None
     human_review_timestamp: str | None
+    human_review_road: str | None
     human_corrected_scores: Mapping[str, CriterionScoreDocument] | None
     human_review_comments: str | None
     structured_model_response: StructuredDocument | None
@@ -177,6 +179,7 @@ def evaluation(workspace: Workspace, evaluation_id: str, *, after: str | None = 
         waiting=waiting,
         results=scores.candidates,
         excluded=scores.excluded,
+        approvals=scores.approvals,
         warnings=scores.warnings,
         evaluations=tuple(_evaluated_trial(row) for row in rows),
         answers=tuple(answer.document for answer in graded if answer.detail.row.key in shown),

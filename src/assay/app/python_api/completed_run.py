@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
 from assay.app.statistics import baseline as earlier, notebooks, results
+from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import attributes
 from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
@@ -79,6 +80,11 @@ class CompletedRun(RunResult):
         """Test that a candidate is not worse than another candidate in this run, or than in earlier runs."""
         with self._open() as workspace:
             return gate_of(workspace, self._selection, candidate, against, baseline=baseline, margin=margin, require=require)
+
+    def require_vetted(self) -> None:
+        """Raise `Refused` if counted grades of this run were approved by a script or seen by no person."""
+        with self._open() as workspace:
+            require_vetted(workspace, self._selection)
 
     def pending(self) -> tuple[AssessmentRow, ...]:
         """Return the grades of this run that await review."""

@@ -15,7 +15,7 @@ from assay.domain.run import RunOptions
 from assay.report import wording
 
 if TYPE_CHECKING:
-    from assay.app.python_api.completed_run import CompletedRun
+    from assay.app.python_api.completed_run import CompletedRun, Requirement
     from assay.app.python_api.drafts import SuiteLike
     from assay.app.statistics.results import CandidateScores, OnUndecided
     from assay.domain.margins import Margin
@@ -31,6 +31,7 @@ class Demands:
         candidate: candidate that the gate tests; optional if the run has one candidate, or two with `against`.
         against, baseline, margin, on_undecided: settings of the gate, as in `assay gate`.
         most_failed: maximum number of failed trials.
+        require: with `vetted`, grades that a script approved or that no person has seen raise `Refused`.
     """
 
     at_least: float | Mapping[str, float] | None = None
@@ -40,14 +41,19 @@ class Demands:
     margin: Margin | None = None
     on_undecided: OnUndecided = "pass"
     most_failed: int = 0
+    require: Requirement | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DemandVerdict:
-    """Verdict on a run's requirements. The first line of `text` is the verdict; further lines give details."""
+    """Verdict on a run's requirements. The first line of `text` is the verdict; further lines give details.
+
+    `approvals` states how many counted grades of the run people approved, and how.
+    """
 
     passed: bool
     text: str
+    approvals: str
 
 
 def run_and_check(
@@ -72,18 +78,23 @@ def run_and_check(
 
 def verdict_on(completed: CompletedRun, demands: Demands) -> DemandVerdict:
     """Check the requirements for a run. A run with too little data fails, because grades that await review do not count."""
+    if demands.require is not None:
+        completed.require_vetted()
     scores = completed.stats()
     limits = _limits(scores.estimates, demands)
     sentences = [f"{e.candidate}: {wording.estimate_line(e)}" for e in scores.estimates]
+    given = wording.approvals(scores.basis.approvals) or wording.NONE_APPROVED
     problems = [*_failed(completed, demands.most_failed), *_below(scores, limits)]
     if demands.against is not None or demands.baseline is not None:
         candidate = demands.candidate or _only_candidate(scores.estimates, demands.against)
-        gate = completed.gate(candidate, against=demands.against, baseline=demands.baseline, margin=demands.margin)
+        gate = completed.gate(
+            candidate, against=demands.against, baseline=demands.baseline, margin=demands.margin, require=demands.require
+        )
         (problems if gate.blocks(demands.on_undecided) else sentences).insert(0, f"{gate.verdict} {gate.contrast.verdict}")
     if not problems:
-        return DemandVerdict(True, "\n".join(sentences))
+        return DemandVerdict(True, "\n".join(sentences), given)
     review = f"assay review --run {completed.id}" if completed.pending() else f"assay show {completed.id}"
-    return DemandVerdict(False, "\n".join([*problems, *sentences, f"See: {review}"]))
+    return DemandVerdict(False, "\n".join([*problems, *sentences, f"See: {review}"]), given)
 
 
 def _limits(estimates: Sequence[Estimate], demands: Demands) -> dict[str, float]:

@@ -124,7 +124,7 @@ def run_document(full: RunInFull) -> RunDocument:
     plan = full.plan
     return fill(
         RunDocument,
-        run_documents.run_summary(full.summary),
+        run_documents.run_summary(full.summary, full.provenance.approvals),
         **_calls(full.provenance),
         **record_document(plan),
         **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "protocol", "environment"),
@@ -151,7 +151,7 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
     named = ("asked_with", "judged_with", "seeds", "prompt_version", "rubric_digest", "suite_digest")
     return fill(
         DossierDocument,
-        run_documents.run_summary(summary),
+        run_documents.run_summary(summary, provenance.approvals),
         **_calls(provenance),
         **{name: record[name] for name in named},
         judge_prompts={judge.name: judge.prompt for judge in plan.judges},

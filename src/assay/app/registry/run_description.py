@@ -33,6 +33,7 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("batch", summary.batch_id),
         ("regrades", plan.regrade_of),
         ("review policy", plan.policy.value),
+        ("approvals", wording.approvals(provenance.approvals)),
         ("seed", plan.seed),
         ("parameters", _listed(run_parameters(plan).as_json())),
         ("prompt version", plan.prompt_version or None),

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 
 @document
+class ApprovalsDocument:
+    """JSON of the number of grades that count and that people approved, by how each decision came about.
+
+    `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal, Python, or a program over HTTP.
+    `imported`: stated by a table or record.
+    """
+
+    shown: int
+    scripted: int
+    imported: int
+
+
+@document
 class CalibrationStampDocument:
     """JSON of a judge's current calibration."""
 

@@ -38,6 +38,7 @@ class OwnDecision:
         scores: score of each candidate after the decision, from 0 to 1, by the label on the review page.
         state: current state of the item.
         changed: True if a later decision by another person changed the result.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this was the reviewer.
     """
 
     id: str
@@ -53,6 +54,7 @@ class OwnDecision:
     note: str
     state: str
     changed: bool
+    stated_by: str
 
 
 def own_decisions(
@@ -115,6 +117,7 @@ def _own_decision(
         scores={labels[name]: score for name, score in scores.items() if score is not None},
         reason=words.reason if words else "",
         note=words.note if words else "",
+        stated_by=words.stated_by if words else "",
         state=str(row.state),
         changed=not same and any(event.decision.reviewer != observation.reviewer for event in later),
     )

@@ -89,8 +89,17 @@ def _of_sessions_over(
     ]
 
 
-def document(name: str, figures: Reviewer) -> dict[str, Any]:
-    return {"reviewer": name, **asdict(figures)}
+def document(name: str, figures: Reviewer, stated_by: Mapping[str, int]) -> dict[str, Any]:
+    """Return a reviewer's figures as JSON; `stated_by` counts the decisions by the other person who gave the name."""
+    return {"reviewer": name, "stated_by": dict(stated_by), **asdict(figures)}
+
+
+def stated_reviewers(workspace: Workspace, *, run: RunId | None = None) -> dict[str, dict[str, int]]:
+    """Count the decisions under each reviewer's name that another signed-in person gave, by that person's name."""
+    counts: dict[str, dict[str, int]] = {}
+    for (name, stater), n in workspace.archive.assessments.stated_reviewers(run).items():
+        counts.setdefault(name, {})[stater] = n
+    return counts
 
 
 def _evidence(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from assay.app.review.documents import CalibrationStampDocument, MessageDocument, assessment_counts
+from assay.app.review.documents import ApprovalsDocument, CalibrationStampDocument, MessageDocument, assessment_counts
 from assay.app.runs.counts import trial_counts
 from assay.app.statistics.diagnostic_documents import ReferenceAgreementDocument, reference_agreement
 from assay.app.wire import attributes, document, fill, source
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from assay.domain.calls import ModelRequest
     from assay.domain.identifiers import RunId
     from assay.domain.jobs import BatchJob
+    from assay.domain.review import Approvals
     from assay.domain.selection import RunSummary, TrialRow
     from assay.domain.suite import Rubric
     from assay.statistics.comparisons import Comparison
@@ -249,7 +250,7 @@ class RegradeDocument(RunResultDocument):
 
 @document
 class RunSummaryDocument:
-    """JSON of one row of `assay runs`."""
+    """JSON of one row of `assay runs`. `approvals` counts its grades that people approved or corrected."""
 
     run_id: str
     suite: str
@@ -261,6 +262,7 @@ class RunSummaryDocument:
     judges: tuple[str, ...]
     trials: dict[str, int]
     assessments: dict[str, int]
+    approvals: ApprovalsDocument
     tokens: TokensDocument
     cost_usd: float | None
     started_from: str | None
@@ -377,7 +379,8 @@ def run_result(result: RunResult) -> RunResultDocument:
     """Return the JSON of `assay run`, `assay resume` and `assay extend`."""
     return fill(
         RunResultDocument,
-        run_summary(result.summary),
+        result.summary,
+        **_counts(result.summary),
         failures=tuple(failed_trial(row) for row in result.failures),
         causes=result.causes,
         paused=None if result.pause is None else pause_document(result.pause, result.summary.id, result.enough_usd),
@@ -422,15 +425,13 @@ def regrade_result(regraded: Regraded) -> RegradeDocument:
     )
 
 
-def run_summary(summary: RunSummary) -> RunSummaryDocument:
-    return fill(
-        RunSummaryDocument,
-        summary,
-        run_id=summary.id,
-        trials=trial_counts(summary),
-        assessments=assessment_counts(summary),
-        tokens=summary,
-    )
+def run_summary(summary: RunSummary, given: Approvals) -> RunSummaryDocument:
+    """Return the JSON of a run; `given` counts its approvals."""
+    return fill(RunSummaryDocument, summary, **_counts(summary), approvals=given)
+
+
+def _counts(summary: RunSummary) -> dict[str, object]:
+    return {"run_id": summary.id, "trials": trial_counts(summary), "assessments": assessment_counts(summary), "tokens": summary}
 
 
 def failed_trial(row: TrialRow) -> FailedTrialDocument:

@@ -170,7 +170,7 @@ def evidence_of(
     if any(run.get("specialist_digest") not in (None, template.digest) for run in runs):
         gaps.append("Exactly this template: some runs used one with the same version but other content.")
     states = Counter(run["review"] for run in runs)
-    shows += [f"A person approved or corrected the grades of {count(states['person'], 'run')}."] if states["person"] else []
+    shows += [wording.runs_approved(states["person"])] if states["person"] else []
     shows += [f"Rules without a model graded {count(states['rule'], 'run')}."] if states["rule"] else []
     if unseen := states["unseen"]:
         gaps.append(f"That the grades of {count(unseen, 'run')} are right: a model gave them, and no person has seen them.")

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from assay.app.review.documents import ApprovalsDocument
 from assay.app.statistics.diagnostic_documents import (
     CalibratedRankingDocument,
     ComparisonDiagnosticsDocument,
     ScoreDiagnosticsDocument,
-    VerdictDiagnosticsDocument,
     calibrated_ranking,
     comparison_diagnostics,
     score_diagnostics,
-    verdict_diagnostics,
 )
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S
 from assay.report import wording as wording  # re-exported for surfaces
 
 if TYPE_CHECKING:
-    from assay.analysis.diagnostics import VerdictDiagnostics
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
@@ -53,19 +51,6 @@ class ExcludedDocument:
     not_graded: int
     partly: int
     left_out: int
-
-
-@document
-class ApprovalsDocument:
-    """JSON of the number of counted grades that people approved, by how each decision came about.
-
-    `shown`: the item was on the reviewer's screen. `scripted`: by a command without a terminal, Python, or a program over HTTP.
-    `imported`: stated by a table or record.
-    """
-
-    shown: int
-    scripted: int
-    imported: int
 
 
 @document
@@ -277,7 +262,7 @@ class ScoresDocument:
     approvals: ApprovalsDocument
     attention: AttentionDocument
     warnings: tuple[WarningDocument, ...]
-    diagnostics: ScoreDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
+    diagnostics: ScoreDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
     looks: LooksDocument | None
     verdicts: VerdictRatesDocument | None
@@ -365,7 +350,7 @@ class ComparisonDocument:
     method: str | None
     reason: str | None
     warnings: tuple[WarningDocument, ...]
-    diagnostics: ComparisonDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
+    diagnostics: ComparisonDiagnosticsDocument | dict[str, Json]
     anytime: ComparisonAnytimeDocument | None
     verdict: str
     runs: tuple[str, ...]
@@ -551,7 +536,7 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
         **_of_basis(scores.basis),
         candidates=scores.estimates,
         warnings=warning_documents(scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions),
-        diagnostics=_of_verdicts(scores.on_verdicts) if diagnostics is None else score_diagnostics(diagnostics),
+        diagnostics={} if diagnostics is None else score_diagnostics(diagnostics),
         anytime=None
         if scores.anytime is None
         else tuple(
@@ -561,10 +546,6 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
     )
 
 
-def _of_verdicts(diagnostics: VerdictDiagnostics | None) -> VerdictDiagnosticsDocument | dict[str, Json]:
-    return {} if diagnostics is None else verdict_diagnostics(diagnostics)
-
-
 def comparison_document(result: ComparisonResult) -> ComparisonDocument:
     diagnostics = result.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
@@ -572,7 +553,7 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
         ComparisonDocument,
         result.comparison,
         warnings=warning_documents(result.basis, result.comparison.warnings, cautions),
-        diagnostics=_of_verdicts(result.on_verdicts) if diagnostics is None else comparison_diagnostics(diagnostics),
+        diagnostics={} if diagnostics is None else comparison_diagnostics(diagnostics),
         anytime=None if result.anytime is None else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
         verdict=result.verdict,
         verdicts=result.verdicts,

@@ -7,8 +7,14 @@ undecided comparison is never called equal. The command line and the pages impor
 from __future__ import annotations
 
 from assay.report.wording.approvals import (
+    NONE_APPROVED as NONE_APPROVED,
+    SESSION_APPROVALS as SESSION_APPROVALS,
     approval_roads as approval_roads,
     approvals as approvals,
+    approvals_cell as approvals_cell,
+    approved_or_corrected as approved_or_corrected,
+    reviewer_decisions as reviewer_decisions,
+    runs_approved as runs_approved,
     scripted_refused as scripted_refused,
     unseen_refused as unseen_refused,
 )
@@ -87,7 +93,6 @@ from assay.report.wording.verdict_rates import (
     verdict_difference_lines as verdict_difference_lines,
     verdict_level as verdict_level,
     verdict_lines as verdict_lines,
-    verdict_rate as verdict_rate,
 )
 from assay.report.wording.verdicts import (
     TAKEN_BACK as TAKEN_BACK,

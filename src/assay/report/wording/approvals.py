@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     from assay.domain.review import Approvals
 
+NONE_APPROVED: Final = "none approved by a person"
+
+SESSION_APPROVALS: Final = "{n} approved on screen"
+"""Text for the number of a reviewer's approvals in one session of the review page, whose script fills in `n`."""
+
 _ALLOWED: Final = "; the project's setting `count_scripted: true` accepts approvals by script"
 
 
@@ -23,11 +28,32 @@ def approvals(numbers: Approvals) -> str:
     return f"{numbers.total:,} approved: {approval_roads(numbers)}" if numbers.total else ""
 
 
+def approvals_cell(numbers: Approvals) -> str:
+    """State the same in a column headed `approved`: `28: 21 read on screen, 7 by script`, or `0`."""
+    return f"{numbers.total:,}: {approval_roads(numbers)}" if numbers.total else "0"
+
+
 def approval_roads(numbers: Approvals) -> str:
     """State how the approvals came about: `21 read on screen, 7 by script`; empty without any."""
     parts = ((numbers.shown, "read on screen"), (numbers.scripted, "by script"), (numbers.imported, "imported"))
     text = ", ".join(f"{number:,} {how}" for number, how in parts if number)
     return text + _ALLOWED if numbers.scripted and numbers.scripted_allowed else text
+
+
+def approved_or_corrected(n: int) -> str:
+    """State on how many assessments a figure about corrections rests: `12 approved or corrected assessments`."""
+    return f"{n:,} approved or corrected {'assessment' if n == 1 else 'assessments'}"
+
+
+def runs_approved(n: int) -> str:
+    """State how many runs have grades that were approved or corrected, beside the sentence about how that came about."""
+    return f"The grades of {count(n, 'run')} were approved or corrected."
+
+
+def reviewer_decisions(*, approved: int, corrected: int, rejected: int, blind: int) -> str:
+    """Count one reviewer's decisions: `4 decisions: 3 approved, 1 corrected, 0 rejected; 2 of them blind first.`"""
+    decisions = count(approved + corrected + rejected, "decision")
+    return f"{decisions}: {approved:,} approved, {corrected:,} corrected, {rejected:,} rejected; {blind:,} of them blind first."
 
 
 def scripted_refused(numbers: Approvals, ids: Sequence[str]) -> str:

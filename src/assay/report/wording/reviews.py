@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from assay.report.wording.approvals import approvals
+from assay.report.wording.approvals import NONE_APPROVED, approvals
 from assay.report.wording.numbers import capitalise, count, difference_range, number, range_words, signed
 from assay.report.wording.reasons import MISSING
 from assay.statistics.positions import LEAST_TASKS
@@ -102,10 +102,8 @@ def regraded(replaced: ReplacedGrades) -> str:
         return f"{people} {beside} but do not count as well. To see only those of this run, use --run {replaced.run}."
     newer = f"{'Run' if len(replaced.newer) == 1 else 'Runs'} {', '.join(replaced.newer)}"
     again = f"{newer} regraded answers of run {replaced.run}."
-    trials = count(replaced.trials, "trial")
-    hidden = (
-        f"The grades of {trials} that counted in {replaced.run} ({replaced.by_person:,} approved by a person) are replaced by"
-    )
+    trials, given = count(replaced.trials, "trial"), approvals(replaced.approvals) or NONE_APPROVED
+    hidden = f"The grades of {trials} that counted in {replaced.run} ({given}) are replaced by"
     return f"{again} {hidden} the newer grades, whatever their state. To see the replaced grades, use --run {replaced.run}."
 
 

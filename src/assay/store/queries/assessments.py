@@ -25,6 +25,7 @@ from assay.store.event_chain import events_of
 from assay.store.queries.filters import Scope, scope_of, unsorted
 from assay.store.queries.own_work import own_work, own_work_waiting
 from assay.store.queries.snapshots import Queries, snapshot
+from assay.store.queries.stated_reviewers import stated_reviewers
 
 _CALL_SHOWN = (
     *("role", "attempt", "number", "model", "model_version", "finish_reason", "input_tokens", "output_tokens"),
@@ -373,6 +374,7 @@ class AssessmentQueries(Queries):
     as_stored = snapshot(as_stored)
     own_work = snapshot(own_work)
     own_work_waiting = snapshot(own_work_waiting)
+    stated_reviewers = snapshot(stated_reviewers)
     tally = snapshot(tally)
     tally_within = snapshot(tally_within)
 

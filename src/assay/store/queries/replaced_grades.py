@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from sqlalchemy import Connection, func, select
 
-from sqlalchemy import Connection, case, func, select
-
-from assay.domain.lifecycle import AssessmentState
+from assay.domain.review import Approvals
 from assay.domain.selection import ReplacedGrades, Selection
 from assay.store.database import schema
+from assay.store.queries.approvals import replaced_approvals
 from assay.store.queries.filters import scope_of
 from assay.store.queries.score_columns import COUNTING
-
-_BY_PERSON: Final = (AssessmentState.APPROVED.value, AssessmentState.CORRECTED.value)
 
 
 def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[ReplacedGrades, ...]:
@@ -21,9 +18,8 @@ def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[Re
     if not scope.families.contested:
         return ()
     score = schema.score
-    person = case((score.c.state.in_(_BY_PERSON), score.c.trial_key))
     rows = connection.execute(
-        select(score.c.run_key, func.count(score.c.trial_key.distinct()), func.count(person.distinct()))
+        select(score.c.run_key, func.count(score.c.trial_key.distinct()))
         .where(
             *scope.where(score),
             *scope.where_grader(score),
@@ -34,13 +30,14 @@ def replaced_grades(connection: Connection, selection: Selection, /) -> tuple[Re
         .group_by(score.c.run_key)
     )
     ids = dict(scope.listed.rows)
+    approved = replaced_approvals(connection, scope)
     return tuple(
         ReplacedGrades(
             run=ids[run],
             newer=tuple(ids[key] for key in scope.families.newer[run]),
             trials=int(n),
-            by_person=int(n_person),
+            approvals=approved.get(run, Approvals()),
             references=any(key in scope.families.references for key in scope.families.newer[run]),
         )
-        for run, n, n_person in rows
+        for run, n in rows
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.store.queries.approvals import approvals, scripted, unreviewed
+from assay.store.queries.approvals import approvals, approvals_by_run, scripted, unreviewed
 from assay.store.queries.not_counted import excluded, took_part
 from assay.store.queries.pooled_runs import counted_by_run, pooled_runs
 from assay.store.queries.reference_pairs import reference_graders, reference_pairs
@@ -24,6 +24,7 @@ class ScoreQueries(Queries):
     review_columns = snapshot(review_columns)
     excluded = snapshot(excluded)
     approvals = snapshot(approvals)
+    approvals_by_run = snapshot(approvals_by_run)
     scripted = snapshot(scripted)
     unreviewed = snapshot(unreviewed)
     took_part = snapshot(took_part)

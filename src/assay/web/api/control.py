@@ -17,7 +17,7 @@ from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.selection import Selection
 from assay.web.context import Rooms, rooms_of
 from assay.web.responses import Answer, Body
-from assay.web.run_rows import LiveRunDocument, looked_at
+from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
 
 if TYPE_CHECKING:
     from assay.app.runs.execution import CostEstimate
@@ -170,4 +170,5 @@ def regrade(request: Request, run_id: str, body: RegradeBody) -> Response:
 
 def row_of(rooms: Rooms, run_id: str) -> LiveRunDocument:
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
-    return looked_at(rooms.workspace, summary, rooms.runner)
+    given = approvals_of_runs(rooms.workspace, [summary])[summary.id]
+    return looked_at(rooms.workspace, summary, given, rooms.runner)

@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from assay.app.integrations import received_runs
 from assay.app.registry import runs
+from assay.app.review.documents import ApprovalsDocument
 from assay.app.runs.bench import count_runs
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
 from assay.app.wire import Json, document, fill
@@ -21,7 +22,7 @@ from assay.domain.selection import RunSummary, Selection
 from assay.web.api.schemas import examples_of, problems
 from assay.web.context import rooms_of
 from assay.web.responses import Answer
-from assay.web.run_rows import RunRowDocument, TelemetryDocument, agent_runs, run_row, telemetry
+from assay.web.run_rows import RunRowDocument, TelemetryDocument, agent_runs, approvals_of_runs, run_row, telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,12 +56,16 @@ class ListedBatchDocument:
 
 @document
 class BatchDocument(ListedBatchDocument):
-    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count."""
+    """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count.
+
+    `approvals` counts the counted grades that people approved or corrected, by how each decision came about.
+    """
 
     avgScore: float | None
     runs: tuple[BatchRunDocument, ...]
     trials: dict[str, int]
     assessments: dict[str, int]
+    approvals: ApprovalsDocument
     candidates: tuple[MeanDocument, ...]
     excluded: ExcludedDocument | dict[str, int]
     warnings: tuple[WarningDocument, ...]
@@ -200,14 +205,17 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
     for run in summaries:
         trials.update({str(state): n for state, n in run.trials.items()})
         assessments.update({str(state): n for state, n in run.assessments.items()})
-    estimates = overview.report.estimates
+    by_run, estimates = approvals_of_runs(workspace, summaries), overview.report.estimates
     weighed = [(estimate.mean, estimate.n_trials) for estimate in estimates if estimate.mean is not None]
     n = sum(count for _, count in weighed)
     return fill(
         BatchDocument,
         _listed(workspace, summaries[0].batch_id or "", summaries),
         avgScore=float(sum(Fraction(mean) * count for mean, count in weighed) / n) if n else None,
-        runs=tuple(fill(BatchRunDocument, run_row(run), run_id=run.id, runId=run.id) for run in summaries[:limit]),
+        approvals=overview.approvals,
+        runs=tuple(
+            fill(BatchRunDocument, run_row(run, by_run[run.id]), run_id=run.id, runId=run.id) for run in summaries[:limit]
+        ),
         trials={"total": sum(trials.values()), **{str(state): trials.get(str(state), 0) for state in TrialState}},
         assessments={str(state): assessments.get(str(state), 0) for state in AssessmentState},
         candidates=tuple(fill(MeanDocument, estimate) for estimate in estimates),

@@ -15,7 +15,14 @@ from assay.web.api.schemas import problems
 from assay.web.context import rooms_of
 from assay.web.errors import problem_response
 from assay.web.responses import Answer
-from assay.web.run_rows import ListedRunDocument, RunListDocument, RunWithEvaluationsDocument, run_document, run_row
+from assay.web.run_rows import (
+    ListedRunDocument,
+    RunListDocument,
+    RunWithEvaluationsDocument,
+    approvals_of_runs,
+    run_document,
+    run_row,
+)
 
 router = APIRouter()
 
@@ -32,7 +39,8 @@ def runs(
     selection = Selection(suites=(suite,) if suite else (), batch_ids=(batch_id,) if batch_id else ())
     rooms = rooms_of(request)
     summaries = registry.runs_in_state(rooms.workspace, selection, status, limit=limit)
-    rows = tuple(fill(ListedRunDocument, run_row(summary), run_id=summary.id) for summary in summaries)
+    by_run = approvals_of_runs(rooms.workspace, summaries)
+    rows = tuple(fill(ListedRunDocument, run_row(run, by_run[run.id]), run_id=run.id) for run in summaries)
     return Answer(RunListDocument(runs=rows))
 
 

@@ -10,13 +10,17 @@ from fastapi import APIRouter, Request, Response
 
 from assay.app.registry import batch_matrix
 from assay.app.registry.batch_matrix import Across, Line, Matrix, MatrixCell
+from assay.app.review.documents import ApprovalsDocument
+from assay.app.statistics.results import wording
+from assay.app.wire import fill
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import RunId, shown_trial
+from assay.domain.review import Approvals
 from assay.domain.selection import RunSummary, Selection
 from assay.web.context import rooms_of
 from assay.web.query_params import one_of, place_of, reads, whole
 from assay.web.responses import Answer
-from assay.web.run_rows import run_row
+from assay.web.run_rows import approvals_of_runs, run_row
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
 from assay.web.texts import t
@@ -73,11 +77,12 @@ class BatchQuery:
 def batch_twin(request: Request, batch_id: str) -> Response:
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
+    by_run = approvals_of_runs(rooms_of(request).workspace, summaries)
     return Answer(
         {
             "batch_id": batch_id,
-            "runs": [run_row(summary) for summary in summaries],
-            "together": _together(summaries),
+            "runs": [run_row(summary, by_run[summary.id]) for summary in summaries],
+            "together": _together(summaries, by_run),
             "matrix": {
                 "suite": matrix.suite,
                 "runs": [{"run_id": each.id} for each, _ in matrix.runs],
@@ -96,14 +101,17 @@ def batch_page(request: Request, batch_id: str) -> Response:
     summaries, wanted = _batch(request, batch_id), BatchQuery(request, batch_id)
     matrix = _matrix(request, summaries, wanted)
     query = urlencode({"batch_id": batch_id})
+    by_run = approvals_of_runs(rooms_of(request).workspace, summaries)
     return page_of(
         request,
         "registry/batch.html",
         title=f"Batch {visible(batch_id)}",
         twin=wanted.address(twin=True),
         batch=visible(batch_id),
-        rows=[replace(run_row(summary), suite=visible(summary.suite)) for summary in summaries],
-        together=_together(summaries),
+        rows=[replace(run_row(summary, by_run[summary.id]), suite=visible(summary.suite)) for summary in summaries],
+        approvals={run: wording.approvals_cell(given) for run, given in by_run.items()},
+        together=_together(summaries, by_run),
+        all_approvals=wording.approvals_cell(Approvals.sum(by_run.values())),
         matrix=_parts(matrix, wanted, batch_id),
         statistics=f"/results?{query}",
         compare=f"/compare?{urlencode({'find': batch_id})}",
@@ -223,14 +231,15 @@ def _document(line: Line) -> Mapping[str, object]:
     }
 
 
-def _together(summaries: tuple[RunSummary, ...]) -> Mapping[str, object]:
-    rows = [run_row(summary) for summary in summaries]
+def _together(summaries: tuple[RunSummary, ...], by_run: Mapping[RunId, Approvals]) -> Mapping[str, object]:
+    rows = [run_row(summary, by_run[summary.id]) for summary in summaries]
     costs = [summary.cost_usd for summary in summaries if summary.cost_usd is not None]
     return {
         "runs": len(rows),
         "trials": sum(row.trials["total"] for row in rows),
         "done": sum(row.judged for row in rows),
         "approved": sum(row.trials["approved"] for row in rows),
+        "approvals": fill(ApprovalsDocument, Approvals.sum(by_run.values())),
         "waiting": sum(row.waiting for row in rows),
         "failed": sum(row.failed for row in rows),
         "tokens": {

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse
 
 from assay.app.registry import runs
 from assay.app.review import decisions
+from assay.app.statistics.results import wording
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState
@@ -200,7 +201,7 @@ def _review_boot(filters: Mapping[str, str], single: str | None) -> dict[str, An
         "page": "review",
         "filters": dict(filters),
         "single": single,
-        "texts": for_script(_TEXTS),
+        "texts": {**for_script(_TEXTS), "review.done.approved": wording.SESSION_APPROVALS},
         "keys": keyboard.for_script(keyboard.REGISTRY),
         "reject_reasons": [REJECT_REASONS, REJECT_REASONS_OF_PEOPLE],
         "rerun_reasons": RERUN_REASONS,

@@ -13,6 +13,7 @@ from assay.app.registry import runs
 from assay.app.review import adjudication, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
+from assay.app.statistics.results import wording
 from assay.app.wire import attributes
 from assay.domain.identifiers import RunId, shown_assessment
 from assay.domain.selection import Selection
@@ -71,19 +72,23 @@ class AdjudicationBody(Body):
 
 @router.get("/reviewers.json", include_in_schema=False)
 def reviewers_twin(request: Request, run: str | None = None) -> Response:
-    by_name = verbs.reviewers(rooms_of(request).workspace, run=_run(request, run))
-    return Answer({"reviewers": [verbs.document(name, reviewer) for name, reviewer in by_name.items()]})
+    workspace, run_id = rooms_of(request).workspace, _run(request, run)
+    by_name, stated = verbs.reviewers(workspace, run=run_id), verbs.stated_reviewers(workspace, run=run_id)
+    documents = [verbs.document(name, reviewer, stated.get(name, {})) for name, reviewer in by_name.items()]
+    return Answer({"reviewers": documents})
 
 
 @router.get("/reviewers", include_in_schema=False)
 def reviewers_page(request: Request, run: str | None = None) -> Response:
     """Show all reviewers with statistics of their reviews."""
     run = _run(request, run)
-    by_name = verbs.reviewers(rooms_of(request).workspace, run=run)
+    workspace = rooms_of(request).workspace
+    by_name, stated = verbs.reviewers(workspace, run=run), verbs.stated_reviewers(workspace, run=run)
     query = f"?{urlencode({'run': run})}" if run else ""
     rows = [
         {
             "name": name,
+            "stated_by": stated.get(name, {}),
             "href": f"/reviewers/{quote(name, safe='')}{query}",
             "decisions": reviewer.decisions,
             "cells": [said(key, getattr(reviewer, key)) for key in _SHOWN],
@@ -169,7 +174,9 @@ def end(request: Request, body: EndBody) -> Response:
 
 @router.get("/reviewers/{name}.json", include_in_schema=False)
 def reviewer_twin(request: Request, name: str, run: str | None = None) -> Response:
-    return Answer(verbs.document(name, _reviewer(request, name, _run(request, run))))
+    run_id = _run(request, run)
+    stated = verbs.stated_reviewers(rooms_of(request).workspace, run=run_id).get(name, {})
+    return Answer(verbs.document(name, _reviewer(request, name, run_id), stated))
 
 
 @router.get("/reviewers/{name}", include_in_schema=False)
@@ -186,6 +193,13 @@ def reviewer_page(request: Request, name: str, run: str | None = None) -> Respon
         twin=f"/reviewers/{quote(name, safe='')}.json{query}",
         name=name,
         one=reviewer,
+        counts=wording.reviewer_decisions(
+            approved=reviewer.by_verb["approve"],
+            corrected=reviewer.by_verb["correct"],
+            rejected=reviewer.by_verb["reject"],
+            blind=reviewer.blind,
+        ),
+        stated_by=verbs.stated_reviewers(rooms_of(request).workspace, run=run).get(name, {}),
         groups=groups,
         run=run,
         parts=[said("drift_part", part) for part in reviewer.drift_parts],

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from assay.app.registry.rubrics import changes, scale_of
+from assay.app.statistics.results import wording
 from assay.domain.identifiers import shown_assessment
 from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
@@ -184,7 +185,7 @@ def _criterion(criterion_in_full: CriterionInFull) -> Mapping[str, object]:
     halves, first, second = "", report.first_half.value, report.second_half.value
     if first is not None and second is not None:
         halves = f"corrected in {_share(first)} of the first half, {_share(second)} of the second"
-    decided = f"{count(report.decided)} approved or corrected {plural(report.decided, 'assessment', 'assessments')}"
+    decided = wording.approved_or_corrected(report.decided)
     corrected = f"of {decided} changed this criterion" if report.decided else ""
     alpha = "Krippendorff's alpha over verdicts given before the judge's grade was shown"
     examples = (("Highest grade", criterion_in_full.highest), ("Lowest grade", criterion_in_full.lowest))

@@ -19,7 +19,7 @@ from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, rooms_of
 from assay.web.query_params import one_of, reads
 from assay.web.responses import Answer
-from assay.web.run_rows import LiveRunDocument, looked_at
+from assay.web.run_rows import LiveRunDocument, approvals_of_runs, looked_at
 from assay.web.safe_text import visible
 from assay.web.templating import page_of
 from assay.web.texts import t
@@ -181,7 +181,11 @@ def _rows(request: Request, wanted: RunListQuery, *, new_verdicts: int | None) -
         if "candidate" in given:
             rooms.workspace.register.runs_of_candidate(given["candidate"], limit=1)
     verdicts = rooms.verdicts.of(summaries, most=new_verdicts)
-    rows = [looked_at(rooms.workspace, summary, rooms.runner, verdict=verdicts[summary.id]) for summary in summaries]
+    by_run = approvals_of_runs(rooms.workspace, summaries)
+    rows = [
+        looked_at(rooms.workspace, summary, by_run[summary.id], rooms.runner, verdict=verdicts[summary.id])
+        for summary in summaries
+    ]
     return rows, summaries[-1].id if more else None
 
 

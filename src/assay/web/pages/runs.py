@@ -30,7 +30,7 @@ from assay.web.context import rooms_of
 from assay.web.links import side_by_side
 from assay.web.query_params import one_of, reads, whole, within
 from assay.web.responses import Answer
-from assay.web.run_rows import LiveRunDocument, MatrixCellDocument, MatrixRowDocument, looked_at, matrix
+from assay.web.run_rows import LiveRunDocument, MatrixCellDocument, MatrixRowDocument, approvals_of_runs, looked_at, matrix
 from assay.web.templating import page_of
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ def _run_data(request: Request, run_id: str, start: int) -> RunPage:
     (summary,) = runs.runs(rooms.workspace, Selection(runs=(run_id,)))
     where = Selection(runs=(summary.id,))
     plan = rooms.workspace.journal.plan_of(summary.id)
-    row = looked_at(rooms.workspace, summary, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
+    given = approvals_of_runs(rooms.workspace, [summary])[summary.id]
+    row = looked_at(rooms.workspace, summary, given, rooms.runner, verdict=rooms.verdicts.of([summary])[summary.id])
     trials = rooms.workspace.archive.trials
     tasks, more = _tasks_from(trials.matching(where), start, not_graded=bool(summary.not_graded))
     tasks = _with_scores(rooms.workspace, summary, tasks)

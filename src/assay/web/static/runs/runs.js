@@ -46,7 +46,7 @@ export function fill(root, row) {
   }
   for (const place of root.querySelectorAll('[data-field="error"]')) place.hidden = !row.error || place.dataset.listed !== undefined;
   for (const place of root.querySelectorAll("[data-tally]")) {
-    place.replaceChildren(...row.tally.map(([state, n]) => h("span", { class: state }, t(countKey(row, state), { n: count(n) }))));
+    place.replaceChildren(...row.tally_words.map(([state, words]) => h("span", { class: state }, words)));
   }
   if (boot.page === "runs") nextStep(root, row);
   else for (const move of root.querySelectorAll("[data-steer]")) move.hidden = !row.moves.includes(move.dataset.steer);
@@ -64,9 +64,6 @@ export function fill(root, row) {
   }
   for (const link of root.querySelectorAll("[data-review]")) link.hidden = row.waiting === 0;
 }
-
-const GRADED = { graded: "graded", either: "corrected_or_graded" };
-const countKey = (row, state) => `count.${state === "corrected" ? (GRADED[row.corrected_are] ?? state) : state}`;
 
 /** Updates the one action of a row: a link, or a button that sends a request. */
 function nextStep(root, row) {
