@@ -13,6 +13,7 @@ import json5
 import pytest
 
 from assay.app.specialists import enrich
+from assay.providers.documents import LARGEST_DOCUMENT
 from assay.specialists.templates import most_enriched, read_template
 from tests.journey.conftest import Command, start
 from tests.support.document_server import DocumentServer
@@ -93,7 +94,7 @@ def test_a_failing_document_fails_alone(
     assert done.code == 1
     assert [each["outcome"] for each in done.document["documents"]] == ["failed", "enriched", "failed", "failed", "failed"]
     reasons = [each["reason"] or "" for each in done.document["documents"]]
-    for reason, part in zip(reasons, ("status 404", "", "lies outside", "does not exist", "does not exist"), strict=True):
+    for reason, part in zip(reasons, ("status 404", "", "lies outside", "is neither", "does not exist"), strict=True):
         assert part in reason
     assert ["enrichment" in each for each in read_template(most_enriched(path)).documentation] == [
         False,
@@ -188,6 +189,23 @@ def test_no_file_outside_or_hidden_reaches_the_model(
     done = assay("enrich", template(project, name), *MODEL)
     assert done.code == 1
     assert describing.served == 0
+
+
+@pytest.mark.parametrize("source", ["ftp://host/guide.md", "s3://bucket/guide.md", "file://other-host/guide.md"])
+def test_an_address_of_another_kind_is_not_read_as_a_path(
+    assay: Command, project: Path, describing: ModelServer, source: str
+) -> None:
+    (project / "guide.md").write_text("Use buttons.", "utf-8")
+    done = assay("enrich", template(project, source.replace("/guide.md", str(project / "guide.md"))), *MODEL, "--json")
+    assert "is neither an address" in done.document["documents"][0]["reason"]
+    assert describing.calls == ()
+
+
+def test_a_local_document_has_the_limit_of_a_fetched_one(assay: Command, project: Path, describing: ModelServer) -> None:
+    (project / "big.md").write_text("x" * (LARGEST_DOCUMENT + 1), "utf-8")
+    done = assay("enrich", template(project, "big.md"), *MODEL, "--json")
+    assert done.document["documents"][0]["reason"] == "has more than 4 MB, the maximum for a document."
+    assert describing.calls == ()
 
 
 @pytest.mark.parametrize(

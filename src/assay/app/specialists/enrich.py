@@ -23,7 +23,7 @@ from assay.domain.errors import InputError, Interrupted
 from assay.domain.failure import CallFailed
 from assay.domain.isolation import IsolatedRequest, Returned
 from assay.engine.asking import Asker, GaveUp
-from assay.providers.documents import FetchedDocument, fetch_document
+from assay.providers.documents import LARGEST_DOCUMENT, FetchedDocument, fetch_document
 from assay.sandbox.workers import WorkerPool
 from assay.specialists.enrichment import LONGEST_TEXT, enrichment_request, read_enrichment, with_enrichments
 from assay.specialists.templates import enriched_folder, extra, home_of, most_enriched, read_json5, read_template
@@ -192,13 +192,21 @@ class _Enrichment:
 
     def _read(self, source: str) -> FetchedDocument:
         """Return a file that a template refers to; its text goes to a model, so it must be a file that suites may read."""
-        named = unquote(urlsplit(source).path) if source.startswith("file:") else source
+        parts = urlsplit(source)
+        is_address = parts.scheme == "file" or "://" in source
+        if is_address and (parts.scheme != "file" or parts.netloc not in ("", "localhost")):
+            problem = "is neither an address with https or http, nor a file of this machine."
+            raise InputError("", problem, remedy="Write a path relative to the template, or file:///PATH.")
+        named = unquote(parts.path) if is_address else source
         problems = Problems(lambda path, at_key: Location("the template", 0, ""))
         content = NamedFiles(self._home, also=self._workspace.settings.read_from, owner="template").text(named, (), problems)
         if content is None:
             raise problems.errors()[0]
+        data = content.encode()
+        if len(data) > LARGEST_DOCUMENT:
+            raise InputError("", f"has more than {LARGEST_DOCUMENT // 10**6} MB, the maximum for a document.")
         is_page = Path(named).suffix in (".html", ".htm", ".xhtml")
-        return FetchedDocument(content.encode(), "text/html" if is_page else "text/plain")
+        return FetchedDocument(data, "text/html" if is_page else "text/plain")
 
     async def _text(self, fetched: FetchedDocument) -> str:
         """Return the main text of a page, or the whole text of a text file."""
