@@ -74,11 +74,13 @@ def is_signed(digest: str, signature: str, public: str) -> bool:
 
 def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:
     serialization, ed25519 = _cryptography()
-    content, remedy = read_limited(path, _LARGEST_KEY), "Create a key: assay mint --new-key FILE"
+    remedy = "Create a key: assay mint --new-key FILE"
+    content = read_limited(path, _LARGEST_KEY, remedy)
+    unsupported = extra("cryptography.exceptions").UnsupportedAlgorithm
     try:
         private = b"PRIVATE" in content
         key = serialization.load_pem_private_key(content, None) if private else serialization.load_pem_public_key(content)
-    except (ValueError, TypeError):  # TypeError: the key needs a password
+    except (ValueError, TypeError, unsupported):  # TypeError: the key needs a password
         key = None
     if not isinstance(key, ed25519.Ed25519PrivateKey | ed25519.Ed25519PublicKey):
         raise InputError(str(path), "is not a PEM file with an Ed25519 key without a password.", remedy=remedy)

@@ -110,11 +110,17 @@ def test_signature_of_another_key_or_a_removed_one_fails(tmp_path: Path, key: Si
     assert public_key(tmp_path / "key.pem") == public_key(tmp_path / "key.pem.pub") == key.public
 
 
-@pytest.mark.parametrize("text", ["", "not a key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-def test_a_file_that_holds_no_key_is_refused(tmp_path: Path, text: str) -> None:
+UNKNOWN_ALGORITHM = "-----BEGIN PUBLIC KEY-----\nMAswBQYDKgMEAwIAqg==\n-----END PUBLIC KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "not a key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", UNKNOWN_ALGORITHM, None]
+)
+def test_a_file_that_holds_no_key_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "key"
-    path.write_text(text, "utf-8")
-    with pytest.raises(InputError, match="key"):
+    if text is not None:
+        path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match="--new-key FILE"):
         SigningKey(path)
 
 
