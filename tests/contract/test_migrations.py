@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +12,21 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Index, create_engine, insert, inspect, text
+from sqlalchemy import Boolean, Column, Index, MetaData, create_engine, insert, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedIndex
 from sqlalchemy.schema import SchemaItem
 from tests.contract.rows import driven
 from tests.contract.stores import StandingClock, a_plan, a_task, planned
 from tests.support.postgres import new_database
 from tests.upgrade.keep_a_store import DRIVERS, tables_now, tables_of
+from tests.upgrade.keep_a_version import VERSIONS
+from tests.upgrade.test_versions import assert_usable, unpacked
 
 from assay.store.database import migrate, schema
 from assay.store.opening import KEYED, open_store
+
+OLDEST = "0011"
+"""The first release; `tests/upgrade/test_versions.py` upgrades earlier stores."""
 
 
 def plain(index: ReflectedIndex) -> str:
@@ -59,10 +67,10 @@ def migrated(url: str) -> None:
     """Walk through every migration, from the kept tables of the oldest schema."""
     engine = create_engine(driven(url))
     with engine.begin() as connection:
-        for statement in tables_of(schema.OLDEST, engine.dialect.name).read_text(encoding="utf-8").split(";\n"):
+        for statement in tables_of(OLDEST, engine.dialect.name).read_text(encoding="utf-8").split(";\n"):
             if statement.strip():
                 connection.exec_driver_sql(statement)
-        connection.execute(insert(schema.version), [{"version_num": schema.OLDEST}])
+        connection.execute(insert(schema.version), [{"version_num": OLDEST}])
         connection.execute(insert(schema.key_source), [{"name": name, "next": 1} for name in KEYED])
         migrate.upgrade(connection)
     engine.dispose()
@@ -111,3 +119,43 @@ def test_a_migrated_store_is_used_like_a_new_one(bare_url: str) -> None:
     store.journal.open_run(a_plan(), planned(a_task(), trials=2))
     assert len(store.journal.claim(a_plan().id, limit=5)) == 2
     store.close()
+
+
+def test_an_early_store_on_postgresql_keeps_its_figures(postgres: str, tmp_path: Path) -> None:
+    """The tables of commit c0011569 (0010) with the rows that its store on SQLite has."""
+    (kept,) = VERSIONS.glob("0010-*.tar.xz")
+    expected = unpacked(kept, tmp_path)
+    url = new_database(postgres, f"t{secrets.token_hex(6)}")
+    engine = create_engine(driven(url))
+    with closing(sqlite3.connect(tmp_path / "assay.db")) as early, engine.begin() as connection:
+        for statement in tables_of("0010", "postgresql").read_text(encoding="utf-8").split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement)
+        connection.exec_driver_sql("SET session_replication_role = replica")  # the order of the tables does not matter
+        reflected = MetaData()
+        reflected.reflect(connection)
+        for table in reflected.tables.values():
+            names = ", ".join(f'"{column.name}"' for column in table.columns)
+            rows = [
+                {column.name: _as_boolean(column, value) for column, value in zip(table.columns, row, strict=True)}
+                for row in early.execute(f'SELECT {names} FROM "{table.name}"')
+            ]
+            if rows:
+                connection.execute(insert(table), rows)
+        for table_name, key in (("observation", "id"), ("review_event", "id"), ("run", "key")):
+            sequence = f"pg_get_serial_sequence('{table_name}', '{key}')"
+            connection.exec_driver_sql(f'SELECT setval({sequence}, (SELECT COALESCE(MAX("{key}"), 1) FROM {table_name}))')
+    engine.dispose()
+    open_store(url, clock=StandingClock()).close()
+    other = new_database(postgres, f"t{secrets.token_hex(6)}")
+    open_store(other, clock=StandingClock()).close()
+    upgraded, new = described(url), described(other)
+    for table in (*schema.metadata.tables, schema.VERSION_TABLE):
+        assert sorted(upgraded[table].pop("columns")) == sorted(new[table].pop("columns")), table
+        assert upgraded[table] == new[table]
+    assert upgraded.keys() == new.keys()
+    assert_usable(url, expected)
+
+
+def _as_boolean(column: Column[Any], value: object) -> object:
+    return bool(value) if isinstance(column.type, Boolean) and value is not None else value

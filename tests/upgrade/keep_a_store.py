@@ -21,6 +21,7 @@ from assay.domain.lifecycle import Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
 from assay.store.database import schema
+from assay.store.database.migrate import MIGRATIONS
 from assay.store.opening import open_store, table_statements
 
 A_CALIBRATION = CalibrationRecord(
@@ -62,7 +63,8 @@ def fill(url: str) -> None:
 
 
 def tables_of(version: str, dialect: str) -> Path:
-    return HERE / f"tables_{version}_{dialect}.sql"
+    home = MIGRATIONS if version == "0011" else HERE  # the first migration needs the tables that it makes
+    return home / f"tables_{version}_{dialect}.sql"
 
 
 def tables_now(dialect: str) -> str:

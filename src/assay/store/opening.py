@@ -257,7 +257,8 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
         )
     if database.read_only:
         raise StoreError(database.where, "is not an Assay store.", remedy="Select another store with --store.")
-    with database.writing() as connection:
+    # Migrations write tables anew, to which other tables refer; `staging` turns SQLite's foreign keys off.
+    with database.writing() if version is None else database.staging() as connection:
         version = _version(connection)  # again: another process may have created or upgraded the store since
         if version is None:
             _refuse_foreign(connection, database, create=create)
@@ -267,9 +268,6 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
                 f"was written by a newer Assay (its tables have version {version}, this Assay supports up to {schema.VERSION})."
             )
             raise StoreError(database.where, problem, remedy="Update Assay, or select another store with --store.")
-        elif version < schema.OLDEST:
-            problem = f"was created before the first release (tables {version}) and cannot be upgraded."
-            raise StoreError(database.where, problem, remedy=_bring_along(database))
         elif version < schema.VERSION:
             from assay.store.database import migrate
 
@@ -283,11 +281,6 @@ def _refuse_unfinished_copy(database: Database) -> None:
             problem = "holds an unfinished copy of another store: the copy was cut off, and no row of it was kept."
             remedy = "Copy again with `assay store copy` or `assay store restore`, or remove it."
             raise StoreError(database.where, problem, remedy=remedy)
-
-
-def _bring_along(database: Database) -> str:
-    aside = "Move the file away" if database.is_sqlite else "Select an empty database with --store"
-    return f"{aside}, then `assay import results --rebuild` restores its runs from the results folder."
 
 
 def _version(connection: Connection) -> str | None:

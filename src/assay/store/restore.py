@@ -236,7 +236,7 @@ class Restoring:
                         line["task_id"],
                         line["digest"],
                         line["language"],
-                        line["family"],
+                        line.get("family", ""),  # records before schema 0011 lack this
                         body_key,
                         content_digest,
                     )

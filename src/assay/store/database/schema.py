@@ -33,9 +33,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-OLDEST: Final = "0011"
-"""Oldest schema that can be upgraded; 0001 to 0010 were never released."""
-
 VERSION: Final = "0013"
 """The latest migration, whose result is these tables."""
 

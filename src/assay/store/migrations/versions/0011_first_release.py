@@ -1,12 +1,16 @@
 """The schema of the first release, where every later migration starts.
 
-It changes nothing: a new store gets its tables from `schema.py`, and older stores were never released. Tests use the statements
-in `tests/upgrade`.
+A new store gets its tables from `schema.py`. A store from before the release gets what its tables lack.
 """
+
+from alembic import op
+
+from assay.store.database.early_tables import bring_to_first_release
 
 revision = "0011"
 down_revision = None
 
 
 def upgrade() -> None:
-    """Do nothing, because a store of this revision already has its tables."""
+    """Bring the tables of any earlier version to this schema."""
+    bring_to_first_release(op.get_bind())
