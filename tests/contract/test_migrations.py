@@ -150,9 +150,9 @@ def test_an_early_store_on_postgresql_keeps_its_figures(postgres: str, tmp_path:
     other = new_database(postgres, f"t{secrets.token_hex(6)}")
     open_store(other, clock=StandingClock()).close()
     upgraded, new = described(url), described(other)
-    for table in (*schema.metadata.tables, schema.VERSION_TABLE):
-        assert sorted(upgraded[table].pop("columns")) == sorted(new[table].pop("columns")), table
-        assert upgraded[table] == new[table]
+    for name in (*schema.metadata.tables, schema.VERSION_TABLE):
+        assert sorted(upgraded[name].pop("columns")) == sorted(new[name].pop("columns")), name
+        assert upgraded[name] == new[name]
     assert upgraded.keys() == new.keys()
     assert_usable(url, expected)
 

@@ -130,6 +130,7 @@ def test_the_command_that_brings_the_store_back(assay: Command, lived: Path, pro
 
 
 def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(assay: Command, lived: Path, project: Path) -> None:
+    """Every version that was on main can be upgraded, so this one has a number that no migration has."""
     before = everything(assay)
     with closing(sqlite3.connect(project / ".assay" / "assay.db")) as connection:
         connection.execute("UPDATE assay_version SET version_num = '0010'")
@@ -138,6 +139,7 @@ def test_runs_of_a_store_that_cannot_be_upgraded_come_from_the_folder(assay: Com
     assert refused.code == 2
     assert not refused.out
     assert refused.err.count("\n") == 1
+    assert "has tables of version 0010 that cannot be upgraded" in refused.err
     assert "Move the file away, then `assay import results --rebuild`" in refused.err
     (project / ".assay" / "assay.db").rename(project / "old.db")
     assert assay("import", "results", "--rebuild").code == 0

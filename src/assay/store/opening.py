@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, create_mock_engine, insert, inspect, select
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.schema import ExecutableDDLElement
 
 from assay.domain.errors import SettingsError, StoreError
@@ -269,9 +269,25 @@ def _bring_up_to_date(database: Database, *, create: bool) -> None:
             )
             raise StoreError(database.where, problem, remedy="Update Assay, or select another store with --store.")
         elif version < schema.VERSION:
-            from assay.store.database import migrate
+            _upgrade(connection, database, version)
 
-            migrate.upgrade(connection)
+
+def _upgrade(connection: Connection, database: Database, version: str) -> None:
+    # Imported late, because Alembic takes half a second.
+    from alembic.util import CommandError
+
+    from assay.store.database import migrate
+
+    try:
+        migrate.upgrade(connection)
+    except (CommandError, DBAPIError) as error:
+        cause = error.orig or error if isinstance(error, DBAPIError) else error
+        if isinstance(error, DBAPIError) and database.unusable(cause).remedy:
+            raise  # such as a full disk, which has its own message
+        problem = f"has tables of version {version} that cannot be upgraded ({' '.join(str(cause).split()).rstrip('.')})."
+        aside = "Move the file away" if database.is_sqlite else "Select an empty database with --store"
+        remedy = f"{aside}, then `assay import results --rebuild` restores its runs from the results folder."
+        raise StoreError(database.where, problem, remedy=remedy) from error
 
 
 def _refuse_unfinished_copy(database: Database) -> None:

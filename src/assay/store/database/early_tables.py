@@ -6,7 +6,7 @@ tables, columns and indexes that a store lacks are added, and nothing that count
 added things. Three did not: `observation` renamed a column and got a purpose, bare scores need no body, and the earlier control
 items (`aside`) had another form. Control items never count, so those and the answers to them are dropped.
 
-House rules. SQLite cannot change a column, so its table is written anew; the caller turns foreign keys off meanwhile. This
+House rules. SQLite cannot change or move a column, so its table is written anew; the caller turns foreign keys off meanwhile. This
 module changes no more, because no store from before the first release will be new.
 """
 
@@ -129,13 +129,10 @@ def _columns(connection: Connection, table: str) -> dict[str, bool]:
 
 
 def _change_sqlite(connection: Connection, table: _Wanted, present: dict[str, bool]) -> None:
-    if present == {name: filled for name, (_, filled) in table.columns.items()}:
-        return
-    missing = [name for name in table.columns if name not in present]
-    renamed = [old for (of, old) in _RENAMED if of == table.name and old in present]
-    rest_is_right = all(present[name] == table.columns[name][1] for name in present if name in table.columns)
-    if not renamed and rest_is_right and not any(table.columns[name][1] for name in missing):
-        for name in missing:
+    wanted = [(name, filled) for name, (_, filled) in table.columns.items()]
+    missing = wanted[len(present) :]
+    if list(present.items()) == wanted[: len(present)] and not any(filled for _, filled in missing):
+        for name, _ in missing:
             connection.exec_driver_sql(f'ALTER TABLE "{table.name}" ADD COLUMN "{name}" {table.columns[name][0]}')
         return
     scratch = f"{table.name}_0011"
