@@ -14,6 +14,7 @@ from assay.analysis.diagnostics import (
     ComparisonDiagnostics as ComparisonDiagnostics,
     ScoreDiagnostics as ScoreDiagnostics,
     Split as Split,
+    VerdictDiagnostics as VerdictDiagnostics,
 )
 from assay.analysis.fair_play import FairPlay as FairPlay, PairRejection as PairRejection, ReviewRates as ReviewRates
 from assay.analysis.figures import Figure as Figure

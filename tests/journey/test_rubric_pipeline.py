@@ -418,8 +418,43 @@ def test_a_rubric_states_its_review_policy(assay: Command, files: Path) -> None:
     assert "review.sample" in wrong.err
 
 
-def test_gradings_of_an_answer_are_no_trials(assay: Command, files: Path) -> None:
-    refused = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--trials", "3")
-    assert refused.code == 2
-    assert "grading an answer again is no new trial" in refused.err
-    assert "assay regrade RUN" in refused.err
+def test_repeated_gradings_of_an_answer_are_one_trial(assay: Command, server: ModelServer, files: Path) -> None:
+    given = ("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--review", "none", "--json")
+    once = assay(*given).document["run_id"]
+    before = asked(server, "judge")
+    ran = assay(*given, "--trials", "3")
+    assert ran.code == 0, ran.err
+    assert asked(server, "judge") == before + 12, "two models, two tasks, three gradings"
+    single, repeated = (assay("stats", "--run", run, "--json").document for run in (once, ran.document["run_id"]))
+    for one, several in zip(single["candidates"], repeated["candidates"], strict=True):
+        assert (several["n_trials"], several["n_tasks"], several["mean"]) == (one["n_trials"], one["n_tasks"], one["mean"])
+        assert several["ci95"] == one["ci95"]
+    among = repeated["diagnostics"]["judges_among_themselves"]
+    assert among["judges"] == ["openai/judge", "openai/judge (grading 2)", "openai/judge (grading 3)"]
+    seeds = {call.body["seed"] for call in [call for call in server.calls if call.body["model"] == "judge"][-12:]}
+    assert len(seeds) == 6, "each grading of each task has its own"
+    for wrong, problem in (("0", "--trials: is 0, and must be at least 1"), ("21", "at most 20 times")):
+        refused = assay(*given, "--trials", wrong)
+        assert (refused.code, problem in refused.err) == (2, True)
+    people = assay("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "human", "--trials", "2")
+    assert (people.code, "people grade here" in people.err) == (2, True)
+
+
+def test_verdicts_of_people_in_the_file_are_the_headline(assay: Command, server: ModelServer, files: Path) -> None:
+    given = ("run", "raw.json", "--rubric", "rubric.yaml", "--judge", "openai/judge", "--review", "none", "--json")
+    run = assay(*given).document["run_id"]
+    document = assay("stats", "--json").document
+    assert document["read"]["choice"] == "with_references"
+    rates = {
+        row["candidate"]: {rate["verdict"]: rate["rate"] for rate in row["rates"]} for row in document["verdicts"]["candidates"]
+    }
+    # People failed m2's answer to 101 and m1's to 102; the judge gives Pass and Partial.
+    assert rates == {name: {"Pass": 0.5, "Partial": 0.0, "Fail": 0.5} for name in ("m1", "m2")}
+    assert "m1: Pass 50.0% (" in assay("stats").out
+    alone = assay("stats", "--run", run, "--json").document["verdicts"]["candidates"]
+    assert [rate["rate"] for rate in alone[1]["rates"]] == [0.0, 1.0, 0.0]
+    by_verdict = assay("stats", "--criterion", "verdict", "--json").document["candidates"]
+    assert [row["mean"] for row in by_verdict] == [0.5, 0.5]
+    diagnostics = assay("stats", "--criterion", "verdict", "--json").document["diagnostics"]
+    (judge,) = diagnostics["judge_against_references"]
+    assert (judge["judge"], judge["on_verdicts"], judge["n"], judge["agreement"]) == ("openai/judge", True, 4, 0.25)

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -164,6 +165,15 @@ def test_corrections_measure_the_judge_on_verdicts(assay: Command, run_id: str) 
     assert "bias in verdicts: Pass 41.7% against people's 50.0%, Partial 16.7% against people's 25.0%" in shown
     (of_pair,) = assay("compare", "alice", "bob", "--json").document["diagnostics"]["judge_against_people"]
     assert of_pair["verdicts"]["agreement"] == pytest.approx(10 / 12)
+    by_verdict = ("--criterion", "verdict")
+    for verb in (("stats",), ("compare", "alice", "bob")):
+        diagnostics = assay(*verb, *by_verdict, "--json").document["diagnostics"]
+        (on_verdicts,) = diagnostics["judge_against_people"]
+        assert on_verdicts["verdicts"] == verdicts
+        assert (on_verdicts["n"], on_verdicts["n_corrected"]) == (12, 1)
+        assert on_verdicts["bias"] == pytest.approx(-1.5 / 12)
+        assert diagnostics["judge_against_references"] == []
+        assert "gives people's verdict on 83.3% of 12 checked responses" in assay(*verb, *by_verdict).out
 
 
 def test_words_of_a_single_criterion_are_verdicts(assay: Command, project: Path) -> None:
@@ -190,6 +200,24 @@ def test_report_begins_with_the_rates(assay: Command, approved: str, project: Pa
         assert "Pass 66.7%" in text
 
 
+def test_latex_and_junit_have_the_rates(assay: Command, approved: str, project: Path) -> None:
+    for criterion in ((), ("--criterion", "verdict")):
+        assert assay("export", "latex", "--force", "--output", "report.tex", *criterion).code == 0
+        tex = (project / "report.tex").read_text("utf-8")
+        assert tex.index(r"\label{tab:assay-verdicts}") < tex.index(r"\label{tab:assay-scores}")
+        assert "candidate & Pass & Partial & Fail & from" in tex
+        assert "alice & 66.7 (" in tex
+        assert assay("export", "junit", "--threshold", "0.5", "--force", "--output", "report.xml", *criterion).code == 0
+        suites = ElementTree.fromstring((project / "report.xml").read_text("utf-8")).findall("testsuite")
+        for suite, rate in zip(suites, ("alice: Pass 66.7% (", "bob: Pass 16.7% ("), strict=True):
+            properties = {each.get("name"): str(each.get("value")) for each in suite.iter("property")}
+            assert properties["verdicts"].startswith(rate)
+            assert "hold at once in 95% of cases." in properties["verdicts"]
+            assert str(suite.findtext("system-out")).startswith(rate)
+    assert assay("export", "latex", "--force", "--output", "report.tex", "--criterion", "steps").code == 0
+    assert "assay-verdicts" not in (project / "report.tex").read_text("utf-8")
+
+
 def test_results_in_python_have_the_rates(approved: str) -> None:
     verdicts = assay_api.stats().verdicts
     assert verdicts is not None
@@ -205,6 +233,9 @@ def test_the_results_page_begins_with_the_rates(approved: str) -> None:
         assert "alice: Pass 66.7% (" in page
         assert page.index("alice: Pass") < page.index("<h1>")
         assert "75.0" in client.get("/results?criterion=verdict").text
+        assert client.get("/statistics.json?criterion=verdict").status_code == 200
+        details = client.get("/statistics/behind?criterion=verdict&suite=proofs", follow_redirects=False)
+        assert (details.status_code, details.headers["location"]) == (303, "/statistics/behind?suite=proofs")
 
 
 def test_corrections_take_the_words_of_the_scale(assay: Command, run_id: str, project: Path) -> None:

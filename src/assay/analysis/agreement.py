@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,6 +68,15 @@ def judges_against_people(columns: ReviewColumns, *, candidates: Sequence[str] |
                 JudgeAgainstPeople(judge=judge, n_corrected=n_corrected, calibration=measured, verdicts=verdicts)
             )
     return tuple(measured_judges)
+
+
+def judges_on_verdicts(columns: ReviewColumns, *, candidates: Sequence[str] | None = None) -> tuple[JudgeAgainstPeople, ...]:
+    """Compare each judge's verdicts with people's, as `judges_against_people` compares scores; bias and error are of verdicts."""
+    return tuple(
+        replace(measured, calibration=measured.verdicts.calibration)
+        for measured in judges_against_people(columns, candidates=candidates)
+        if measured.verdicts is not None
+    )
 
 
 def _on_verdicts(columns: ReviewColumns, judge: int, candidates: Sequence[str] | None) -> VerdictAgreement | None:

@@ -107,6 +107,17 @@ class ComparisonDiagnostics:
     cautions: tuple[Caution, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictDiagnostics:
+    """Agreement of judges with people on verdicts, for results on the criterion `verdict`.
+
+    `against_references` compares with people's imported grades; `compare` leaves it empty.
+    """
+
+    against_people: tuple[JudgeAgainstPeople, ...]
+    against_references: tuple[JudgeAgainstReferences, ...] = ()
+
+
 def diagnose_scores(
     table: ScoreTable,
     candidates: tuple[Estimate, ...],

@@ -183,7 +183,13 @@ def _converter(hint: Any) -> _Get | None:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         converters = [made for part in arguments if (made := _converter(part)) is not None]
-        return partial(_unless_none, converters[0]) if converters else None
+        if not converters:
+            return None
+        documents = tuple(part for part in arguments if _is_document(part))
+        # Of several documents, the caller fills the one that fits.
+        return (
+            partial(_unless_none, converters[0]) if len(documents) < 2 else partial(_unless_document, documents, converters[0])
+        )
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         each = _converter(arguments[0])
         return None if each is None else partial(_each, each)
@@ -196,6 +202,10 @@ def _converter(hint: Any) -> _Get | None:
 
 def _unless_none(convert: _Get, value: object) -> object:
     return value if value is None or value is ABSENT else convert(value)
+
+
+def _unless_document(documents: tuple[type[object], ...], convert: _Get, value: object) -> object:
+    return value if isinstance(value, documents) else _unless_none(convert, value)
 
 
 def _each(convert: _Get, values: Any) -> tuple[object, ...]:

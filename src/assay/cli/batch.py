@@ -93,7 +93,10 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
     review = None if options["review"] is None else parsed_rule(options["review"], where="--review")
     for run in import_answers(opened, [suite], options):
         budget = opened.settings.values["budget"]
-        regraded = regrading.planned(opened, run, judge=judge, rubric=of_answers, review=review, budget_usd=budget)
+        gradings = 1 if options["trials"] is None else options["trials"]
+        regraded = regrading.planned(
+            opened, run, judge=judge, rubric=of_answers, review=review, gradings=gradings, budget_usd=budget
+        )
         yield regraded.plan, regraded.tasks
 
 

@@ -84,7 +84,12 @@ def of_a_run(command: Command) -> Command:
     """Add the options of a new run, for `assay run` and `assay batch submit`."""
     for option in reversed(
         (
-            click.option("--trials", type=int, metavar="N", help="Trials per task, instead of the suite's number."),
+            click.option(
+                "--trials",
+                type=int,
+                metavar="N",
+                help="Trials per task, instead of the suite's number; for a file of answers, gradings of each answer by the judge.",
+            ),
             click.option(
                 "--candidate",
                 "candidates",

@@ -62,7 +62,10 @@ def grade_again(
     suite: Path | None = None,
     as_json: bool,
 ) -> RegradeDocument | RegradePlanDocument:
-    """Grade a run's responses again and print the result; `judge`, `stage`, `review` and `dry_run` are options of the command."""
+    """Grade a run's responses again and print the result.
+
+    `judge`, `stage`, `review` and `dry_run` are options of the command. `trials`: times that each judge grades an answer.
+    """
     from assay.app.runs import documents, regrade as regrading
     from assay.domain.review_sample import parsed_rule
 
@@ -71,7 +74,15 @@ def grade_again(
     judge = options["judge"]
     review = None if options.get("review") is None else parsed_rule(options["review"], where="--review")
     ahead = regrading.planned(
-        opened, run_id, judge=judge, suite=suite, rubric=rubric, score=score, review=review, budget_usd=cap
+        opened,
+        run_id,
+        judge=judge,
+        suite=suite,
+        rubric=rubric,
+        score=score,
+        review=review,
+        gradings=1 if options.get("trials") is None else options["trials"],
+        budget_usd=cap,
     )
     if options["dry_run"]:
         return _estimated(ahead, as_json=as_json)

@@ -215,12 +215,6 @@ def import_answers(opened: Workspace, paths: Sequence[Path], options: dict[str, 
     from assay.app.imports.raw_answers import import_raw
 
     unfit = [name for name in ("candidates", "benchmark", "batch_id", "limit") if options[name]]
-    if options["trials"]:
-        problem = (
-            f"--trials: {paths[0]} holds one answer of each model to each task, and grading an answer again is no new trial."
-        )
-        remedy = "Leave the option out. To grade the answers again, use `assay regrade RUN`, also with another --judge."
-        raise click.UsageError(f"{problem} {remedy}")
     if unfit:
         option = "--candidate" if unfit[0] == "candidates" else "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} does not apply to {paths[0]}, which already holds the answers. Leave the option out.")

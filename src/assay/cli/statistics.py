@@ -208,7 +208,7 @@ def say_standing(
 ) -> None:
     """Print the result of `assay stats`: scores, pairs, verdict, warnings and diagnostics."""
     from assay.app.statistics import documents
-    from assay.app.statistics.diagnostics import standing_lines
+    from assay.app.statistics.diagnostics import standing_lines, verdict_lines
     from assay.app.statistics.results import wording
 
     basis = candidate_scores.basis
@@ -243,6 +243,8 @@ def say_standing(
     _say_warnings(documents.scores_document(candidate_scores).warnings)
     if candidate_scores.diagnostics is not None:
         _say_diagnostics(standing_lines(candidate_scores.diagnostics))
+    if candidate_scores.on_verdicts is not None:
+        _say_diagnostics(verdict_lines(candidate_scores.on_verdicts))
 
 
 def _say_ranks(ranking_result: RankingResult, document: RankingDocument) -> None:
@@ -347,7 +349,7 @@ def _say_preferences(strengths: StrengthsDocument) -> None:
 
 
 def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocument) -> None:
-    from assay.app.statistics.diagnostics import contrast_lines
+    from assay.app.statistics.diagnostics import contrast_lines, verdict_lines
     from assay.app.statistics.results import wording
 
     comparison = comparison_result.comparison
@@ -383,6 +385,8 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     _say_warnings(document.warnings)
     if comparison_result.diagnostics is not None:
         _say_diagnostics(contrast_lines(comparison_result.diagnostics, comparison))
+    if comparison_result.on_verdicts is not None:
+        _say_diagnostics(verdict_lines(comparison_result.on_verdicts))
 
 
 def _say_plan(power_plan: PowerPlan) -> None:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from assay.domain.assessment import Assessment, Response
@@ -413,9 +414,19 @@ def sitting_of(
         labels={name: labels[name] for name in names},
         k=claimed.k,
         attempt=attempt,
-        seed=derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, "judge"),
+        seed=derived_seed(plan.seed, claimed.task.id, claimed.k, attempt, _seed_purpose(plan, slot.grader)),
         note=note,
     )
+
+
+def _seed_purpose(plan: RunPlan, grader: str) -> str:
+    """Return the purpose of a judge's seed: its own for a judge whose model an earlier judge of the panel has.
+
+    A provider that honours seeds would otherwise repeat the earlier judge's grading word by word.
+    """
+    own = next((judge for judge in plan.judges if judge.name == grader), None)
+    earlier = (judge.model.ref for judge in takewhile(lambda judge: judge.name != grader, plan.judges))
+    return "judge" if own is None or own.model.ref not in earlier else f"judge:{grader}"
 
 
 async def _together(steps: list[Any]) -> None:

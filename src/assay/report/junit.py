@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Characters that XML 1.0 cannot carry even as references; a parser would refuse the whole file.
 NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,27 +35,41 @@ class Case:
     skipped: str | None = None
 
 
-def junit(*, title: str, rule: str, approvals: str, cases: tuple[Case, ...], notes: tuple[str, ...], written: str) -> str:
-    """Write the XML document, with a testsuite for each candidate.
+def junit(
+    *,
+    title: str,
+    rule: str,
+    approvals: str,
+    cases: tuple[Case, ...],
+    notes: tuple[str, ...],
+    verdicts: Mapping[str, str],
+    written: str,
+) -> str:
+    """Write the XML document, with a testsuite for each candidate; its properties and output contain `rule` and `notes`.
 
-    `rule` and `approvals` are properties of each testsuite, and `notes` its output.
+    `approvals` is a property too. `verdicts`: the rates of a candidate's verdicts as a sentence; candidates without verdicts
+    are missing.
     """
     suites: dict[str, list[Case]] = {}
     for case in cases:
         suites.setdefault(case.candidate, []).append(case)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites name={_attribute(title)} {_counts(cases)}>"]
     for candidate, own in suites.items():
+        rates = [verdicts[candidate]] if candidate in verdicts else []
+        properties = [("rule", rule), ("approvals", approvals), *(("verdicts", text) for text in rates)]
+        output = [*rates, *notes]
         lines += [
             f"  <testsuite name={_attribute(candidate)} {_counts(own)} timestamp={_attribute(written[:19])}>",
-            "    <properties>",
-            f'      <property name="rule" value={_attribute(rule)}/>',
-            f'      <property name="approvals" value={_attribute(approvals)}/>',
-            "    </properties>",
+            f"    <properties>{''.join(_property(name, value) for name, value in properties)}</properties>",
             *(_testcase(case) for case in own),
-            *([f"    <system-out>{_text(chr(10).join(notes))}</system-out>"] if notes else []),
+            *([f"    <system-out>{_text(chr(10).join(output))}</system-out>"] if output else []),
             "  </testsuite>",
         ]
     return "\n".join([*lines, "</testsuites>"]) + "\n"
+
+
+def _property(name: str, value: str) -> str:
+    return f"<property name={_attribute(name)} value={_attribute(value)}/>"
 
 
 def _counts(cases: tuple[Case, ...] | list[Case]) -> str:

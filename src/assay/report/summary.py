@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from assay.analysis.verdict_rates import VerdictRates
     from assay.domain.review import Approvals
     from assay.domain.selection import Excluded
     from assay.report.charts.output import Drawing
@@ -58,7 +59,8 @@ class ReportContents:
 
     Attributes:
         about: the selection, in a sentence.
-        verdicts: sentences that compare the best candidate with every other one.
+        rates: the rate of each verdict per candidate; None if the runs give no verdicts.
+        verdicts: sentences with these rates, and sentences that compare the best candidate with every other one.
         criteria: the rubrics of the selected runs, with means in the order of `estimates`.
         behind: diagnostics as sentences, which are not part of the result.
         counted: number of trials that count.
@@ -73,6 +75,7 @@ class ReportContents:
     anonymised: bool
     estimates: tuple[Estimate, ...]
     ranking: Ranking
+    rates: VerdictRates | None
     verdicts: tuple[str, ...]
     criteria: tuple[CriterionPart, ...]
     behind: tuple[str, ...]

@@ -13,6 +13,7 @@ from assay.report import wording
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from assay.analysis.verdict_rates import CandidateVerdicts, VerdictRates
     from assay.report.summary import ReportContents
     from assay.statistics.estimates import Estimate
     from assay.statistics.ranking import RankedPair
@@ -60,12 +61,16 @@ def markdown(report: ReportContents) -> str:
 
 
 def latex(report: ReportContents) -> str:
-    """Write scores and pairs as two `table` environments; they need only the package booktabs."""
+    """Write scores and pairs as `table` environments, after the rates of verdicts; they need only the package booktabs."""
     lines = [
         f"% {_comment(report.title)}: {_comment(report.about)}",
         f"% written {report.written} by Assay; needs \\usepackage{{booktabs}}",
         *(f"% {_comment(caution.text)}" for caution in report.cautions),
     ]
+    if report.rates is not None:
+        caption = f"Rates of verdicts in percent. {wording.verdict_level(report.rates)}"
+        columns = f"l{'r' * len(report.rates.labels)}l"
+        lines += _latex_table(rate_header(report.rates), rate_rows(report.rates), columns, caption, "verdicts")
     caption = f"Scores are out of 100. {counts_sentence(report)}"
     lines += _latex_table(score_header(), score_rows(report), "lrrll", caption, "scores")
     if report.ranking.compared:
@@ -78,6 +83,26 @@ def latex(report: ReportContents) -> str:
 def in_order(report: ReportContents) -> tuple[Estimate, ...]:
     """Return the estimates, best first; candidates without a score come last."""
     return tuple(candidate.estimate for candidate in report.ranking.candidates)
+
+
+def rate_header(rates: VerdictRates) -> tuple[str, ...]:
+    return ("candidate", *rates.labels, "from")
+
+
+def rate_rows(rates: VerdictRates) -> list[tuple[str, ...]]:
+    return [
+        (candidate.candidate, *_rate_cells(candidate, rates.labels), _rate_source(candidate)) for candidate in rates.candidates
+    ]
+
+
+def _rate_cells(candidate: CandidateVerdicts, labels: Sequence[str]) -> list[str]:
+    """Return a cell for each verdict with its rate and range; a dash if no verdict counts."""
+    by_verdict = {rate.verdict: rate for rate in candidate.rates}
+    return [wording.verdict_rate(by_verdict[label]) if label in by_verdict else "–" for label in labels]
+
+
+def _rate_source(candidate: CandidateVerdicts) -> str:
+    return f"{wording.count(candidate.n_tasks, 'task')}, {wording.count(candidate.n_trials, 'trial')}"
 
 
 def score_header() -> tuple[str, ...]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assay.analysis.diagnostics import ScoreDiagnostics
+    from assay.analysis.verdict_rates import VerdictRates
     from assay.app.workspace import Workspace
     from assay.domain.run import RunPlan
     from assay.domain.run_choice import ChosenRuns
@@ -73,7 +74,8 @@ def written(
     )
     basis = basis_from(workspace, chosen, columns)
     if format == "junit":
-        return _junit(workspace, basis, threshold=threshold, against=against, margin=margin, names=names)
+        rates = _verdict_rates(workspace, selection, names)
+        return _junit(workspace, basis, rates, threshold=threshold, against=against, margin=margin, names=names)
     report = _report(workspace, selection, basis, summaries, plans, names)
     return {"html": page.html, "markdown": text_tables.markdown, "latex": text_tables.latex}[format](report)
 
@@ -98,6 +100,7 @@ def _report(
         rng=np.random.default_rng(_SEED),
     )
     reviews, left_out = _reviews(workspace, selection, names)
+    rates = _verdict_rates(workspace, selection, names)
     suites = tuple(dict.fromkeys(summary.suite for summary in summaries))
     cautions = {
         caution.text: caution
@@ -111,7 +114,8 @@ def _report(
         anonymised=names.active,
         estimates=candidates,
         ranking=ranking,
-        verdicts=(*_verdict_rates(workspace, selection, names), *_verdicts(basis, ranking)),
+        rates=rates,
+        verdicts=(*_in_words(rates), *_verdicts(basis, ranking)),
         criteria=_criteria(plans, candidates, beside),
         behind=tuple(standing_lines(beside)),
         counted=basis.n_trials,
@@ -126,14 +130,17 @@ def _report(
     )
 
 
-def _verdict_rates(workspace: Workspace, selection: Selection, names: Anonymiser) -> tuple[str, ...]:
-    """Return the rates of verdicts per candidate as sentences; empty if the runs give no verdicts."""
+def _verdict_rates(workspace: Workspace, selection: Selection, names: Anonymiser) -> VerdictRates | None:
+    """Return the rates of verdicts per candidate; None if the runs give no verdicts."""
     columns = workspace.archive.scores.verdicts(selection)
     if columns is None or not len(columns.scores.score):
-        return ()
+        return None
     shown = tuple(names.candidate(name) for name in columns.scores.candidates)
-    rates = verdict_rates(replace(columns, scores=replace(columns.scores, candidates=shown)))
-    return (*wording.verdict_lines(rates), wording.verdict_level(rates))
+    return verdict_rates(replace(columns, scores=replace(columns.scores, candidates=shown)))
+
+
+def _in_words(rates: VerdictRates | None) -> tuple[str, ...]:
+    return () if rates is None else (*wording.verdict_lines(rates), wording.verdict_level(rates))
 
 
 def _about(selection: Selection, summaries: tuple[RunSummary, ...]) -> str:
@@ -227,7 +234,14 @@ def _review(row: AssessmentRow, event: ReviewEvent, names: Anonymiser) -> Review
 
 
 def _junit(
-    workspace: Workspace, basis: Basis, *, threshold: float | None, against: str | None, margin: float | None, names: Anonymiser
+    workspace: Workspace,
+    basis: Basis,
+    rates: VerdictRates | None,
+    *,
+    threshold: float | None,
+    against: str | None,
+    margin: float | None,
+    names: Anonymiser,
 ) -> str:
     if (threshold is None) == (against is None):
         remedy = "Use --threshold 0.7 (or 70pts), or --against NAME with --margin 3pts."
@@ -251,8 +265,16 @@ def _junit(
             for case in _by_other(estimate, compare(basis.table, estimate.candidate, other, None, limit), basis, limit)
         )
     notes = tuple(caution.text for caution in basis.cautions)
+    verdicts = {} if rates is None else _verdicts_by_candidate(rates)
     given = wording.approvals(basis.approvals) or wording.NONE_APPROVED
-    return junit(title="assay", rule=rule, approvals=given, cases=cases, notes=notes, written=workspace.clock.now())
+    return junit(
+        title="assay", rule=rule, approvals=given, cases=cases, notes=notes, verdicts=verdicts, written=workspace.clock.now()
+    )
+
+
+def _verdicts_by_candidate(rates: VerdictRates) -> dict[str, str]:
+    lines = zip(rates.candidates, wording.verdict_lines(rates), strict=True)
+    return {candidate.candidate: f"{line}. {wording.verdict_level(rates)}" for candidate, line in lines}
 
 
 def _by_threshold(estimate: Estimate, basis: Basis, threshold: float) -> Iterator[Case]:
@@ -281,7 +303,7 @@ def _by_other(estimate: Estimate, comparison: Comparison, basis: Basis, margin: 
     outcome = gate_outcome(comparison, margin)
     least = smallest_margin(comparison)
     gate = wording.gate_verdict(name, str(comparison.b), margin, outcome=outcome, smallest_margin=least, tasks_needed=None)
-    text = f"{gate} {wording.verdict(comparison)}"
+    text = wording.labelled(f"{gate} {wording.verdict(comparison)}", basis.read)
     yield Case(
         candidate=name,
         name="as a whole",

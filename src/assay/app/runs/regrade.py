@@ -21,10 +21,10 @@ from assay.domain.errors import InputError, Refused
 from assay.domain.events import nobody
 from assay.domain.lifecycle import TO_COME
 from assay.domain.protocol import PLAIN
-from assay.domain.run import PlannedTask, RunOptions
+from assay.domain.run import PlannedTask, RunOptions, check_number_of_trials
 from assay.domain.run_removal import check_in_use
 from assay.domain.selection import Selection
-from assay.domain.suite import JudgeMode, JudgeSpec, Scoring
+from assay.domain.suite import PERSON, JudgeMode, JudgeSpec, Scoring
 from assay.engine.planning import planned_run, run_id, with_review
 from assay.report import wording
 from assay.scoring.rubrics import QUALITY
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from assay.engine.estimate import CostEstimate
     from assay.statistics.comparisons import Comparison
 
+
+MOST_GRADINGS: Final = 20
+"""Maximum number of times that a judge grades an answer."""
 
 _PORTION: Final = 200
 
@@ -126,6 +129,7 @@ def planned(
     rubric: Rubric | None = None,
     score: str | None = None,
     review: ReviewRule | None = None,
+    gradings: int = 1,
     budget_usd: float | None = None,
 ) -> RegradePlan:
     """Plan a regrade, without calling a model or storing anything.
@@ -138,6 +142,8 @@ def planned(
         score: method that replaces the rules of the run's tasks; tasks that a judge grades keep their judge.
         review: rule for which of the new grades a person must review; None takes that of the rubric,
             and otherwise keeps the run's rule.
+        gradings: number of times that each judge grades every answer. They are a panel of equal judges: the mean of their grades
+            is the score, and no trial is added.
         budget_usd: maximum cost of judging, in US dollars.
 
     Raises UnknownName for an unknown run, and Refused if the run has unfinished trials. Raises InputError for a
@@ -160,6 +166,7 @@ def planned(
         tasks = tuple(_matched(workspace, old, loaded, notes))
         plan = _by_suite(old, loaded)
     plan = plan if rubric is None else replace(plan, rubric=rubric)
+    plan = replace(plan, judges=_repeated(plan.judges, gradings))
     tasks = tasks if score is None else tuple(_scored_by(score, tasks, notes))
     if review is None and suite is None:
         review = plan.rubric.review
@@ -302,6 +309,23 @@ def _judges(workspace: Workspace, old: RunPlan, tasks: Iterable[PlannedTask], ju
         raise InputError("--judge", f"{judge!r} is not a model.")
     first = old.judges[0] if old.judges else JudgeSpec(name=spec.name, model=spec.model, mode=JudgeMode.EACH)
     return (replace(first, name=spec.name, model=spec.model, turn=None),)
+
+
+def _repeated(judges: tuple[JudgeSpec, ...], times: int) -> tuple[JudgeSpec, ...]:
+    """Return each judge `times` times, under names that tell its gradings apart."""
+    check_number_of_trials("--trials", times)
+    if times > MOST_GRADINGS:
+        raise InputError("--trials", f"is {times:,}, and a judge grades an answer at most {MOST_GRADINGS} times.")
+    if times > 1 and any(judge.model.provider == PERSON for judge in judges):
+        problem = "repeats the gradings of a judge that is a model, but people grade here."
+        raise InputError(
+            "--trials", problem, remedy="Ask for second opinions in the review protocol, or name a model with --judge."
+        )
+    return tuple(
+        judge if number == 1 else replace(judge, name=f"{judge.name} (grading {number})")
+        for judge in judges
+        for number in range(1, times + 1)
+    )
 
 
 def _first_graded(plan: RunPlan, tasks: Sequence[PlannedTask], notes: list[str], default: Rubric) -> RunPlan:

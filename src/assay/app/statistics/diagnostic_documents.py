@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assay.analysis.agreement import JudgeAgainstPeople
-    from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics
+    from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics, VerdictDiagnostics
     from assay.analysis.fair_play import FairPlay, ReviewRates
     from assay.analysis.partial_review import CalibratedPair, CalibratedRanking, PartlyReviewed
     from assay.analysis.references import JudgeAgainstReferences
@@ -380,6 +380,14 @@ class ScoreDiagnosticsDocument:
 
 
 @document
+class VerdictDiagnosticsDocument:
+    """JSON of `diagnostics` in `assay stats` and `compare` with `--criterion verdict`; all figures are about verdicts."""
+
+    judge_against_people: tuple[JudgeAccuracyDocument, ...]
+    judge_against_references: tuple[ReferenceAgreementDocument, ...]
+
+
+@document
 class OtherResultDocument:
     """JSON of a comparison under a different rule for counting."""
 
@@ -456,6 +464,13 @@ def score_diagnostics(diagnostics: ScoreDiagnostics) -> ScoreDiagnosticsDocument
         judges_among_themselves=diagnostics.among_judges,
         partial_review=tuple(_partial_review(partial) for partial in diagnostics.partly),
         calibrated=None if diagnostics.calibrated is None else calibrated_ranking(diagnostics.calibrated),
+    )
+
+
+def verdict_diagnostics(diagnostics: VerdictDiagnostics) -> VerdictDiagnosticsDocument:
+    return VerdictDiagnosticsDocument(
+        judge_against_people=_accuracies(diagnostics.against_people),
+        judge_against_references=tuple(map(reference_agreement, diagnostics.against_references)),
     )
 
 

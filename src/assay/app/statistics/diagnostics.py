@@ -9,7 +9,7 @@ from assay.report import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics
+    from assay.analysis.diagnostics import ComparisonDiagnostics, ScoreDiagnostics, VerdictDiagnostics
     from assay.statistics.comparisons import Comparison
     from assay.statistics.estimates import Estimate
 
@@ -62,6 +62,12 @@ def contrast_lines(diagnostics: ComparisonDiagnostics, now: Comparison) -> list[
         )
     lines += [wording.judge_bias(judge) for judge in diagnostics.against_people]
     return lines if diagnostics.calibrated is None else [*lines, wording.calibrated_pair(diagnostics.calibrated)]
+
+
+def verdict_lines(diagnostics: VerdictDiagnostics) -> list[str]:
+    """Return the agreement of judges with people on verdicts as lines of text."""
+    lines = [wording.judge_bias(judge) for judge in diagnostics.against_people]
+    return [*lines, *(wording.judge_agreement(judge) for judge in diagnostics.against_references)]
 
 
 def _means(estimates: Sequence[Estimate]) -> str:

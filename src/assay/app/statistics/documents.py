@@ -10,15 +10,18 @@ from assay.app.statistics.diagnostic_documents import (
     CalibratedRankingDocument,
     ComparisonDiagnosticsDocument,
     ScoreDiagnosticsDocument,
+    VerdictDiagnosticsDocument,
     calibrated_ranking,
     comparison_diagnostics,
     score_diagnostics,
+    verdict_diagnostics,
 )
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S
 from assay.report import wording as wording  # re-exported for surfaces
 
 if TYPE_CHECKING:
+    from assay.analysis.diagnostics import VerdictDiagnostics
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
@@ -262,7 +265,7 @@ class ScoresDocument:
     approvals: ApprovalsDocument
     attention: AttentionDocument
     warnings: tuple[WarningDocument, ...]
-    diagnostics: ScoreDiagnosticsDocument | dict[str, Json]
+    diagnostics: ScoreDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
     anytime: tuple[CandidateAnytimeDocument, ...] | None
     looks: LooksDocument | None
     verdicts: VerdictRatesDocument | None
@@ -350,7 +353,7 @@ class ComparisonDocument:
     method: str | None
     reason: str | None
     warnings: tuple[WarningDocument, ...]
-    diagnostics: ComparisonDiagnosticsDocument | dict[str, Json]
+    diagnostics: ComparisonDiagnosticsDocument | VerdictDiagnosticsDocument | dict[str, Json]
     anytime: ComparisonAnytimeDocument | None
     verdict: str
     runs: tuple[str, ...]
@@ -536,7 +539,7 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
         **_of_basis(scores.basis),
         candidates=scores.estimates,
         warnings=warning_documents(scores.basis, *(estimate.warnings for estimate in scores.estimates), cautions),
-        diagnostics={} if diagnostics is None else score_diagnostics(diagnostics),
+        diagnostics=_of_verdicts(scores.on_verdicts) if diagnostics is None else score_diagnostics(diagnostics),
         anytime=None
         if scores.anytime is None
         else tuple(
@@ -546,6 +549,10 @@ def scores_document(scores: CandidateScores) -> ScoresDocument:
     )
 
 
+def _of_verdicts(diagnostics: VerdictDiagnostics | None) -> VerdictDiagnosticsDocument | dict[str, Json]:
+    return {} if diagnostics is None else verdict_diagnostics(diagnostics)
+
+
 def comparison_document(result: ComparisonResult) -> ComparisonDocument:
     diagnostics = result.diagnostics
     cautions = () if diagnostics is None else diagnostics.cautions
@@ -553,7 +560,7 @@ def comparison_document(result: ComparisonResult) -> ComparisonDocument:
         ComparisonDocument,
         result.comparison,
         warnings=warning_documents(result.basis, result.comparison.warnings, cautions),
-        diagnostics={} if diagnostics is None else comparison_diagnostics(diagnostics),
+        diagnostics=_of_verdicts(result.on_verdicts) if diagnostics is None else comparison_diagnostics(diagnostics),
         anytime=None if result.anytime is None else fill(ComparisonAnytimeDocument, result.anytime, looks=result.looks),
         verdict=result.verdict,
         verdicts=result.verdicts,

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, overload
 import numpy as np
 
 from assay.analysis import diagnostics
+from assay.analysis.agreement import judges_on_verdicts
 from assay.analysis.anytime import Anytime, Looks, anytime_difference, anytime_mean
+from assay.analysis.diagnostics import VerdictDiagnostics
 from assay.analysis.partial_review import CalibratedRanking, calibrated_ranking, sampled_trials
+from assay.analysis.references import judges_against_references
 from assay.app.statistics import notebooks
 from assay.app.statistics.basis import Basis, StillOpen, basis_of, looks_now
 from assay.app.statistics.review_draw import draw_of
@@ -56,6 +59,7 @@ DRAWS_SEED: Final = 20240607
 class CandidateScores:
     """Scores of every candidate.
 
+    With the criterion `verdict`, `diagnostics` is None and `on_verdicts` compares judges with people; otherwise it is None.
     `anytime` contains a range per candidate that stays valid while more trials may come. `looks` is the planned look reached so
     far; None without planned looks or if no more trials can come.
     """
@@ -66,6 +70,7 @@ class CandidateScores:
     anytime: tuple[Anytime, ...] | None
     looks: Looks | None = None
     verdicts: VerdictRates | None = None
+    on_verdicts: VerdictDiagnostics | None = None
 
     def __repr__(self) -> str:
         return f"CandidateScores({_short(self.estimates)}; {_counted(self.basis)})"
@@ -104,6 +109,7 @@ class ComparisonResult:
     anytime: Anytime | None
     looks: Looks | None
     verdicts: VerdictComparison | None = None
+    on_verdicts: VerdictDiagnostics | None = None
 
     def __repr__(self) -> str:
         return f"ComparisonResult({self.verdict})"
@@ -242,8 +248,14 @@ def stats(
     basis = basis or basis_of(workspace, selection)
     selection = basis.chosen.selection
     candidates = estimates(basis.table)
-    beside = None
-    if diagnose and not by_verdict(selection):
+    beside = on_verdicts = None
+    if diagnose and by_verdict(selection):
+        reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+        on_verdicts = VerdictDiagnostics(
+            against_people=judges_on_verdicts(reviews),
+            against_references=judges_against_references(workspace.archive.scores.reference_pairs(selection)),
+        )
+    elif diagnose:
         beside = diagnostics.diagnose_scores(
             basis.table,
             candidates,
@@ -260,6 +272,7 @@ def stats(
         anytime=tuple(anytime_mean(basis.table, estimate) for estimate in candidates) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
         verdicts=rates_of(workspace, selection),
+        on_verdicts=on_verdicts,
     )
 
 
@@ -294,9 +307,12 @@ def compare(
     comparison = compared(basis.table, a, b, scope, margin, rng=rng)
     if not basis.runs:
         comparison = replace(comparison, reason="no_shared_tasks")  # both have results, but in different suites
-    beside = None
-    if diagnose and not by_verdict(selection):
+    beside = on_verdicts = None
+    if diagnose:
         reviews = workspace.archive.scores.review_columns(selection) if reviews is None else reviews
+    if diagnose and reviews is not None and by_verdict(selection):
+        on_verdicts = VerdictDiagnostics(against_people=judges_on_verdicts(reviews, candidates=(a, b)))
+    elif diagnose and reviews is not None:
         beside = diagnostics.diagnose_comparison(
             basis.table, comparison, reviews, margin=margin, draw=draw_of(workspace, basis.runs), rng=rng
         )
@@ -309,6 +325,7 @@ def compare(
         anytime=anytime_difference(basis.table, comparison) if basis.unfinished else None,
         looks=_looks(basis) if basis.unfinished else None,
         verdicts=comparison_of(workspace, selection, a, b, scope=scope),
+        on_verdicts=on_verdicts,
     )
 
 

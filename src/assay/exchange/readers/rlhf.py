@@ -50,7 +50,7 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
     if any("model_responses" in row for row in first_rows(source.sample)):
         yield records.FoundRun(suite=suite, format=NAME)
         for row, where in read_rows(source):
-            yield from (records.Skipped(where=where, why=row),) if isinstance(row, str) else _task(_nested(row), where)
+            yield from (records.Skipped(where=where, why=row),) if isinstance(row, str) else _flat_task(row, where)
         return
     yield records.FoundRun(suite=suite, format=NAME, rubric=(PREFERENCE,), provenance={"kind": "preferences"})
     for number, (row, where) in enumerate(read_rows(source), 1):
@@ -60,8 +60,11 @@ def read(source: InputFile, options: ReadOptions) -> Iterator[records.Found]:
         yield from _pair(row, number, where)
 
 
-def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
-    """Yield one task of the `rlhf` list: prompt, ideal response, each model's response and people's evaluations."""
+def _task(item: JsonValue, where: str, metadata: JsonObject | None = None) -> Iterator[records.Found]:
+    """Yield one task of the `rlhf` list: prompt, ideal response, each model's response and people's evaluations.
+
+    `metadata`: that of the task; without it, the answers about the prompt.
+    """
     if not isinstance(item, dict):
         yield records.Skipped(where=where, why="is not a JSON object.")
         return
@@ -79,11 +82,15 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
     signal = as_object(answer.get("signal"))
     ideal = signal.get("ideal_response")
     final_answer = _form(signal.get("raw_preference_evaluation_form")).get("Final Answer")
-    about: dict[str, JsonValue] = {
+    about: JsonObject = {
         _key(question): value for turn in turns for question, value in _form(turn.get("prompt_evaluation")).items()
     }
     yield records.FoundTask(
-        id=task, prompt=prompt, ideal=str(ideal) if ideal else None, final_answer=final_answer or None, metadata=about
+        id=task,
+        prompt=prompt,
+        ideal=str(ideal) if ideal else None,
+        final_answer=final_answer or None,
+        metadata=about if metadata is None else metadata,
     )
     for holder, key in ((answer, "response_options"), (signal, "human_evals")):
         if holder.get(key) and not isinstance(holder[key], list):
@@ -108,25 +115,37 @@ def _task(item: JsonValue, where: str) -> Iterator[records.Found]:
             )
 
 
-def _nested(row: JsonObject) -> dict[str, JsonValue]:
-    """Convert a flat task with `model_responses` to the form with messages; booleans become answers to questions."""
-    about = dict(as_object(row.get("metadata")))
-    system = about.pop("system_prompt", None)
+def _flat_task(row: JsonObject, where: str) -> Iterator[records.Found]:
+    """Yield a task with `model_responses` at its top level, read as one of the `rlhf` list."""
+    for key in ("model_responses", "human_evaluations"):
+        if row.get(key) and not isinstance(row[key], list):
+            yield records.Skipped(where=where, why=f"has `{key}` that is not a list.")
+    metadata = dict(as_object(row.get("metadata")))
+    system = metadata.pop("system_prompt", None)
+    yield from _task(_nested(row, system), where, metadata)
+
+
+def _nested(row: JsonObject, system: JsonValue) -> dict[str, JsonValue]:
+    """Convert a flat task to the form with messages; it has none without a prompt. Booleans become answers to questions."""
     evaluations: list[JsonValue] = []
-    for each in objects_in(row.get("human_evaluations")):
+    for each in map(as_object, as_list(row.get("human_evaluations"))):
         form = {name.replace("_", " ").title(): value for name, value in each.items() if name != "model_id"}
         evaluations.append({"model_id": each.get("model_id"), "evaluation_form": _questions(form)})
     options: list[JsonValue] = [
-        {"model_id": each.get("model_id"), "text": each.get("response_text")} for each in objects_in(row.get("model_responses"))
+        {"model_id": each.get("model_id"), "text": each.get("response_text")}
+        for each in map(as_object, as_list(row.get("model_responses")))
     ]
     final = _questions({"Final Answer": row.get("final_answer")})
     signal: dict[str, JsonValue] = {"ideal_response": row.get("ideal_response"), "human_evals": evaluations}
     signal["raw_preference_evaluation_form"] = final
-    messages: list[JsonValue] = [{"role": "system", "text": system}] if system else []
-    if prompt := row.get("prompt"):
-        messages.append({"role": "user", "text": prompt, "prompt_evaluation": _questions(about)})
-    answer: JsonValue = {"role": "assistant", "response_options": options, "signal": signal}
-    return {"taskId": row.get("task_id", row.get("id")), "messages": [*messages, answer] if messages else []}
+    messages: list[JsonValue] = []
+    prompt = row.get("prompt")
+    if isinstance(prompt, str) and prompt.strip():
+        if isinstance(system, str) and system:
+            messages.append({"role": "system", "text": system})
+        messages.append({"role": "user", "text": prompt})
+        messages.append({"role": "assistant", "response_options": options, "signal": signal})
+    return {"taskId": row.get("task_id", row.get("taskId", row.get("id"))), "messages": messages}
 
 
 def _questions(answers: JsonObject) -> list[JsonValue]:

@@ -93,6 +93,7 @@ from assay.report.wording.verdict_rates import (
     verdict_difference_lines as verdict_difference_lines,
     verdict_level as verdict_level,
     verdict_lines as verdict_lines,
+    verdict_rate as verdict_rate,
 )
 from assay.report.wording.verdicts import (
     TAKEN_BACK as TAKEN_BACK,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from assay.report.wording.numbers import count, difference_range, number, p_value, range_words, signed
 
 if TYPE_CHECKING:
-    from assay.analysis.verdict_rates import CandidateVerdicts, RateDifference, VerdictComparison, VerdictRates
+    from assay.analysis.verdict_rates import CandidateVerdicts, RateDifference, VerdictComparison, VerdictRate, VerdictRates
     from assay.statistics.superiority import WinProbability
 
 
@@ -19,11 +19,14 @@ def verdict_lines(rates: VerdictRates) -> tuple[str, ...]:
 def _of_candidate(candidate: CandidateVerdicts) -> str:
     if not candidate.rates:
         return f"{candidate.candidate}: no verdict counts yet"
-    shares = ", ".join(
-        f"{each.verdict} {number(each.rate)}%{f' ({range_words(each.interval)})' if each.interval is not None else ' (no range)'}"
-        for each in candidate.rates
-    )
+    shares = ", ".join(f"{each.verdict} {verdict_rate(each, unit='%')}" for each in candidate.rates)
     return f"{candidate.candidate}: {shares} over {count(candidate.n_tasks, 'task')}, {count(candidate.n_trials, 'trial')}"
+
+
+def verdict_rate(rate: VerdictRate, *, unit: str = "") -> str:
+    """Write a rate with its range: `62.0 (54.1 to 70.2)`."""
+    ranged = "no range" if rate.interval is None else range_words(rate.interval)
+    return f"{number(rate.rate)}{unit} ({ranged})"
 
 
 def verdict_level(rates: VerdictRates | VerdictComparison) -> str:

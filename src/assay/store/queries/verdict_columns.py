@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Double, Select, Table, and_, case, cast, func, or_, select
 
 from assay.analysis.columns import ReviewedVerdicts, VerdictColumns
 from assay.domain.errors import InputError
@@ -52,7 +52,7 @@ def verdict_columns(connection: Connection, selection: Selection, /) -> VerdictC
     if len({scale.labels for scale in scales.values()}) != 1:
         return None
     variants = scope.variants(connection)
-    rows = _rows(connection, _graded(scope, tuple(scales)), scales)
+    rows = _rows(connection, _graded(scope, tuple(scales)), scales, by_score=scope.families.references)
     if variants:
         rows[:, 1] = split_keys(variants, rows[:, 1], rows[:, -1])
     labels, values = zip(*next(iter(scales.values())).labels, strict=True)
@@ -76,7 +76,10 @@ def chosen_trials(connection: Connection, selection: Selection, trials: Collecti
         return trial_scores(connection, selection, trials)
     scales = _scales(connection, scope)
     of_trials = _graded(scope, tuple(scales)).where(schema.score.c.trial_key.in_(list(trials)))
-    rows = [(*map(int, row[:4]), row[4], int(row[5])) for row in _rows(connection, of_trials, scales)]
+    rows = [
+        (*map(int, row[:4]), row[4], int(row[5]))
+        for row in _rows(connection, of_trials, scales, by_score=scope.families.references)
+    ]
     return scores_by_trial(connection, scope, trials, rows)
 
 
@@ -129,13 +132,16 @@ def _no_verdicts() -> InputError:
     return InputError("--criterion", problem, remedy=remedy)
 
 
-def _rows(connection: Connection, statement: Select[Any], scales: Mapping[int, VerdictScale]) -> NDArray[np.float64]:
+def _rows(
+    connection: Connection, statement: Select[Any], scales: Mapping[int, VerdictScale], *, by_score: Collection[int] = ()
+) -> NDArray[np.float64]:
+    """Read rows with each verdict's value as the score; `by_score`: runs whose grades are no grades on the rubric."""
     import numpy as np
 
     rows = matrix_of(connection, statement)
     run = rows[:, -1].astype(np.int64)
     for key, scale in scales.items():
-        rows[run == key, _SCORE] = _values(rows[run == key], scale)
+        rows[run == key, _SCORE] = _values(rows[run == key], scale, by_score=key in by_score)
     return rows
 
 
@@ -147,7 +153,22 @@ def _scales(connection: Connection, scope: Scope) -> dict[int, VerdictScale]:
         scale = verdict_scale(rubric_record(bytes_json(content)["rubric"]))
         if scale is not None:
             scales[key] = scale
-    return scales
+    return {**scales, **_of_references(scope, scales)}
+
+
+def _of_references(scope: Scope, scales: Mapping[int, VerdictScale]) -> dict[int, VerdictScale]:
+    """Return the scale for runs with people's imported grades: that of the newest run that grades the same responses.
+
+    These grades count in place of the judge's, so without a scale the rates of verdicts were missing.
+    """
+    families = scope.families
+    of_people: dict[int, VerdictScale] = {}
+    for run in families.references:
+        graded_again = (*families.newer.get(run, ()), *families.older.get(run, ()))
+        newest = max((other for other in graded_again if other in scales), default=None)
+        if newest is not None:
+            of_people[run] = scales[newest]
+    return of_people
 
 
 def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
@@ -156,8 +177,14 @@ def _graded(scope: Scope, runs: tuple[int, ...]) -> Select[Any]:
     return _with_numbers(scope, runs, table.c.value, grade.c.value, marks_of()).where(
         table.c.state.in_(COUNTING),
         # A deterministic scorer gives no verdict, also if a judge of the same run does.
-        table.c.state != AssessmentState.NOT_REQUIRED.value,
+        or_(table.c.state != AssessmentState.NOT_REQUIRED.value, *_by_people(scope, table)),
     )
+
+
+def _by_people(scope: Scope, table: Table) -> list[ColumnElement[bool]]:
+    """Return conditions that are true for people's grades that were imported with the responses."""
+    references = scope.families.references.items()
+    return [and_(table.c.run_key == run, table.c.grader_key.in_(graders)) for run, graders in references]
 
 
 def _reviewed(scope: Scope, runs: tuple[int, ...], *, original: bool) -> Select[Any]:
@@ -208,8 +235,11 @@ def _with_numbers(
     )
 
 
-def _values(rows: NDArray[np.float64], scale: VerdictScale) -> NDArray[np.float64]:
-    """Return the value of each row's verdict, by the rules of `domain.assessment.Assessment.verdicts`."""
+def _values(rows: NDArray[np.float64], scale: VerdictScale, *, by_score: bool) -> NDArray[np.float64]:
+    """Return the value of each row's verdict, by the rules of `domain.assessment.Assessment.verdicts`.
+
+    `by_score`: treat each score as one that a person set directly.
+    """
     import numpy as np
 
     score = rows[:, _SCORE]
@@ -219,7 +249,9 @@ def _values(rows: NDArray[np.float64], scale: VerdictScale) -> NDArray[np.float6
         values = np.array([value for _, value in scale.labels])
         return values[np.abs(score[:, None] - values[None, :]).argmin(axis=1)] if len(rows) else score
     count, given, no, yes, total, weight = rows[:, 6:12].T
-    by_score = np.where(score >= 1.0, best, np.where(score <= 0.0, worst, 0.5))
+    as_set = np.where(score >= 1.0, best, np.where(score <= 0.0, worst, 0.5))
+    if by_score:
+        return as_set
     # A person set the overall score directly if it is not the mean of the grades.
     direct = (weight <= 0) | (np.abs(score - total / np.where(weight > 0, weight, 1.0)) > _ROUNDING)
     by_rule = np.full(len(rows), worst)
@@ -230,4 +262,4 @@ def _values(rows: NDArray[np.float64], scale: VerdictScale) -> NDArray[np.float6
     by_rule[given < count] = worst
     if rules.fail_if_any_no:
         by_rule[no > 0] = worst
-    return np.where(direct, by_score, by_rule)
+    return np.where(direct, as_set, by_rule)

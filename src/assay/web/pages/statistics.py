@@ -14,6 +14,7 @@ from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
 from assay.app.statistics.live_report import StatisticsDetails, StatisticsOverview, trials_behind
+from assay.app.statistics.results import by_verdict
 from assay.app.statistics.run_choice import choose
 from assay.app.wire import attributes
 from assay.domain.errors import UnknownName
@@ -108,6 +109,9 @@ def statistics_twin(request: Request) -> Response:
 def behind_page(request: Request) -> Response:
     """Show the details behind the numbers: fair play, agreement, calibration, coverage, partial review, single trials."""
     asked = StatisticsQuery(request)
+    if by_verdict(asked.selection):
+        # The details are about scores, in which verdicts are no criterion.
+        return RedirectResponse(asked.address("/statistics/behind", criterion=None), status_code=303)
     overviews = rooms_of(request).overviews
     first, details = overviews.of(asked.selection, **asked.how), overviews.behind(asked.selection, **asked.how)
     return page_of(
