@@ -104,10 +104,15 @@ def test_worked_comparison_of_the_seed_is_minted_and_verified(assay: Command, te
     assert results == {
         "content": "passed",
         "signature": "not_checked",
+        "place": "passed",
+        "predecessor": "passed",
+        "template": "passed",
         "comparison": "passed",
         "runs": "passed",
+        "removed_runs": "passed",
         "validity": "passed",
     }
+    assert verified.document["not_checked"] == ["signature"]
 
 
 def test_runs_that_measure_different_things_are_not_minted(assay: Command, template: Path) -> None:
@@ -247,7 +252,9 @@ def test_page_lists_a_mint_that_waits_and_then_its_snapshot(assay: Command, temp
     assay("mint", template, "--batch-id", "comparison_batch", "--output", "elsewhere")
     with serving(project) as server:
         waits = server.get("/specialists.json")
-        assert waits["mints"] == [{"batch_id": "comparison_batch", "template": "templates/my-specialist.json5", "waiting": 1}]
+        assert waits["mints"] == [
+            {"batch_id": "comparison_batch", "template": "templates/my-specialist.json5", "waiting": 1, "server": None}
+        ]
         assert waits["snapshots"] == []
         assay("review", "approve", pending(assay)["id"])
         minted = server.get("/specialists.json")
@@ -255,6 +262,44 @@ def test_page_lists_a_mint_that_waits_and_then_its_snapshot(assay: Command, temp
     (snapshot,) = minted["snapshots"]
     assert snapshot["path"] == "elsewhere/my-specialist/1.0.0/snapshot-001.json5"
     assert snapshot["content"]["comparison"]["baseline_runs"] == 4
+
+
+def test_deleted_and_archived_runs_are_counted_and_named(assay: Command, template: Path) -> None:
+    imported(assay, [*WORKED, *(run(name, 0.1, specialist=True) for name in ("bad", "worse", "worst"))])
+    assert assay("delete", "bad", "worse", "--yes", "--reason", "looks bad").code == 0
+    assert assay("archive", "worst", "--yes").code == 0
+    minted = mint(assay, template)
+    assert minted.code == 0, minted.err
+    evidence = minted.document["evidence"]
+    stated = evidence["removed_runs"]
+    assert (stated["deleted"], stated["archived"], stated["replaced"]) == (2, 1, 0)
+    (worst,) = (each for each in stated["runs"] if each["run_id"] == "worst")
+    assert [each["overall_score"] for each in worst["results"]] == [0.1]
+    worse, bad, _ = stated["runs"]
+    assert (bad["run_id"], bad["reason"], bad["results"]) == ("bad", "looks bad", None)
+    assert bad["by"]
+    deleted, archived = (next(gap for gap in evidence["does_not_show"] if word in gap) for word in ("deleted", "archived"))
+    when = f"(by {bad['by']} on {bad['at'][:10]})"
+    assert deleted == f"Anything about 2 runs of the batch that were deleted: {worse['run_id']} {when}, bad {when}."
+    assert archived.endswith("; 1 graded trial, mean score 10.0).")
+    assert minted.document["comparison"]["specialist_runs"] == 3
+    assert assay("mint-verify", minted.document["path"]).code == 0
+    assert assay("archive", "worst", "--undo").code == 0
+    restored = assay("mint-verify", minted.document["path"], "--json")
+    assert "Runs that now count in the batch but are not in the snapshot: 1" in restored.out
+
+
+def test_strict_fails_on_what_was_not_checked(assay: Command, template: Path) -> None:
+    imported(assay, WORKED)
+    path = mint(assay, template, "--key", made_key(assay)).document["path"]
+    lenient = assay("mint-verify", path)
+    assert lenient.code == 0
+    assert lenient.out.strip().endswith("no check failed; not checked: signature")
+    strict = assay("mint-verify", path, "--strict")
+    assert strict.code == 3
+    assert strict.out.strip().endswith("verification failed; not checked: signature")
+    assert assay("mint-verify", path, "--strict", "--key", "key.pem.pub").code == 0
+    assert assay("mint-verify", path, "--strict", "--key", "key.pem.pub", "--store", "empty.db").code == 3
 
 
 def pending(assay: Command) -> Any:
@@ -315,36 +360,65 @@ def test_a_batch_without_agents_or_an_unknown_one_is_refused(assay: Command, tem
     assert "comparison_batch" in refused.out + refused.err
 
 
-def test_batch_of_a_server_is_minted_after_its_review_there(
+def test_batch_of_a_server_is_recorded_and_minted_after_its_review_there(
     assay: Command, template: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     remote = tmp_path / "remote"
     remote.mkdir()
     monkeypatch.chdir(remote)
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
+    judged = run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])
+    imported(assay, [*WORKED, run("weak", 0.1, specialist=True), judged])
+    assert assay("delete", "weak", "--yes", "--reason", "secret").code == 0
     with serving(remote) as server:
+        address = f"http://127.0.0.1:{server.port}"
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}")
-        waits = mint(assay, template).document
-        assert (waits["state"], waits["waiting"], waits["path"]) == ("waiting", 1, None)
+        monkeypatch.setenv("ASSAY_SERVER", address)
+        for _ in range(2):
+            waits = mint(assay, template).document
+            assert (waits["state"], waits["waiting"], waits["path"], waits["server"]) == ("waiting", 1, None, address)
+        assert f"to finish on {address}. The mint is recorded; after the review" in mint_said(assay, template).out
+        listed = assay("mint", "--pending", "--json")
+        assert (listed.code, [each["state"] for each in listed.document["mints"]]) == (0, ["waiting"]), "recorded once"
+        with serving(tmp_path) as own:
+            (shown,) = own.get("/specialists.json")["mints"]
+        monkeypatch.chdir(tmp_path)  # a server restores the working folder of its start
+        assert (shown["batch_id"], shown["waiting"], shown["server"]) == ("comparison_batch", 1, address)
+        monkeypatch.setenv("ASSAY_SERVER", "http://127.0.0.1:9")
+        other = assay("mint", "--pending", "--json")
+        assert (other.code, other.document["mints"][0]["state"]) == (1, "waiting")
+        assert f"recorded for the server {address}" in other.document["mints"][0]["problem"]
+        monkeypatch.setenv("ASSAY_SERVER", address)
         monkeypatch.chdir(remote)
         name = pending(assay)["candidates"][0]
         decided = assay("review", "correct", pending(assay)["id"], "--score", f"{name}=0.65", "--reason", "fair")
         assert decided.code == 0, decided.err
         monkeypatch.chdir(tmp_path)
-        minted = mint(assay, template)
-        assert minted.code == 0, minted.err
+        with monkeypatch.context() as patch:  # as if the process ended after it wrote the snapshot
+            patch.setattr("assay.app.specialists.waiting.forget", lambda *_: None)
+            assert assay("mint", "--pending").code == 0
+        (minted,) = assay("mint", "--pending", "--json").document["mints"]
+        assert minted["state"] == "minted"
+        assert assay("mint", "--pending").out.strip() == "No mint is recorded."
+        assert len(list(Path("snapshots").rglob("*.json5"))) == 1
         unknown = assay("mint", template, "--batch-id", "none", "--output", "snapshots")
         assert unknown.code == 2
-    snapshot = json.loads(Path(minted.document["path"]).read_text("utf-8"))
+    snapshot = json.loads(Path(minted["path"]).read_text("utf-8"))
     comparison = snapshot["benchmarks"]["comparison"]
     assert (comparison["baseline_avg_score"], comparison["specialist_avg_score"]) == (0.65, 0.85)
     assert (comparison["baseline_runs"], comparison["improvement_pct"]) == (4, 30.77)
-    assert snapshot["snapshot_metadata"]["source"].startswith("http://127.0.0.1")
-    assert results(assay("mint-verify", minted.document["path"], "--json"))["runs"] == "not_checked"
+    assert snapshot["snapshot_metadata"]["source"] == address
+    (removed,) = snapshot["evidence"]["removed_runs"]["runs"]
+    assert (removed["run_id"], removed["removal"], removed["by"], removed["reason"]) == ("weak", "deleted", None, None)
+    assert results(assay("mint-verify", minted["path"], "--json"))["runs"] == "not_checked"
     assert assay("runs", "--json").document["runs"] == [], "the runs were not imported here"
-    monkeypatch.setenv("ASSAY_SERVER", f"http://127.0.0.1:{server.port}")
+    there = assay("mint-verify", minted["path"], "--store", f"{remote}/.assay/assay.db", "--json")
+    assert results(there)["removed_runs"] == "passed"
+    monkeypatch.setenv("ASSAY_SERVER", address)
     assert mint(assay, template).code == 2, "a server that is gone is an input error, not a traceback"
+
+
+def mint_said(assay: Command, template: Path) -> Said:
+    return assay("mint", template, "--batch-id", "comparison_batch", "--output", "snapshots")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.app.specialists.evidence import benchmarks_of
 from assay.app.specialists.numbered_files import write_numbered
-from assay.specialists.snapshots import laid_out, seal
+from assay.specialists.snapshots import laid_out, numbered, seal
 from assay.specialists.templates import read_template
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def write_snapshot(
         **template.document,
         "benchmarks": benchmarks,
         "evidence": {
+            "removed_runs": {"deleted": 0, "archived": 0, "replaced": 0, "runs": []},
             "decided": decided,
             "statement": verdict,
             "shows": [f"{len(runs)} runs count."],
@@ -83,11 +84,12 @@ def write_snapshot(
         },
         "snapshot_metadata": {
             "created_at": "2026-02-01T09:30:00Z", "minted_by": "Assay", "template_version": template.version,
-            "batch_id": "comparison",
+            "template_digest": template.digest, "batch_id": "comparison",
         },
     }  # fmt: skip
     change(content)
-    return write_numbered(project / "snapshots" / "react-expert" / "1.0.0", "snapshot", laid_out(seal(content, key)))
+    folder = project / "snapshots" / "react-expert" / "1.0.0"
+    return write_numbered(folder, "snapshot", lambda number, before: laid_out(seal(numbered(content, number, before), key)))
 
 
 def _run(name: str, score: float, model: str, *, specialist: bool) -> dict[str, Any]:

@@ -97,7 +97,10 @@ def outcome(result: MintDocument) -> str:
     if result.problem:
         return f"batch {result.batch_id} is not minted: {result.problem}"
     if result.state == "waiting":
-        why = f"batch {result.batch_id} has {result.waiting:,} grades to review or runs to finish"
+        where = f" on {result.server}" if result.server else ""
+        why = f"batch {result.batch_id} has {result.waiting:,} grades to review or runs to finish{where}"
+        if result.server:
+            return f"{name} is not minted yet, because {why}. The mint is recorded; after the review: assay mint --pending"
         return f"{name} is not minted yet, because {why}. The mint is recorded and happens at the last decision."
     return f"minted {name}: {result.path}" if result.path else f"{name} was not minted, because the comparison is not decided."
 
@@ -105,21 +108,23 @@ def outcome(result: MintDocument) -> str:
 @click.command("mint-verify")
 @click.argument("snapshot", metavar="FILE", type=click.Path(path_type=Path))
 @file_option("--key", about="Public key that must have signed it: FILE.pub from a person whom you trust.")
+@click.option("--strict", is_flag=True, help="Fail also if a check was not possible, such as the signature without --key.")
 @common
-def mint_verify(snapshot: Path, key: Path | None, store: str | None, as_json: bool) -> int:
-    """Verify a snapshot: its bytes, schema and signature, and that its numbers follow from the runs in the store.
+def mint_verify(snapshot: Path, key: Path | None, strict: bool, store: str | None, as_json: bool) -> int:
+    """Verify a snapshot: its bytes, signature and place, and that its numbers follow from the runs in the store.
 
-    Exit 0 if no check fails, otherwise 3. Checks that were not possible are listed as such.
+    Exit 0 if no check fails, otherwise 3. Checks that were not possible are listed; with --strict they fail too.
     """
     from assay.app.specialists.verify import verify
 
     with workspace(store) as opened:
-        verified = verify(opened, snapshot, key)
+        verified = verify(opened, snapshot, key, strict=strict)
 
     def tabled() -> None:
         say_table(("check", "result", "detail"), [(c.check, c.result.replace("_", " "), c.detail) for c in verified.checks])
         result, colour = ("no check failed", "green") if verified.valid else ("verification failed", "red")
-        say(result, colour=colour, bold=True)
+        left = f"; not checked: {', '.join(verified.not_checked)}" if verified.not_checked else ""
+        say(f"{result}{left}", colour=colour, bold=True)
 
     answer(verified, tabled, as_json=as_json)
     return 0 if verified.valid else EXIT_GATE_CLOSED

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection, func, insert, or_, select, update
 
 from assay.domain.errors import Refused, UnknownName
-from assay.domain.identifiers import RunId
+from assay.domain.identifiers import RunId, folded
 from assay.domain.lifecycle import SET_ASIDE, RunState
 from assay.domain.run_removal import RunEvent
 from assay.ports import Clock
@@ -110,6 +110,19 @@ class RunRemoval:
         aside = (table.c.id == plain(run), table.c.state.in_([state.value for state in SET_ASIDE]))
         with self._database.reading() as connection:
             return connection.execute(select(table.c.key).where(*aside)).first() is not None
+
+    def of_batch(self, batch_id: str, /) -> tuple[RunEvent, ...]:
+        """Return the event that keeps each deleted, archived or replaced run of a batch out of use, oldest first.
+
+        Upper and lower case are the same, as in `Selection`. Empty for an unknown batch.
+        """
+        run = schema.run
+        aside = run.c.state.in_([state.value for state in SET_ASIDE])
+        with self._database.reading() as connection:
+            names = connection.execute(select(run.c.batch_id).where(run.c.batch_id.is_not(None), aside).distinct()).scalars()
+            same = [name for name in names if folded(name) == folded(batch_id)]
+            ids = set(connection.execute(select(run.c.id).where(run.c.batch_id.in_(same), aside)).scalars()) if same else set()
+            return tuple(event for event in _events(connection, None) if event.stands and event.run_id in ids)
 
     def events(self) -> tuple[RunEvent, ...]:
         """Return all events that took runs out of use or restored them, oldest first."""

@@ -13,7 +13,7 @@ from assay.app.specialists.numbered_files import write_numbered
 
 def _write(arguments: tuple[Path, int]) -> str:
     folder, text = arguments
-    return write_numbered(folder, "snapshot", str(text)).name
+    return write_numbered(folder, "snapshot", lambda *_: str(text)).name
 
 
 def test_twenty_writers_get_twenty_numbers_without_gaps(tmp_path: Path) -> None:
@@ -29,4 +29,17 @@ def test_twenty_writers_get_twenty_numbers_without_gaps(tmp_path: Path) -> None:
 def test_the_next_number_follows_the_highest(tmp_path: Path, names: list[str], following: str) -> None:
     for name in names:
         (tmp_path / f"snapshot-{name}.json5").touch()
-    assert write_numbered(tmp_path, "snapshot", "text").name == f"snapshot-{following}.json5"
+    assert write_numbered(tmp_path, "snapshot", lambda *_: "text").name == f"snapshot-{following}.json5"
+
+
+def test_a_text_is_written_for_its_number_and_the_file_before(tmp_path: Path) -> None:
+    def text_of(number: int, before: Path | None) -> str:
+        if not (tmp_path / "taken").exists():  # another process takes the number meanwhile
+            (tmp_path / "taken").touch()
+            (tmp_path / f"snapshot-{number:03}.json5").write_text("theirs")
+        return f"{number} after {before and before.name}"
+
+    (tmp_path / "snapshot-004.json5").touch()
+    path = write_numbered(tmp_path, "snapshot", text_of)
+    assert (path.name, path.read_text()) == ("snapshot-006.json5", "6 after snapshot-005.json5")
+    assert (tmp_path / "snapshot-005.json5").read_text() == "theirs"

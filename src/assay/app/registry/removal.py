@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.app.wire import document, fill
 from assay.domain.identifiers import RunId
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.run_removal import RunEvent
+
+REMOVALS: Final = {"delete": "deleted", "archive": "archived", "replace": "replaced"}
+"""Kind of removal, as documents name it, for each verb of an event that takes a run out of use."""
 
 
 @document
@@ -65,6 +68,11 @@ def restore(
 def events(workspace: Workspace) -> tuple[RunEvent, ...]:
     """Return all deletions, replacements and restorations of runs, oldest first."""
     return workspace.store.run_removal.events()
+
+
+def of_batch(workspace: Workspace, batch_id: str) -> tuple[RunEvent, ...]:
+    """Return the event that keeps each deleted, archived or replaced run of a batch out of use, oldest first."""
+    return workspace.store.run_removal.of_batch(batch_id)
 
 
 def event_document(event: RunEvent) -> RunEventDocument:

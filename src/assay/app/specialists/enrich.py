@@ -127,7 +127,7 @@ def enrich(
     if fresh:
         added = {**{n: each for n, each in known.items() if not documentation[n].get("enrichment")}, **fresh}
         enriched_text = with_enrichments(text, documentation, added)
-        written = write_numbered(enriched_folder(path, template.version), "enriched", enriched_text)
+        written = write_numbered(enriched_folder(path, template.version), "enriched", lambda *_: enriched_text)
         paid.done()  # only now, so that a crash before this line loses no paid reply
     rows = []
     for n, each in enumerate(documentation):

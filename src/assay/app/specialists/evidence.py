@@ -49,9 +49,8 @@ def waiting_in(summaries: Iterable[RunSummary]) -> int:
     return sum(run.assessments.get(AssessmentState.PENDING, 0) + (run.state in GOING_ON) for run in summaries)
 
 
-def runs_that_count(workspace: Workspace, batch_id: str) -> list[Section]:
-    """Return the runs of a batch as a snapshot lists them: one for each graded trial of an agent whose grade counts."""
-    selection = Selection(batch_ids=(batch_id,))
+def runs_that_count(workspace: Workspace, selection: Selection) -> list[Section]:
+    """Return runs as a snapshot lists them: one for each graded trial of an agent whose grade counts."""
     columns = workspace.archive.scores.columns(selection)
     own = {shown: name for name, shown in columns.kept_apart}
     names = [own.get(columns.candidates[code], columns.candidates[code]) for code in columns.candidate.tolist()]

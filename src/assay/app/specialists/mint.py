@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import assay
 from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.evidence import benchmarks_of, differences_in, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
+from assay.app.specialists.removed_runs import gaps_of, removed_runs
 from assay.app.statistics.basis import approvals_of, wording
 from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import Json, attributes, document
-from assay.domain.errors import Refused
+from assay.domain.errors import InputError, Refused
 from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
 from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
-from assay.specialists.snapshots import laid_out, seal
+from assay.specialists.snapshots import laid_out, numbered, read_snapshot, seal
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -33,7 +34,8 @@ class MintDocument:
     """JSON of a mint. `state`: `minted`, `waiting` for grades or runs, or `not_decided` if a decision was required.
 
     `waiting` counts pending grades and unfinished runs. `path`, `comparison`, `evidence` and `public_key` are null while the mint
-    waits; `path` is null if nothing was written. `problem`: why a recorded mint failed.
+    waits; `path` is null if nothing was written. `problem`: why a recorded mint failed. `server`: where the batch waits, if it is
+    on another server.
     """
 
     state: str
@@ -46,20 +48,35 @@ class MintDocument:
     evidence: Json = None
     public_key: str | None = None
     problem: str | None = None
+    server: str | None = None
 
 
-def mint(workspace: Workspace, request: MintRequested, *, source: str | None = None) -> MintDocument:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSource:
+    """The server from which a batch was read, and its removed runs; None if the server does not state them."""
+
+    server: str
+    removed: Section | None
+
+
+def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | None = None) -> MintDocument:
     """Write a snapshot of a batch, unless some of its grades are pending; the file states if its evidence is thin.
 
-    `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError` for a wrong
-    template, key, output folder or batch, and `Refused` if no run of the batch counts or its runs measure different things.
+    A recorded request is minted once: if a snapshot of it exists, because a process ended before it noted that, its path is
+    returned. `source`: the server from which the batch was read; its suites and judges are unknown here. Raises `InputError`
+    for a wrong template, key, output folder or batch, and `Refused` if no run of the batch counts or its runs measure different
+    things.
     """
+    if (done := minted_before(workspace, request)) is not None:
+        return done
     template, key = _parts(workspace, request)
-    summaries = workspace.archive.runs.matching(Selection(batch_ids=(request.batch_id,)))
+    batch = Selection(batch_ids=(request.batch_id,))
+    summaries = workspace.archive.runs.matching(batch)
     known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
     if waiting := waiting_in(summaries):
         return MintDocument(state=WAITING, waiting=waiting, **known)
-    runs = runs_that_count(workspace, request.batch_id)
+    now = workspace.clock.now()  # before the runs are read, so that a later removal is no contradiction
+    runs = runs_that_count(workspace, batch)
     if not runs:
         remedy = "`assay show` lists its trials; a snapshot needs graded trials of agents on scenarios."
         raise Refused(f"batch {request.batch_id}", "has no trial of an agent with a grade that counts.", remedy=remedy)
@@ -70,20 +87,25 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
         )
         remedy = "Bench the specialist and the baseline again with the same settings, and with a new --batch-id."
         raise Refused(f"batch {request.batch_id}", problem, remedy=remedy)
-    batch = Selection(batch_ids=(request.batch_id,))
     if request.require_vetted:
         require_vetted(workspace, batch)
     benchmarks, verdict = benchmarks_of(runs, template.name, template.version)
-    now = workspace.clock.now()
     validity = validity_of(workspace, runs, template, summaries, now=now)
     evidence = evidence_of(benchmarks, verdict, template, summaries, validity["valid_for"]["judges"])
     given = approvals_of(workspace, batch)
     evidence["approvals"] = attributes(given, "shown", "scripted", "imported")
     if given.total:
         evidence["shows"].append(f"{wording.approvals(given)}.")
+    removed = removed_runs(workspace, request.batch_id) if source is None else source.removed
+    evidence["removed_runs"] = removed
+    evidence["does_not_show"] += [] if removed is None else gaps_of(removed)
     if source is not None:
         validity["valid_for"]["suites"] = [{"name": suite} for suite in dict.fromkeys(run["suite"] for run in runs)]
-        evidence["does_not_show"].append(f"Which versions of suites and judges graded the runs: {source} does not send them.")
+        gap = f"Which versions of suites and judges graded the runs: {source.server} does not send them."
+        evidence["does_not_show"].append(gap)
+        if removed is None:
+            gap = f"Whether runs of the batch were deleted or archived: {source.server} does not send this."
+            evidence["does_not_show"].append(gap)
     content = {
         **template.document,
         "benchmarks": benchmarks,
@@ -95,15 +117,43 @@ def mint(workspace: Workspace, request: MintRequested, *, source: str | None = N
             "template_version": template.version,
             "template_digest": template.digest,
             "batch_id": request.batch_id,
-            **({} if source is None else {"source": source}),
+            **({} if source is None else {"source": source.server}),
+            **({"mint_request": request.token} if request.token else {}),
         },
     }
     known |= {"comparison": benchmarks["comparison"], "evidence": evidence, "public_key": key and key.public}
     if request.require_decided and not evidence["decided"]:
         return MintDocument(state=NOT_DECIDED, **known)
     folder = workspace.folder / request.output / short_name(template.name) / template.version
-    written = write_numbered(folder, "snapshot", laid_out(seal(content, key)))
-    return MintDocument(state=MINTED, path=str(written), **known)
+    path = write_numbered(folder, "snapshot", lambda number, before: laid_out(seal(numbered(content, number, before), key)))
+    return MintDocument(state=MINTED, path=str(path), **known)
+
+
+def minted_before(workspace: Workspace, request: MintRequested) -> MintDocument | None:
+    """Return the outcome of a recorded request if an intact snapshot in its output folder was written for it, otherwise None."""
+    for path in sorted((workspace.folder / request.output).glob("*/*/snapshot-*.json5")) if request.token else ():
+        try:
+            snapshot, problems = read_snapshot(path)
+        except InputError:
+            continue
+        if problems or snapshot["snapshot_metadata"].get("mint_request") != request.token:
+            continue
+        return MintDocument(
+            state=MINTED,
+            batch_id=request.batch_id,
+            specialist=snapshot["name"],
+            version=snapshot["version"],
+            path=str(path),
+            comparison=snapshot["benchmarks"]["comparison"],
+            evidence=snapshot["evidence"],
+            public_key=snapshot["snapshot_metadata"]["public_key"],
+        )
+    return None
+
+
+def template_of(workspace: Workspace, request: MintRequested) -> SpecialistTemplate:
+    """Return the template of a request; raises `InputError` if it is missing or invalid."""
+    return _parts(workspace, request)[0]
 
 
 def prepared(workspace: Workspace, request: MintRequested) -> MintRequested:

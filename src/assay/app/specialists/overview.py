@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.app.specialists.evidence import waiting_in
+from assay.app.specialists.remote_mints import remote_mints
 from assay.app.specialists.waiting import open_mints
 from assay.app.wire import Json, document
 from assay.domain.errors import AssayError, InputError
@@ -17,7 +18,7 @@ from assay.domain.specialists import short_name
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, Row, points
 from assay.specialists.enrichment import printable_line
-from assay.specialists.snapshots import read_snapshot
+from assay.specialists.snapshots import misplaced, read_snapshot
 from assay.specialists.templates import TEMPLATES, home_of, most_enriched, read_template
 
 if TYPE_CHECKING:
@@ -61,11 +62,15 @@ class TemplateDocument:
 
 @document
 class WaitingMintDocument:
-    """A recorded mint; `waiting` counts pending grades and unfinished runs of its batch."""
+    """A recorded mint; `waiting` counts pending grades and unfinished runs of its batch.
+
+    `server`: the server that has the batch, as it was last asked; null for a batch in this store.
+    """
 
     batch_id: str
     template: str
     waiting: int
+    server: str | None = None
 
 
 @document
@@ -88,6 +93,8 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
     templates = [_template(path, root, state) for path in originals[:MOST_TEMPLATES]]
     notes = list(workspace.observations.read(kinds=(ObservationKind.MINT,)))
     folders = {root / "snapshots", *(root / mint.output for _, mint in with_body(notes, MintRequested))}
+    remote = remote_mints(workspace)
+    folders |= {root / mint.request.output for mint in remote}
     folders |= {Path(root / end.path).parents[2] for _, end in with_body(notes, MintEnded) if end.path.count("/") > 2}
     paths = {path.resolve() for folder in folders for path in folder.glob("*/*/snapshot-*.json5") if path.is_file()}
     paths = {path for path in paths if _SNAPSHOT_FILE.fullmatch(path.name)}
@@ -101,13 +108,24 @@ def specialists(workspace: Workspace) -> SpecialistsDocument:
         more_templates=max(0, len(originals) - MOST_TEMPLATES),
         snapshots=tuple(_snapshot(path, root, _state(path)) for path in newest[:MOST_SNAPSHOTS]),
         more_snapshots=max(0, len(newest) - MOST_SNAPSHOTS),
-        mints=tuple(
-            WaitingMintDocument(
-                batch_id=mint.batch_id,
-                template=mint.template,
-                waiting=waiting_in(archive.matching(Selection(batch_ids=(mint.batch_id,)))),
-            )
-            for mint in open_mints(workspace)
+        mints=(
+            *(
+                WaitingMintDocument(
+                    batch_id=mint.batch_id,
+                    template=mint.template,
+                    waiting=waiting_in(archive.matching(Selection(batch_ids=(mint.batch_id,)))),
+                )
+                for mint in open_mints(workspace)
+            ),
+            *(
+                WaitingMintDocument(
+                    batch_id=printable_line(mint.request.batch_id, _TEXT),
+                    template=printable_line(mint.request.template, _TEXT),
+                    waiting=mint.waiting,
+                    server=printable_line(mint.server, _TEXT),
+                )
+                for mint in remote
+            ),
         ),
     )
 
@@ -166,6 +184,8 @@ def _snapshot(path: Path, root: Path, state: tuple[int, int]) -> SnapshotDocumen
         if state[1] > LARGEST_LISTED:
             raise InputError("", f"The file has more than {LARGEST_LISTED:,} bytes.", remedy=f"assay mint-verify {shown}")
         content, problems = read_snapshot(path)
+        if not problems and (moved := misplaced(content, path)):
+            problems = [f"The file was renamed or moved: {'; '.join(moved)}."]
     except (AssayError, RecursionError) as error:
         problems = [str(error) or type(error).__name__]
     if problems:

@@ -13,8 +13,10 @@ from yarl import URL
 
 from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions
+from assay.app.registry.removal import REMOVALS
 from assay.app.specialists.evidence import OVERRIDE
-from assay.app.specialists.mint import WAITING, MintDocument, mint
+from assay.app.specialists.mint import WAITING, BatchSource, MintDocument, mint, minted_before, template_of
+from assay.app.specialists.removed_runs import counted
 from assay.app.statistics.results import GOING_ON
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
@@ -37,6 +39,9 @@ _SENT: Final = (
 )
 """Fields in a server's response about a run that it has received."""
 
+_REMOVED: Final = {"run_id": "runId", "removal": "removal", "at": "removedAt", "replaced_by": "replacedBy"}
+"""Field of a removed run in a server's response for each field in a snapshot."""
+
 _GRADED_BY: Final = {
     AssessmentState.APPROVED: "person",
     AssessmentState.CORRECTED: "person",
@@ -50,10 +55,13 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
 
     The runs are imported into a temporary store, so that exactly the rules of local runs apply to them.
     """
-    rows, waiting = asyncio.run(_read(workspace, server, request.batch_id))
+    if (done := minted_before(workspace, request)) is not None:
+        return done
+    rows, waiting, removed = asyncio.run(_read(workspace, server, request.batch_id))
     if waiting:
-        problem = f"{waiting} of its grades or runs are not complete on {server}; mint again after their review there."
-        return MintDocument(state=WAITING, batch_id=request.batch_id, waiting=waiting, problem=problem)
+        own = template_of(workspace, request)
+        batch_id, name, version = request.batch_id, own.name, own.version
+        return MintDocument(state=WAITING, batch_id=batch_id, specialist=name, version=version, waiting=waiting, server=server)
     with tempfile.TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "batch.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
@@ -62,11 +70,14 @@ def mint_from_server(workspace: Workspace, request: MintRequested, server: str) 
         with Workspace.open(workspace.folder, options=options, environment=environment) as copy:
             if skipped := import_paths(copy, [file], ImportOptions(format=NAME)).skipped:
                 raise InputError(server, f"sent a run that cannot be read: {skipped[0].why}")
-            return mint(copy, request, source=server)
+            return mint(copy, request, source=BatchSource(server=server, removed=removed))
 
 
-async def _read(workspace: Workspace, server: str, batch_id: str) -> tuple[list[Section], int]:
-    """Return the graded runs of a batch as `POST /api/runs` receives them, and the number of pending grades and open runs."""
+async def _read(workspace: Workspace, server: str, batch_id: str) -> tuple[list[Section], int, Section | None]:
+    """Return the graded runs of a batch as `POST /api/runs` receives them, and the number of pending grades and open runs.
+
+    The third part is the section `removed_runs`, or None if the server does not send it.
+    """
     session = HttpSession(timeout_s=30)
     token = workspace.settings.values["server_token"]
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -105,7 +116,19 @@ async def _read(workspace: Workspace, server: str, batch_id: str) -> tuple[list[
         sent["evaluations"] = [{key: value for key, value in entry.items() if value is not None} for entry in kept]
         own = document.get("agentRuns") or [{**sent, "weightedScore": run.get("weightedScore")}]
         rows += [{**_with_override(row), "batchId": batch_id} for row in own if row.get("evaluations")]
-    return rows, waiting
+    return rows, waiting, _removed(batch.get("removedRuns"))
+
+
+def _removed(sent: object) -> Section | None:
+    """Return the section `removed_runs` for the removed runs that a server sends, without names, reasons and results."""
+    if not isinstance(sent, list):
+        return None
+    runs = [js.as_object(each) for each in sent]
+    parts = [{name: run[key] if isinstance(run.get(key), str) else None for name, key in _REMOVED.items()} for run in runs]
+    known = [part for part in parts if part["run_id"] is not None and part["removal"] in REMOVALS.values()]
+    if len(known) < len(sent):
+        return None
+    return counted([{**part, "by": None, "reason": None, "results": None} for part in known])
 
 
 def _with_override(row: Section) -> Section:

@@ -11,6 +11,7 @@ from assay.app.review.protocol import OF_THE_RUN
 from assay.app.runs.push import server_of
 from assay.app.specialists.mint import WAITING, MintDocument, mint, prepared
 from assay.app.specialists.remote import mint_from_server
+from assay.app.specialists.remote_mints import RemoteMint, forget, record, remote_mints
 from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.observations import MintEnded, MintRequested, Observation, ObservationKind, with_body
 from assay.domain.selection import Selection
@@ -28,7 +29,8 @@ _LOG: Final = logging.getLogger("assay")
 def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
     """Mint a snapshot; if grades or runs are pending, record the request until the last decision. Raises the errors of `mint`.
 
-    A batch that the store lacks is read from the server in the settings; such a mint is not recorded.
+    A batch that the store lacks is read from the server in the settings. Such a request is recorded in a file, and `assay mint
+    --pending` carries it out, because its decisions are made on that server.
     """
     request = prepared(workspace, request)
     try:
@@ -37,10 +39,22 @@ def mint_or_wait(workspace: Workspace, request: MintRequested) -> MintDocument:
         server = server_of(workspace.settings)
         if server is None:
             raise
-        return mint_from_server(workspace, request, server)
+        return _from_server_or_wait(workspace, request, server)
     if result.state == WAITING and request not in [replace(each, token="") for each in open_mints(workspace)]:
         request = replace(request, token=secrets.token_hex(8))
         _note(workspace, request.batch_id, "mint", request)
+    return result
+
+
+def _from_server_or_wait(workspace: Workspace, request: MintRequested, server: str) -> MintDocument:
+    result = mint_from_server(workspace, request, server)
+    if result.state == WAITING:
+        same = (
+            each for each in remote_mints(workspace) if each.server == server and replace(each.request, token="") == request
+        )
+        known = next(same, None)
+        recorded = replace(request, token=secrets.token_hex(8)) if known is None else known.request
+        record(workspace, RemoteMint(request=recorded, server=server, waiting=result.waiting))
     return result
 
 
@@ -56,7 +70,10 @@ def open_mints(workspace: Workspace, runs: Collection[RunId] | None = None) -> t
 def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -> tuple[MintDocument, ...]:
     """Carry out the recorded mints whose grades are complete, and return the state of each; a failed mint stays recorded.
 
-    One process at a time does this, so that each request gives one snapshot.
+    `runs`: only the mints of these runs; by default, all mints, also those of batches on the server in the settings.
+
+    One process at a time does this, so that each request gives one snapshot. If it is killed after it wrote the snapshot, the next
+    one recognises that file by the request's token.
     """
     results = []
     try:
@@ -70,9 +87,28 @@ def mint_recorded(workspace: Workspace, runs: Collection[RunId] | None = None) -
                 if result.state != WAITING:
                     end = MintEnded(token=request.token, path=result.path or "")
                     _note(workspace, request.batch_id, "minted", end)
+            results += [_remote(workspace, recorded) for recorded in (remote_mints(workspace) if runs is None else ())]
     except FolderBusy as error:
         raise Refused(str(error), "is locked by another process that mints.", remedy="Try again in a moment.") from error
     return tuple(results)
+
+
+def _remote(workspace: Workspace, recorded: RemoteMint) -> MintDocument:
+    """Carry out the mint of a server's batch if its grades are complete; a failed mint stays recorded."""
+    request, server = recorded.request, server_of(workspace.settings)
+    if server != recorded.server:  # the token in the settings belongs to the server in the settings
+        problem = f"was recorded for the server {recorded.server}, but the settings name {server or 'no server'}"
+        problem = f"it {problem}. Set ASSAY_SERVER={recorded.server}, and try again."
+        return MintDocument(state=WAITING, batch_id=request.batch_id, problem=problem, server=recorded.server)
+    try:
+        result = mint_from_server(workspace, request, server)
+    except AssayError as error:
+        return MintDocument(state=WAITING, batch_id=request.batch_id, problem=str(error), server=server)
+    if result.state == WAITING:
+        record(workspace, replace(recorded, waiting=result.waiting))
+    else:
+        forget(workspace, request.token)
+    return result
 
 
 def mint_due(workspace: Workspace, runs: Collection[RunId]) -> None:

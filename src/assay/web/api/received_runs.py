@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from assay.app.integrations import received_runs
-from assay.app.registry import runs
+from assay.app.registry import removal, runs
 from assay.app.review.documents import ApprovalsDocument
 from assay.app.runs.bench import count_runs
 from assay.app.statistics.documents import ExcludedDocument, MeanDocument, WarningDocument
@@ -55,6 +55,16 @@ class ListedBatchDocument:
 
 
 @document
+class RemovedRunDocument:
+    """A run of a batch that was deleted, archived or replaced by a later version of its log; `removal` says which of them."""
+
+    runId: str
+    removal: str
+    removedAt: str
+    replacedBy: str | None
+
+
+@document
 class BatchDocument(ListedBatchDocument):
     """A batch with its newest runs, the totals of all runs, and each candidate's mean over the trials that count.
 
@@ -71,6 +81,7 @@ class BatchDocument(ListedBatchDocument):
     warnings: tuple[WarningDocument, ...]
     telemetry: TelemetryDocument
     agentRuns: tuple[Json, ...]
+    removedRuns: tuple[RemovedRunDocument, ...] = ()
 
 
 @document
@@ -223,4 +234,10 @@ def _document(workspace: Workspace, summaries: Sequence[RunSummary], overview: S
         warnings=tuple(fill(WarningDocument, caution) for caution in overview.cautions),
         telemetry=telemetry(summaries),
         agentRuns=tuple(islice((row for run in summaries for row in agent_runs(workspace, run)), limit)),
+        removedRuns=tuple(
+            RemovedRunDocument(
+                runId=event.run_id, removal=removal.REMOVALS[event.verb], removedAt=event.at, replacedBy=event.replaced_by
+            )
+            for event in removal.of_batch(workspace, summaries[0].batch_id or "")
+        ),
     )
