@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assay.domain.errors import InputError, SuiteError, SuiteErrors, UnknownName, did_you_mean
 from assay.domain.specialists import SpecialistTemplate, short_name
+from assay.specialists.json5_values import TooLarge, read_json5_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from assay.specialists.comparison import Section
 
 LARGEST_TEMPLATE: Final = 500_000
-"""Maximum bytes of a template; the parser takes 2 s for that much text, and 30 s for that many bytes of numbers."""
+"""Maximum bytes of a template; `json5_values.MOST_TOKENS` bounds the time that its numbers, names and marks take."""
 
 TEMPLATES: Final = "templates"
 """Folder of a project in which templates are looked up by name."""
@@ -100,13 +101,12 @@ def read_json5(path: Path) -> tuple[Section, str]:
     content = read_limited(path, LARGEST_TEMPLATE, "Create a template: assay init --specialist NAME")
     try:
         text = content.decode("utf-8-sig")
-        value = extra("json5").loads(text)
+        value = read_json5_value(text)
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()  # no Infinity, NaN or half of a character
-    except RecursionError as error:
-        raise InputError(str(path), "is nested too deeply.") from error
+    except TooLarge as error:
+        raise InputError(str(path), str(error)) from error
     except ValueError as error:
-        problem = " ".join(str(error).rpartition("The primary error was:")[2].split())
-        raise InputError(str(path), f"is not valid JSON5: {problem.partition(' Additionally')[0][:300]}") from error
+        raise InputError(str(path), f"is not valid JSON5: {str(error)[:300]}") from error
     if not isinstance(value, dict):
         raise InputError(str(path), "is not an object, expected { name: …, version: …, … }.")
     return value, text

@@ -101,6 +101,8 @@ def test_all_violations_are_listed_with_their_paths(tmp_path: Path) -> None:
         (b"{a: Infinity}", "is not valid JSON5"),
         (b'{a: "\\ud800"}', "is not valid JSON5"),
         (b" " * (LARGEST_TEMPLATE + 1), "has more than 500,000 bytes"),
+        (b"{a: [" + b"1," * 240_000 + b"]}", "has more than 20,000 names, values and marks"),
+        (b"{\n  name: 'x'\n  version: 1}", "'version' stands where , or } is expected, at line 3, column 3"),
     ],
 )
 def test_a_file_that_is_no_template_gets_one_message(tmp_path: Path, content: bytes, problem: str) -> None:

@@ -26,6 +26,7 @@ from assay.engine.asking import Asker, GaveUp
 from assay.providers.documents import LARGEST_DOCUMENT, FetchedDocument, fetch_document
 from assay.sandbox.workers import WorkerPool
 from assay.specialists.enrichment import LONGEST_TEXT, enrichment_request, read_enrichment, with_enrichments
+from assay.specialists.json5_values import MOST_EDITED_TOKENS, is_editable
 from assay.specialists.templates import enriched_folder, extra, home_of, most_enriched, read_json5, read_template
 from assay.suites.files import NamedFiles
 from assay.suites.problems import Location, Problems
@@ -103,6 +104,9 @@ def enrich(
     template, path = specialist_template(workspace, wanted, enriched=False)
     _, text = read_json5(path)
     documentation = [dict(each) for each in template.documentation]
+    if not is_editable(text):
+        problem = f"has more than {MOST_EDITED_TOKENS:,} names, values, marks, spaces and comments, too many to be edited."
+        raise InputError(str(path), problem, remedy="Split it by a parent: from: 'parent.json5'.")
     if not documentation:
         raise InputError(str(path), "names no documents.", remedy="List them under `documentation`.")
     newest = read_template(most_enriched(path)).documentation
