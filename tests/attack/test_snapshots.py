@@ -48,7 +48,7 @@ def changed(change: Change, *, key: str | None = "key.pem") -> Forgery:
         snapshot, _problems = read_snapshot(path)
         del snapshot["integrity"]
         change(snapshot)
-        path.write_text(laid_out(seal(snapshot, key and SigningKey(Path(key)))), "utf-8")
+        path.write_text(laid_out(seal(snapshot, SigningKey(Path(key)) if key else None)), "utf-8")
         return path
 
     return forge
@@ -237,7 +237,7 @@ def test_a_recorded_mint_that_is_killed_after_its_file_is_minted_once(assay: Com
 def _mint_and_die(project: Path) -> None:
     """Mint what is recorded, and end this process before it notes that."""
     try:
-        waiting._note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        waiting._note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         with Workspace.open(project, environment={}) as opened:
             waiting.mint_recorded(opened)
     finally:
