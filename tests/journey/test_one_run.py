@@ -138,6 +138,24 @@ def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, st
     assert f"{new} (24), {old} (24)" in first_line(said)
 
 
+def test_the_first_line_says_that_an_older_run_holds_more_trials(assay: Command, project: Path) -> None:
+    whole = run(assay, project, CORRECTED)
+    assert assay("run", project / "qa.json", "--limit", "4").code == 0
+    assert f"8 trials (the newest of 2 runs; {whole} holds 16 more trials; --run ID" in first_line(assay("stats"))
+    assert "holds" not in first_line(assay("stats", "--run", whole))
+
+
+def test_a_later_import_of_a_part_says_that_the_first_holds_more(assay: Command, project: Path) -> None:
+    rows = [f"t{n},{name},1,{score}" for n in range(6) for name, score in (("ada", 1), ("bo", n % 2))]
+    runs = []
+    for part in (rows, rows[:4]):
+        (project / "table.csv").write_text("\n".join(["task,candidate,trial,score", *part]) + "\n", "utf-8")
+        runs += assay("import", "table.csv", "--json").document["run_ids"]
+    line = first_line(assay("rank"))
+    assert line.startswith(f"Run {runs[1]} of table, ")
+    assert f"{runs[0]} holds 4 more trials; --run ID reads another, --all-runs pools them" in line
+
+
 def test_runs_that_measure_the_same_are_pooled_on_request(assay: Command, project: Path) -> None:
     runs = [run(assay, project, CORRECTED) for _ in range(3)]
     assert assay("stats", "--json").document["runs"] == runs[-1:]

@@ -57,6 +57,8 @@ class ChosenRuns:
         newer: a newer run of the suite that was passed over because it lacks one of the candidates.
         counted_before: the newest run with counted trials, if the chosen run has none.
         without: (candidate, run) for candidates of the suite that only other runs have, with the newest such run.
+        larger: (run, trials) for the run of the suite with most trials in any state, and how many more than the chosen run it has;
+            None if the chosen run has as many. A later import of a part of the rows is such a chosen run.
     """
 
     selection: Selection
@@ -67,6 +69,7 @@ class ChosenRuns:
     newer: RunSummary | None = None
     counted_before: RunSummary | None = None
     without: tuple[tuple[str, RunId], ...] = ()
+    larger: tuple[RunId, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ class RunsRead:
         runs: oldest first; only the newest of them if there are very many.
         pooled: number of runs with counted trials. A run and the reference grades of its responses count as one.
         n_trials: counted trials of all runs.
-        of, other_suites, newer, counted_before, without: as in `ChosenRuns`, with ids in place of runs.
+        of, other_suites, newer, counted_before, without, larger: as in `ChosenRuns`, with ids in place of runs.
         differences: differences between the runs, in words; empty unless the user allowed a mixed verdict.
     """
 
@@ -101,6 +104,7 @@ class RunsRead:
     newer: RunId | None = None
     counted_before: RunId | None = None
     without: tuple[tuple[str, RunId], ...] = ()
+    larger: tuple[RunId, int] | None = None
     differences: str = ""
 
 
@@ -135,6 +139,7 @@ def runs_read(
         newer=None if chosen.newer is None else chosen.newer.id,
         counted_before=None if chosen.counted_before is None else chosen.counted_before.id,
         without=chosen.without,
+        larger=chosen.larger,
         differences=in_words(differences),
     )
 

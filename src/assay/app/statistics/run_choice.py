@@ -116,6 +116,7 @@ def _newest(workspace: Workspace, selection: Selection, named: Sequence[str]) ->
         newer=newer,
         counted_before=None if any(map(_counts, runs)) else next((run for run in others if _counts(run)), None),
         without=() if named else _without(runs, others),
+        larger=_larger(runs[0], others) if len(runs) == 1 else None,
     )
 
 
@@ -184,6 +185,17 @@ def _without(runs: Sequence[RunSummary], others: Sequence[RunSummary]) -> tuple[
             if folded(name) not in names:
                 lacking.setdefault(folded(name), (name, run.id))
     return tuple(lacking.values())
+
+
+def _larger(newest: RunSummary, others: Sequence[RunSummary]) -> tuple[RunId, int] | None:
+    """Return the run with most trials in any state, and how many more than the newest it has; None if none has more."""
+    most = max(others, key=_size, default=newest)
+    more = _size(most) - _size(newest)
+    return (most.id, more) if more > 0 else None
+
+
+def _size(run: RunSummary) -> int:
+    return sum(run.trials.values())
 
 
 def _counts(run: RunSummary) -> bool:

@@ -106,7 +106,8 @@ def _with_trials(run: RunRead) -> str:
 
 def _others(read: RunsRead) -> str:
     several = read.of is not None and read.of > 1
-    newest = f" (the newest of {read.of:,} runs; --run ID reads another, --all-runs pools them)" if several else ""
+    larger = "" if read.larger is None else f"{read.larger[0]} holds {count(read.larger[1], 'more trial')}; "
+    newest = f" (the newest of {read.of:,} runs; {larger}--run ID reads another, --all-runs pools them)" if several else ""
     return newest + _suites(read)
 
 
