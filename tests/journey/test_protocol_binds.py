@@ -175,3 +175,24 @@ def test_hasty_decisions_on_the_page_stand_beside_the_result(assay: Command, ser
     for command in (("stats",), ("compare", "nora", "omar"), ("rank",)):
         signs = assay(*command, "--json").document["attention"]
         assert (signs["decisions"], signs["timed"], signs["not_timed"], signs["too_quick"]) == (4, 3, 1, 2)
+
+
+def test_every_text_about_a_run_states_what_was_achieved(
+    assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ann", "bea"):
+        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        assert assay("review", "approve", items[0]).code == 0
+    (run,) = (row["run_id"] for row in assay("runs", "--json").document["runs"])
+    line = "0 of 1 blind, 1 of 1 by two people; planned: all"
+    for command in (("stats",), ("show", run), ("export", "html"), ("export", "markdown"), ("export", "latex")):
+        assert line in assay(*command).out, command
+    numbers = {"decisions": 1, "blind": 0, "by_two": 1, "in_order": None, "waiting_for_second": 0}
+    (exported,) = assay("export", "json").document["runs"]
+    for document in (exported, assay("show", run, "--json").document):
+        assert document["protocol"]["achieved"] == numbers
+        assert document["protocol"]["second"] == 1.0
+        assert document["attention"]["decisions"] == 0
+    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+        for page in ("/results", f"/runs/{run}/record"):
+            assert line in client.get(page).text, page

@@ -108,6 +108,7 @@ def _show_ungraded(trial: TrialRow, logs: Mapping[str, str], *, as_json: bool) -
 
 def _say_run(full: RunInFull) -> None:
     from assay.app.registry import run_description
+    from assay.app.statistics.documents import wording
 
     plan, summary = full.plan, full.summary
     say(f"run {summary.id}")
@@ -117,6 +118,8 @@ def _say_run(full: RunInFull) -> None:
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         say(f"{name.ljust(width)}  {' '.join(value.split())[:300]}")
+    for line in wording.how_reviewed((full.protocol,), full.attention):
+        say(line)
     if full.pause is not None:
         say(f"\n{full.pause.sentence}\n{full.pause.remedy(summary.id, full.enough_usd)}")
     if full.remaining is not None and full.remaining.total_usd:

@@ -460,10 +460,8 @@ def _say_counts(basis: Basis) -> None:
     from assay.app.statistics.results import wording
 
     say(wording.what_counts(basis.n_trials, basis.excluded, basis.approvals))
-    for protocol in basis.protocols[:3]:
-        say(f"review: {wording.protocol(protocol)}")
-    if signs := wording.attention(basis.attention):
-        say(f"attention: {signs}")
+    for line in wording.how_reviewed(basis.protocols, basis.attention):
+        say(line)
 
 
 def _say_warnings(warnings: Sequence[WarningDocument]) -> None:

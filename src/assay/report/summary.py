@@ -65,6 +65,7 @@ class ReportContents:
         behind: diagnostics as sentences, which are not part of the result.
         counted: number of trials that count.
         approvals: number of counted grades that people approved, by how each decision came about.
+        how_reviewed: lines that state what the reviews achieved, and signs of careless reviewing.
         reviews: the newest decisions, sorted from oldest to newest; `reviews_left_out`: number of earlier decisions left out.
         runs: the newest runs, newest first; `runs_left_out`: number of older runs left out.
     """
@@ -81,6 +82,7 @@ class ReportContents:
     behind: tuple[str, ...]
     counted: int
     approvals: Approvals
+    how_reviewed: tuple[str, ...]
     excluded: Excluded
     cautions: tuple[Caution, ...]
     drawings: tuple[Drawing, ...]

@@ -43,6 +43,7 @@ def markdown(report: ReportContents) -> str:
     if report.criteria:
         parts += ["## Criteria", _md_table(*criterion_rows(report))]
     parts += ["## What counts", _md(counts_sentence(report))]
+    parts.append("\n".join(f"* {_md(wording.capitalise(line))}." for line in report.how_reviewed))
     if report.cautions:
         parts += ["## Warnings", "\n".join(f"* {_md(caution.text)}" for caution in report.cautions)]
     for run in report.runs:
@@ -65,6 +66,7 @@ def latex(report: ReportContents) -> str:
     lines = [
         f"% {_comment(report.title)}: {_comment(report.about)}",
         f"% written {report.written} by Assay; needs \\usepackage{{booktabs}}",
+        *(f"% {_comment(line)}" for line in report.how_reviewed),
         *(f"% {_comment(caution.text)}" for caution in report.cautions),
     ]
     if report.rates is not None:

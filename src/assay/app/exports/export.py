@@ -16,6 +16,8 @@ from assay.app.exports.exporters import EXPORTERS, Exported, ExportRequest, Open
 from assay.app.exports.pseudonyms import Anonymiser
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.review import documents as review_documents
+from assay.app.review.attention import attention_document, attention_of
+from assay.app.review.protocol import achieved_by
 from assay.app.runs import documents
 from assay.app.statistics.basis import approvals_of
 from assay.app.statistics.documents import RunsReadDocument
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from assay.app.workspace import Workspace
+    from assay.domain.achieved_review import AchievedReview
+    from assay.domain.attention import Attention
     from assay.domain.review import Approvals
     from assay.domain.run import RunPlan
     from assay.domain.selection import AssessmentDetail, NotCounted, RunSummary, ScoreRow, Selection
@@ -318,7 +322,9 @@ def _corrected(key: str, detail: AssessmentDetail, names: Anonymiser) -> str:
     return names.text(key)
 
 
-def provenance(summary: RunSummary, plan: RunPlan, given: Approvals, names: Anonymiser) -> dict[str, Any]:
+def provenance(
+    summary: RunSummary, plan: RunPlan, given: Approvals, names: Anonymiser, *, achieved: AchievedReview, signs: Attention
+) -> dict[str, Any]:
     """Return the facts about a run that a reader needs to understand its export later."""
     environment = dict(plan.environment)
     if isinstance(command := environment.get("command"), str):
@@ -331,7 +337,8 @@ def provenance(summary: RunSummary, plan: RunPlan, given: Approvals, names: Anon
         "parameters": run_parameters(plan).as_json(),
         "review": str(plan.policy),
         "margin": plan.margin,
-        "protocol": dict(plan.protocol),
+        "protocol": {**plan.protocol, "achieved": achieved.as_json()},
+        "attention": plain(attention_document(signs)),
         "rubric": plain(documents.criteria(graded_rubric(plan, summary))),
         "environment": environment,
     }
@@ -356,7 +363,17 @@ def _head(workspace: Workspace, selection: Selection, plans: list[RunPlan], name
         "anonymised": names.active,
         "filters": {key: list(values) for key, values in selection.filters().items()},
         "approvals": to_json(fill(review_documents.ApprovalsDocument, approvals_of(workspace, selection))),
-        "runs": [provenance(summaries[plan.id], plan, by_run[plan.id], names) for plan in plans],
+        "runs": [
+            provenance(
+                summaries[plan.id],
+                plan,
+                by_run[plan.id],
+                names,
+                achieved=achieved_by(workspace, plan),
+                signs=attention_of(workspace, (plan.id,)),
+            )
+            for plan in plans
+        ],
     }
 
 

@@ -120,6 +120,7 @@ def _report(
         behind=tuple(standing_lines(beside)),
         counted=basis.n_trials,
         approvals=basis.approvals,
+        how_reviewed=wording.how_reviewed(basis.protocols, basis.attention),
         excluded=basis.excluded,
         cautions=tuple(cautions.values()),
         drawings=charts.standard_drawings(RankingResult(ranking=ranking, basis=basis)) if basis.n_trials else (),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
+from assay.app.review.attention import AttentionDocument, attention_document
 from assay.app.runs import documents as run_documents
 from assay.app.wire import Json, attributes, document, fill, source
 from assay.domain.identifiers import shown_trial
@@ -64,6 +65,7 @@ class RunDocument(run_documents.RunSummaryDocument):
     margin: float | None
     review: str
     protocol: Mapping[str, Json]
+    attention: AttentionDocument
     environment: Mapping[str, Json]
     suite_copy: SuiteCopyDocument
     rubric: tuple[run_documents.CriterionDocument, ...]
@@ -117,6 +119,8 @@ class DossierDocument(run_documents.RunSummaryDocument):
     suite_digest: str
     review: str
     protocols: tuple[Mapping[str, Json], ...]
+    achieved: Mapping[str, Json]
+    attention: AttentionDocument
     files: tuple[StoredFileDocument, ...]
 
 
@@ -127,7 +131,9 @@ def run_document(full: RunInFull) -> RunDocument:
         run_documents.run_summary(full.summary, full.provenance.approvals),
         **_calls(full.provenance),
         **record_document(plan),
-        **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "protocol", "environment"),
+        **attributes(plan, "seed", "benchmark", "concurrency", "budget_usd", "margin", "environment"),
+        protocol={**plan.protocol, "achieved": full.protocol["achieved"]},
+        attention=attention_document(full.attention),
         parameters=run_parameters(plan).as_json(),
         review=plan.policy,
         suite_copy=plan.copy,
@@ -167,6 +173,8 @@ def dossier_document(dossier: Dossier) -> DossierDocument:
             {**version.protocol.as_json(), "at": version.at or None, "reviewer": version.reviewer or None}
             for version in dossier.protocols
         ),
+        achieved=dossier.achieved.as_json(),
+        attention=attention_document(dossier.attention),
         files=dossier.files,
     )
 

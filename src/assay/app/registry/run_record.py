@@ -11,7 +11,8 @@ from assay.app.provenance import Provenance, provenance
 from assay.app.recorded_settings import record_document
 from assay.app.registry import run_description
 from assay.app.registry.run_origin import Source, code_version, config_digest, source_of
-from assay.app.review.protocol import switches_by_run
+from assay.app.review.attention import attention_of
+from assay.app.review.protocol import achieved_by, switches_by_run
 from assay.domain.protocol import Protocol, protocol_of
 from assay.domain.selection import Selection
 from assay.exchange.results_folder import folder as results_folder
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from assay.app.workspace import Workspace
+    from assay.domain.achieved_review import AchievedReview
+    from assay.domain.attention import Attention
 
 MOST_SHOWN: Final = 2_000
 """Maximum characters shown of an environment value."""
@@ -50,6 +53,8 @@ class Dossier:
         record: settings that determine questions and grading, as in `assay show`.
         environment: versions, addresses and notes of the run, by dotted name.
         protocols: versions of the review protocol, oldest first.
+        achieved: what the review has achieved by now.
+        attention: signs of careless reviewing.
     """
 
     provenance: Provenance
@@ -61,6 +66,8 @@ class Dossier:
     models: tuple[Mapping[str, str], ...]
     environment: tuple[tuple[str, str], ...]
     protocols: tuple[ProtocolVersion, ...]
+    achieved: AchievedReview
+    attention: Attention
     files: tuple[KeptFile, ...]
 
 
@@ -78,6 +85,8 @@ def dossier(workspace: Workspace, run_id: str) -> Dossier:
         models=run_description.models(origin),
         environment=tuple(_flat(origin.plan.environment)),
         protocols=tuple(_versions(workspace, origin)),
+        achieved=achieved_by(workspace, origin.plan),
+        attention=attention_of(workspace, (origin.plan.id,)),
         files=tuple(_files(workspace, origin)),
     )
 

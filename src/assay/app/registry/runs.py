@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from assay.analysis.columns import STATES
 from assay.app.calibration_status import Stamps, words
 from assay.app.provenance import Provenance, provenance
+from assay.app.review.attention import attention_of
+from assay.app.review.protocol import in_use
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.app.runs.remaining_cost import RemainingCost, remaining_cost
@@ -16,9 +18,11 @@ from assay.domain.run_list import RunFilter
 from assay.domain.selection import RunSummary, Selection, TrialRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from assay.app.workspace import Workspace
+    from assay.domain.attention import Attention
+    from assay.domain.digest import JsonValue
     from assay.domain.identifiers import RunId, TrialKey
     from assay.domain.jobs import BatchJob
     from assay.domain.run import RunPlan
@@ -29,7 +33,8 @@ class RunInFull:
     """A run with its plan and trials.
 
     `stamps` lists its judges' calibration labels in the order of the plan. `causes`, `pause`, `enough_usd` and
-    `remaining` are those of `app.runs.execution.RunResult`.
+    `remaining` are those of `app.runs.execution.RunResult`. `protocol`: the review protocol now, with what the review
+    `achieved`. `attention`: signs of careless reviewing.
     """
 
     summary: RunSummary
@@ -42,6 +47,8 @@ class RunInFull:
     pause: Pause | None
     enough_usd: float | None
     remaining: RemainingCost | None
+    protocol: Mapping[str, JsonValue]
+    attention: Attention
 
 
 def runs(workspace: Workspace, selection: Selection | None = None, *, limit: int | None = None) -> tuple[RunSummary, ...]:
@@ -86,6 +93,8 @@ def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
         pause=pause_of(workspace, summary),
         enough_usd=enough_usd(workspace, plan, summary),
         remaining=remaining_cost(workspace, plan, summary),
+        protocol=in_use(workspace, [plan])[0],
+        attention=attention_of(workspace, (plan.id,)),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.app.review.reviewer_metrics import shown_answers
-from assay.domain.attention import Attention, attention_by_reviewer
+from assay.app.wire import document, fill
+from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S, Attention, attention_by_reviewer
 from assay.domain.observations import ObservationKind
 from assay.scoring.planted_errors import GOOD
 
@@ -14,6 +15,33 @@ if TYPE_CHECKING:
 
     from assay.app.workspace import Workspace
     from assay.domain.identifiers import RunId
+
+
+@document
+class AttentionDocument:
+    """JSON of signs of careless reviewing among the decisions that were made on a screen, in the selected runs.
+
+    `timed` decisions have a measured time. `too_quick` ones took less than `too_quick_s` seconds; `unread` ones were faster than
+    the answers can be read at `words_per_minute`. `longest_run` counts consecutive approvals of one reviewer; `in_long_runs`
+    counts approvals in runs of at least `long_run`. `planted` errors were answered in ended sessions, and `missed` not found.
+    """
+
+    decisions: int
+    timed: int
+    not_timed: int
+    too_quick: int
+    unread: int
+    longest_run: int
+    in_long_runs: int
+    planted: int
+    missed: int
+    too_quick_s: float
+    words_per_minute: int
+    long_run: int
+
+
+def attention_document(signs: Attention) -> AttentionDocument:
+    return fill(AttentionDocument, signs, too_quick_s=TOO_QUICK_S, words_per_minute=FASTEST_WPM, long_run=LONG_RUN)
 
 
 def attention_of(workspace: Workspace, runs: Collection[RunId]) -> Attention:

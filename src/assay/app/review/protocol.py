@@ -137,6 +137,12 @@ def with_achieved(workspace: Workspace, protocols: Iterable[Mapping[str, Any]]) 
     )
 
 
+def achieved_by(workspace: Workspace, plan: RunPlan) -> AchievedReview:
+    """Return what the review of one run has achieved by now."""
+    ordered = (plan.id,) if plan.protocol.get("order") == RANDOM else ()
+    return workspace.decisions.achieved((plan.id,), ordered=ordered)[plan.id]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """Number of assessments to review (the maximum if `most` is True), and their mean number of scores."""

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import assay
+from assay.app.review.attention import attention_document, attention_of
+from assay.app.review.protocol import in_use
 from assay.app.specialists.candidates import specialist_template
 from assay.app.specialists.evidence import benchmarks_of, differences_in, evidence_of, runs_that_count, validity_of, waiting_in
 from assay.app.specialists.numbered_files import write_numbered
 from assay.app.specialists.removed_runs import gaps_of, removed_runs
 from assay.app.statistics.basis import approvals_of, wording
 from assay.app.statistics.vetting import require_vetted
-from assay.app.wire import Json, attributes, document
+from assay.app.wire import Json, attributes, document, plain
 from assay.domain.errors import InputError, Refused
 from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
@@ -96,6 +98,11 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
     evidence["approvals"] = attributes(given, "shown", "scripted", "imported")
     if given.total:
         evidence["shows"].append(f"{wording.approvals(given)}.")
+    protocols = in_use(workspace, [workspace.journal.plan_of(summary.id) for summary in summaries])
+    signs = attention_of(workspace, [summary.id for summary in summaries])
+    evidence["review"] = [dict(protocol) for protocol in protocols]
+    evidence["attention"] = plain(attention_document(signs))
+    evidence["shows"] += [f"{wording.capitalise(line)}." for line in wording.how_reviewed(protocols, signs)]
     removed = removed_runs(workspace, request.batch_id) if source is None else source.removed
     evidence["removed_runs"] = removed
     evidence["does_not_show"] += [] if removed is None else gaps_of(removed)

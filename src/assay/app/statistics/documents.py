@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from assay.app.review.attention import AttentionDocument, attention_document
 from assay.app.review.documents import ApprovalsDocument
 from assay.app.statistics.diagnostic_documents import (
     CalibratedRankingDocument,
@@ -17,7 +18,6 @@ from assay.app.statistics.diagnostic_documents import (
     verdict_diagnostics,
 )
 from assay.app.wire import Json, attributes, document, fill, source
-from assay.domain.attention import FASTEST_WPM, LONG_RUN, TOO_QUICK_S
 from assay.report import wording as wording  # re-exported for surfaces
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from assay.app.statistics.basis import Basis
     from assay.app.statistics.power import PairPlan, PowerPlan
     from assay.app.statistics.results import CandidateScores, ComparisonResult, GateResult, OnUndecided, RankingResult
-    from assay.domain.attention import Attention
     from assay.statistics.preferences import BradleyTerry
     from assay.statistics.warnings import Caution
 
@@ -54,33 +53,6 @@ class ExcludedDocument:
     not_graded: int
     partly: int
     left_out: int
-
-
-@document
-class AttentionDocument:
-    """JSON of signs of careless reviewing among the decisions that were made on a screen, in the selected runs.
-
-    `timed` decisions have a measured time. `too_quick` ones took less than `too_quick_s` seconds; `unread` ones were faster than
-    the answers can be read at `words_per_minute`. `longest_run` counts consecutive approvals of one reviewer; `in_long_runs`
-    counts approvals in runs of at least `long_run`. `planted` errors were answered in ended sessions, and `missed` not found.
-    """
-
-    decisions: int
-    timed: int
-    not_timed: int
-    too_quick: int
-    unread: int
-    longest_run: int
-    in_long_runs: int
-    planted: int
-    missed: int
-    too_quick_s: float
-    words_per_minute: int
-    long_run: int
-
-
-def attention_document(signs: Attention) -> AttentionDocument:
-    return fill(AttentionDocument, signs, too_quick_s=TOO_QUICK_S, words_per_minute=FASTEST_WPM, long_run=LONG_RUN)
 
 
 @document

@@ -18,14 +18,16 @@ from cachetools import FIFOCache, LRUCache
 
 from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
+from assay.app.review.attention import attention_of
 from assay.app.review.protocol import with_achieved
 from assay.app.statistics import basis as basis_, results
 from assay.app.statistics.cell_cache import KeptCells
 from assay.app.statistics.pooling import refuse_different
 from assay.app.statistics.run_choice import choose
 from assay.app.statistics.verdicts import rates_of
+from assay.domain.attention import Attention
 from assay.domain.errors import InputError, UnknownName
-from assay.domain.identifiers import TrialKey, shown_trial
+from assay.domain.identifiers import RunId, TrialKey, shown_trial
 from assay.domain.run_choice import runs_read
 from assay.domain.selection import Excluded, Selection, TrialRow
 from assay.report import wording
@@ -77,6 +79,7 @@ class StatisticsOverview:
             has a score or the runs have different candidates.
         newest: last review event that the figures include.
         rates: rates of each candidate's verdicts; None if the runs give no verdicts.
+        attention: signs of careless reviewing among decisions on these runs; on long reviews, at most seconds old.
         read: the runs as the page states them.
     """
 
@@ -100,6 +103,7 @@ class StatisticsOverview:
     protocols: tuple[Mapping[str, JsonValue], ...]
     newest: int
     rates: VerdictRates | None
+    attention: Attention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,31 @@ class _Read:
     at: float
 
 
+class _KeptAttention:
+    """Signs of careless reviewing in some runs; reading 100,000 decisions again takes a second, so they are cached."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._signs = Attention()
+        self._runs: tuple[str, ...] | None = None
+        self._newest = 0
+        self._took = self._at = 0.0
+
+    def now(self, runs: tuple[str, ...]) -> Attention:
+        """Return the signs, read again if there are new observations, unless reading them took long and was not long ago."""
+        clock = self._workspace.clock
+        newest = self._workspace.observations.newest_id()
+        is_same = runs == self._runs and newest == self._newest
+        is_recent = self._took > AT_ONCE_S and clock.monotonic() - self._at < PATIENCE * self._took
+        if is_same or (runs == self._runs and is_recent):
+            return self._signs
+        began = clock.monotonic()
+        self._signs = attention_of(self._workspace, [RunId(run) for run in runs])
+        self._runs, self._newest, self._at = runs, newest, clock.monotonic()
+        self._took = self._at - began
+        return self._signs
+
+
 class _Kept:
     """The cached statistics page of one selection."""
 
@@ -178,6 +207,7 @@ class _Kept:
         self._selection = selection
         self._cells: KeptCells | None = None
         self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]] | None = None
+        self._attention = _KeptAttention(workspace)
         self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(maxsize=PAIRS_KEPT)
         self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=SELECTIONS_KEPT)
         # First in, first out: unlike an LRU cache, it may be read without the lock.
@@ -206,7 +236,8 @@ class _Kept:
                 cells, rules, cautions, excluded, approvals, chosen, read, a=a, b=b, scope=scope, margin=margin, running=running
             )
         # An opinion is no decision, so that no cached figure shows that it changed what the review achieved.
-        return replace(known, protocols=with_achieved(self._workspace, known.protocols))
+        signs = self._attention.now(cells.runs)
+        return replace(known, protocols=with_achieved(self._workspace, known.protocols), attention=signs)
 
     def _overview(
         self,
@@ -272,6 +303,7 @@ class _Kept:
             protocols=rules.protocols,
             newest=cells.newest,
             rates=rates_of(self._workspace, self._selection),
+            attention=Attention(),
         )
 
     def _runs_of_pair(self, cells: KeptCells, a: str, b: str) -> tuple[bool, _Kept | None]:

@@ -30,6 +30,7 @@ from assay.report.wording.estimates import (
     task_line as task_line,
 )
 from assay.report.wording.numbers import (
+    capitalise as capitalise,
     count as count,
     difference_range as difference_range,
     money as money,
@@ -62,6 +63,7 @@ from assay.report.wording.reviews import (
     changed_since_baseline as changed_since_baseline,
     checks as checks,
     coverage_line as coverage_line,
+    how_reviewed as how_reviewed,
     judge_agreement as judge_agreement,
     judge_bias as judge_bias,
     lower_is_better as lower_is_better,

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from assay.report.wording.approvals import NONE_APPROVED, approvals
+from assay.report.wording.attention import attention
 from assay.report.wording.numbers import capitalise, count, difference_range, number, range_words, signed
 from assay.report.wording.reasons import MISSING
 from assay.statistics.positions import LEAST_TASKS
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from assay.analysis.positions import JudgePositions
     from assay.analysis.references import JudgeAgainstReferences
     from assay.analysis.verdict_agreement import VerdictAgreement
+    from assay.domain.attention import Attention
     from assay.domain.review import Approvals
     from assay.domain.selection import Excluded, ReplacedGrades
     from assay.statistics.bounds import Coverage
@@ -29,6 +31,7 @@ MIXED_PROTOCOLS: Final = "The selected runs were reviewed under different protoc
 _SHARES: Final = (("blind", "blind-first"), ("plants", "planted checks"), ("rereview", "repeats"), ("second", "double review"))
 _WAYS: Final = (("blind", "blind"), ("by_two", "by two people"), ("in_order", "in the drawn order"))
 _SEEN_FIRST: Final = "The reviewer saw the judge's score first, so true agreement is at most this."
+_MOST_PROTOCOLS: Final = 3
 _MOST_NAMED: Final = 8
 """Maximum number of candidates that a sentence names."""
 
@@ -337,6 +340,19 @@ def protocol(in_use: Mapping[str, Any]) -> str:
     switches = in_use.get("switched") or []
     before = f"; {switches[-1]['decided_before']} decided under an earlier version" if switches else ""
     return f"{checks(in_use)}; {policy}{order} (version {in_use.get('version', 1)}{before})"
+
+
+def how_reviewed(protocols: Sequence[Mapping[str, Any]], signs: Attention) -> tuple[str, ...]:
+    """State how the selected runs were reviewed, one line for each protocol and one for signs of careless reviewing.
+
+    Every text that shows a result takes these lines from here, so that none can print the plan of a review alone.
+    """
+    lines = [f"review: {protocol(in_use)}" for in_use in protocols[:_MOST_PROTOCOLS]]
+    if len(protocols) > _MOST_PROTOCOLS:
+        lines.append(f"review: {count(len(protocols) - _MOST_PROTOCOLS, 'more protocol')}")
+    if stated := attention(signs):
+        lines.append(f"attention: {stated}")
+    return tuple(lines)
 
 
 def checks(in_use: Mapping[str, Any]) -> str:

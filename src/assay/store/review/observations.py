@@ -91,6 +91,11 @@ class StoreObservations:
             opinions = table.c.kind == ObservationKind.OPINION.value
             return read_in(connection, table.c.run_key.in_(keys), opinions, waits)
 
+    def newest_id(self) -> int:
+        """Return the id of the newest observation of all runs; 0 without any."""
+        with self._database.reading() as connection:
+            return int(connection.execute(select(func.coalesce(func.max(schema.observation.c.id), 0))).scalar_one())
+
     def decided_since(self, observation: int, /, *, reviewer: str) -> int:
         """Count this reviewer's decisions, in all runs, after the observation with this id."""
         table = schema.observation

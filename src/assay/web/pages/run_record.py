@@ -151,12 +151,17 @@ def _record_parts(dossier: Dossier) -> Mapping[str, Any]:
         "environment": [(visible(name), visible(value)) for name, value in dossier.environment],
         "protocols": [
             {
-                "said": wording.protocol({"policy": str(plan.policy), **version.protocol.as_json()}),
+                "said": wording.protocol(
+                    {"policy": str(plan.policy), **version.protocol.as_json()}
+                    # What the review achieved, it achieved under all versions; only the newest one is compared with it.
+                    | ({"achieved": dossier.achieved.as_json()} if version is dossier.protocols[-1] else {})
+                ),
                 "at": version.at,
                 "reviewer": visible(version.reviewer),
             }
             for version in dossier.protocols
         ],
+        "attention": wording.attention(dossier.attention),
         "files": [{"path": visible(file.path), "size": file.size} for file in dossier.files],
         "copy": {"name": visible(plan.copy.path.rpartition("/")[2]), "digest": plan.copy.digest, "size": len(plan.copy.text)},
     }

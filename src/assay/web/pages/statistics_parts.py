@@ -71,6 +71,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "looks": None if overview.looks is None else wording.looks(overview.looks, p_value),
         "anytime": None if overview.anytime is None else wording.anytime_difference(overview.anytime),
         "protocols": [wording.protocol(protocol) for protocol in overview.protocols],
+        "attention": wording.attention(overview.attention),
         "candidates": [
             {
                 "name": str(candidate.candidate),
