@@ -208,7 +208,18 @@ def test_decisions_of_a_reviewer_by_role(workspace: Workspace, role: VisitorRole
 def test_reviewer_may_not_filter_by_judge() -> None:
     visitor = Visitor(VisitorRole.REVIEWER, "ann")
     assert visitor.may_open("GET", "/review", "run=x")
-    assert not visitor.may_open("GET", "/review", "run=x&judge=opus")
+    for query in ("run=x&judge=opus", "%6audge=opus", "run=x&judg%65=opus", "judge=", "judge"):
+        assert not visitor.may_open("GET", "/review", query)
+    assert visitor.may_open("GET", "/review", "task=judge%3dopus")
+
+
+def test_reviewer_may_not_filter_progress_by_judge(workspace: Workspace) -> None:
+    decision = {"key": "key-0001", "id": "x", "verb": "approve"}
+    invitation = people.invite(workspace, "ann", role="reviewer", base=HOME)
+    with client_of(workspace, signed_in=invitation.token) as client:
+        refused = client.post("/api/decisions", json={"decisions": [decision], "judge": "opus"})
+        assert (refused.status_code, refused.json()["error"]["where"]) == (422, "judge")
+        assert client.post("/api/decisions", json={"decisions": [decision]}).status_code == 200
 
 
 def test_revoked_invitation_opens_nothing_on_any_server(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

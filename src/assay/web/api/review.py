@@ -218,6 +218,9 @@ def review_second(request: Request, body: SecondBody) -> Response:
 def decisions(request: Request, body: DecisionsBody) -> Response:
     """Apply decisions one by one. Each has its own result, and a refused decision does not stop the others."""
     rooms = rooms_of(request)
+    if body.judge is not None and not visitor_of(request).may_filter_by("judge"):
+        problem = "is not a filter for reviewers, because it would confirm who graded an item."
+        raise InputError("judge", problem, remedy="Leave it out.")
     selection = selection_of(body.run, body.suite, body.task, body.judge)
     if selection != Selection():
         rooms.workspace.archive.assessments.tally(selection)  # checks every name before anything is applied
