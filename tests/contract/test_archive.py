@@ -78,7 +78,7 @@ def test_score_columns_hold_exactly_the_counted_scores(store: Store) -> None:
     assert found == pytest.approx({trials[1].key: 0.2, trials[2].key: 0.3, trials[3].key: 0.95})
     assert columns.unseen.tolist() == [True, False, False]
     excluded = store.archive.scores.excluded(EVERYTHING)
-    assert excluded == Excluded(pending=3, rejected=1, failed=0, superseded=1)
+    assert excluded == Excluded(pending=3, rejected=1, failed=0, superseded=1, under_way=1)
     assert len(found) + excluded.pending + excluded.rejected + excluded.failed == 7
     assert sixth not in found
 
@@ -231,9 +231,11 @@ def test_excluded_trials_follow_the_filters(two_runs: Store) -> None:
     (trial, *_) = two_runs.journal.claim(RunId("20250301-x"), limit=1)
     failure = Failure(kind="timeout", fault=Fault.PROVIDER, detail="no answer")
     wait(two_runs.journal.record(Entry(trial=trial.key, finished=True, failure=failure)))
-    assert two_runs.archive.scores.excluded(EVERYTHING) == Excluded(pending=3, rejected=0, failed=1, superseded=0)
+    assert two_runs.archive.scores.excluded(EVERYTHING) == Excluded(
+        pending=3, rejected=0, failed=1, superseded=0, not_started=3
+    )
     of_auth = two_runs.archive.scores.excluded(Selection(tasks=("auth",)))
-    assert of_auth == Excluded(pending=1, rejected=0, failed=1, superseded=0)
+    assert of_auth == Excluded(pending=1, rejected=0, failed=1, superseded=0, not_started=1)
     assert two_runs.archive.scores.excluded(Selection(tags=("money",))).pending == 0
 
 
@@ -629,7 +631,7 @@ def test_trial_without_a_grader_does_not_wait(two_runs: Store) -> None:
     two_runs.journal.open_run(plan, planned(a_task("auth"), a_task("slow"), trials=2))
     for trial in two_runs.journal.claim(RunId(other), limit=3):
         wait(two_runs.journal.record(Entry(trial=trial.key, finished=True)))
-    ungraded = Excluded(pending=1, rejected=0, failed=0, superseded=0, not_graded=3)
+    ungraded = Excluded(pending=1, rejected=0, failed=0, superseded=0, not_graded=3, not_started=1)
     assert (
         two_runs.archive.scores.excluded(EVERYTHING)
         == two_runs.archive.scores.excluded(Selection(suites=("gamma",)))

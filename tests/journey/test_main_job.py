@@ -59,6 +59,7 @@ def test_nothing_counts_before_a_person_approves(assay: Command, server: ModelSe
     assert all(one["mean"] is None and one["reason"] == "no_approved_trials" for one in stats["candidates"])
     assert stats["excluded"] == {
         "pending": 15, "rejected": 0, "failed": 0, "superseded": 0, "not_graded": 0, "partly": 0, "left_out": 0,
+        "not_started": 0, "under_way": 0,
     }  # fmt: skip
     compared = assay("compare", "nora", "omar", "--json").document
     assert compared["difference"] is None
@@ -83,6 +84,7 @@ def test_statistics_match_an_independent_calculation(assay: Command, server: Mod
     stats = assay("stats", "--json").document
     assert stats["excluded"] == {
         "pending": 1, "rejected": 2, "failed": 0, "superseded": 1, "not_graded": 0, "partly": 0, "left_out": 0,
+        "not_started": 0, "under_way": 0,
     }  # fmt: skip
     for one in stats["candidates"]:
         by_task = [mean(r["scores"][one["candidate"]] for r in counted if r["task"] == task) for task in _tasks(counted)]

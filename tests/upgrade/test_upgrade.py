@@ -46,7 +46,7 @@ def test_a_kept_store_opens_and_can_be_read_reviewed_and_continued(kept: Path, t
         TrialState.FAILED: 1,
         TrialState.PENDING: 1,
     }
-    assert store.archive.scores.excluded(EVERYTHING) == Excluded(pending=2, rejected=1, failed=1, superseded=1)
+    assert store.archive.scores.excluded(EVERYTHING) == Excluded(pending=2, rejected=1, failed=1, superseded=1, not_started=1)
     judged_alice, bob = (2 * 0.8 + 0.5) / 3, (2 * 0.25 + 0.5) / 3
     corrected_alice = (2 * 0.8 + 1.0) / 3
     scores = sorted(store.archive.scores.columns(EVERYTHING).score.tolist())

@@ -214,7 +214,7 @@ def say_standing(
     basis = candidate_scores.basis
     _say_basis(basis)
     if not basis.n_trials:
-        if basis.excluded.pending:
+        if basis.excluded.awaiting_review:
             say("Review them first: `assay review`, or `assay serve`.")
         _say_warnings(documents.scores_document(candidate_scores).warnings)
         return

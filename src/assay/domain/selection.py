@@ -251,6 +251,8 @@ class Excluded:
         not_graded: trials with answers that nobody graded or was asked to grade; not included in `pending`.
         partly: trials with both counted and pending grades; not included in any other number.
         left_out: trials that were not drawn for the review sample, so nobody is asked to review them.
+        not_started: trials that no process works on yet; included in `pending`.
+        under_way: trials that are being carried out or wait at a provider; included in `pending`.
     """
 
     pending: int
@@ -260,6 +262,13 @@ class Excluded:
     not_graded: int = 0
     partly: int = 0
     left_out: int = 0
+    not_started: int = 0
+    under_way: int = 0
+
+    @property
+    def awaiting_review(self) -> int:
+        """Number of trials that a person can review now."""
+        return self.pending - self.not_started - self.under_way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

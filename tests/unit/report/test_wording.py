@@ -422,6 +422,11 @@ def test_replaced_grades_are_told_with_their_approvals(replaced: Approvals, word
     assert f"The grades of 4 trials that counted in old ({words}) are replaced" in said
 
 
+def test_trials_that_were_not_started_do_not_await_review() -> None:
+    stopped = Excluded(pending=9, rejected=0, failed=0, superseded=0, not_started=6, under_way=2)
+    assert wording.what_counts(14, stopped, Approvals()) == "14 trials count; 1 awaits review, 6 not started, 2 under way"
+
+
 @pytest.mark.parametrize(("value", "words"), [(0.00002, "p < .0001"), (0.0093, "p = 0.0093"), (None, "p = –")])
 def test_a_p_value_is_equal_or_below_and_never_both(value: float | None, words: str) -> None:
     assert wording.p_value(value) == words

@@ -74,7 +74,7 @@ class Basis:
 
     @property
     def still_open(self) -> StillOpen:
-        return StillOpen(running=self.running, waiting=self.excluded.pending + self.excluded.partly)
+        return StillOpen(running=self.running, waiting=self.excluded.awaiting_review + self.excluded.partly)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

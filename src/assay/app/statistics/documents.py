@@ -43,7 +43,8 @@ class WarningDocument:
 class ExcludedDocument:
     """JSON of the number of trials that do not count, by reason.
 
-    `superseded` counts attempts. `partly` counts trials that count although some of their assessments are pending.
+    `superseded` counts attempts. `partly` counts trials that count although some of their assessments are pending. `pending`
+    includes `not_started` and `under_way`; its other trials await review.
     """
 
     pending: int
@@ -53,6 +54,8 @@ class ExcludedDocument:
     not_graded: int
     partly: int
     left_out: int
+    not_started: int
+    under_way: int
 
 
 @document

@@ -258,7 +258,7 @@ class _Kept:
         asked_margin, margin = margin, rules.margin if margin is None else margin
         report = cells.report(scope=scope, margin=margin)
         a, b = self._pair(report, a, b)
-        still_open = basis_.StillOpen(running=running, waiting=excluded.pending + excluded.partly)
+        still_open = basis_.StillOpen(running=running, waiting=excluded.awaiting_review + excluded.partly)
         contrast, own, met = None, None, True
         if a is not None and b is not None:
             met, kept = (True, None) if rules.same_candidates else self._runs_of_pair(cells, a, b)

@@ -54,7 +54,9 @@ def what_counts(n: int, excluded: Excluded, given: Approvals) -> str:
     parts = [
         f"{number_of:,} {words}"
         for number_of, words in (
-            (excluded.pending, "awaits review" if excluded.pending == 1 else "await review"),
+            (excluded.awaiting_review, "awaits review" if excluded.awaiting_review == 1 else "await review"),
+            (excluded.not_started, "not started"),
+            (excluded.under_way, "under way"),
             (excluded.rejected, "rejected"),
             (excluded.failed, "failed"),
             # These are not among the trials that await review, because nobody was asked to grade them.

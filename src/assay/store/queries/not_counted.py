@@ -31,12 +31,12 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
     """
     scope = scope_of(connection, selection)
     if scope.graders is not None:
-        trials, not_graded, partly = _standings_by_grader(connection, scope)
+        trials, begun, not_graded, partly = _standings_by_grader(connection, scope)
     elif scope.narrows_tasks or scope.families.contested:
-        trials, not_graded, partly = _standings(_counted_by_run(connection, scope))
+        trials, begun, not_graded, partly = _standings(_counted_by_run(connection, scope))
     else:
         # From the stored counters, a few rows per run; counting a million trials takes a tenth of a second.
-        trials, not_graded, partly = _standings(_tallied_by_wait(connection, scope))
+        trials, begun, not_graded, partly = _standings(_tallied_by_wait(connection, scope))
     if scope.graders is None and not scope.narrows_tasks:
         tally = schema.run_tally
         which = [*scope.where_run(tally), tally.c.subject == ASSESSMENT]
@@ -46,14 +46,20 @@ def excluded(connection: Connection, selection: Selection, /) -> Excluded:
         which = [*scope.where(assessment), *scope.where_grader(assessment)]
         total = select(func.count()).select_from(assessment).where(*which, assessment.c.state == _SUPERSEDED)
     superseded = int(connection.execute(total).scalar_one())
+    pending = trials.get(Standing.PENDING, 0) - not_graded
+    # The counters do not say which unfinished trials have a grade that counts already, as after an extension.
+    not_started = min(pending, begun.get(TrialState.PENDING, 0))
+    under_way = min(pending - not_started, begun.get(TrialState.RUNNING, 0) + begun.get(TrialState.SUBMITTED, 0))
     return Excluded(
-        pending=trials.get(Standing.PENDING, 0) - not_graded,
+        pending=pending,
         rejected=trials.get(Standing.REJECTED, 0),
         failed=trials.get(Standing.FAILED, 0),
         superseded=superseded,
         not_graded=not_graded,
         partly=partly,
         left_out=trials.get(Standing.LEFT_OUT, 0),
+        not_started=not_started,
+        under_way=under_way,
     )
 
 
@@ -85,8 +91,8 @@ def took_part(connection: Connection, selection: Selection, /) -> dict[str, int]
     return {name: int(n) for name, n in rows}
 
 
-def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
-    """Return (trials by standing, trials without grades, counting trials with a pending assessment).
+def _standings(counts: _TrialCounts) -> tuple[dict[str, int], dict[str, int], int, int]:
+    """Return (trials by standing, unfinished trials by state, trials without grades, counting trials with a pending assessment).
 
     Trials of a run without pending assessments need no decision. An unfinished trial is pending unless one of its scores
     counts.
@@ -98,7 +104,8 @@ def _standings(counts: _TrialCounts) -> tuple[dict[str, int], int, int]:
     standings = {state.value: n(False, STANDING, state) + n(True, STANDING, state) for state in Standing}
     not_graded = n(False, STANDING, Standing.PENDING) - n(False, TRIAL, *_TO_COME)
     partly = n(True, TRIAL, *_OPEN) - n(True, STANDING, Standing.PENDING)
-    return standings, max(0, not_graded), max(0, partly)
+    begun = {state: n(False, TRIAL, state) + n(True, TRIAL, state) for state in _TO_COME}
+    return standings, begun, max(0, not_graded), max(0, partly)
 
 
 def _tallied_by_wait(connection: Connection, scope: Scope) -> _TrialCounts:
@@ -136,7 +143,7 @@ def _waiting_runs() -> Select[tuple[int]]:
     )
 
 
-def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str, int], int, int]:
+def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str, int], dict[str, int], int, int]:
     """Return the same counts as `_standings`, as if only the selected judges had graded."""
     trial, assessment = schema.trial, schema.assessment
     counts = func.max(case((assessment.c.state.in_(COUNTING), 1), else_=0))
@@ -152,7 +159,7 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
     ).label("standing")
     partly = case((and_(counts == 1, waits == 1), 1), else_=0).label("partly")
     each = (
-        select(standing, partly)
+        select(standing, partly, trial.c.state)
         .select_from(trial)
         .join(assessment, current, isouter=True)
         .where(*scope.where(trial), *scope.families.stand(trial))
@@ -161,5 +168,13 @@ def _standings_by_grader(connection: Connection, scope: Scope) -> tuple[dict[str
         .having(or_(func.count(assessment.c.key) > 0, trial.c.state.in_((*_TO_COME, TrialState.FAILED.value))))
         .subquery()
     )
-    rows = connection.execute(select(each.c.standing, func.count(), func.sum(each.c.partly)).group_by(each.c.standing)).all()
-    return {standing: int(n) for standing, n, _ in rows}, 0, sum(int(n) for *_, n in rows)
+    rows = connection.execute(
+        select(each.c.standing, each.c.state, func.count(), func.sum(each.c.partly)).group_by(each.c.standing, each.c.state)
+    ).all()
+    standings: Counter[str] = Counter()
+    begun: Counter[str] = Counter()
+    for standing_of, state, n, _ in rows:
+        standings[standing_of] += int(n)
+        if standing_of == Standing.PENDING.value and state in _TO_COME:
+            begun[state] += int(n)
+    return standings, begun, 0, sum(int(n) for *_, n in rows)

@@ -59,7 +59,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "no_range": _no_range(overview, beneath),
         "axis": axis,
         "pair_axis": pair_axis,
-        "review_open": _review(overview, asked) if overview.excluded.pending + overview.excluded.partly else None,
+        "review_open": _review(overview, asked) if overview.excluded.awaiting_review + overview.excluded.partly else None,
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
@@ -374,7 +374,9 @@ def _left_out(overview: StatisticsOverview, asked: StatisticsQuery) -> list[Mapp
     attempts = run and "/compare/grades?" + urlencode({"run": overview.runs[0], "by": "attempts"})
     rows = (
         ("partly", n.partly, f"{n.partly} of them with more grades awaiting review", review),
-        ("pending", n.pending, f"{n.pending} awaiting review", review),
+        ("pending", n.awaiting_review, f"{n.awaiting_review} awaiting review", review),
+        ("not_started", n.not_started, f"{n.not_started} not started", run or "/runs"),
+        ("under_way", n.under_way, f"{n.under_way} under way", run or "/runs"),
         ("rejected", n.rejected, f"{n.rejected} rejected", run),
         ("failed", n.failed, f"{n.failed} failed", run),
         ("superseded", n.superseded, f"{n.superseded} {plural(n.superseded, 'attempt', 'attempts')} replaced", attempts),
