@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.attack.figures import publish_cases
 from tests.contract.rows import assert_derived_agrees
 from tests.contract.stores import StandingClock, a_decision
 from tests.upgrade.keep_a_store import tables_now
@@ -142,3 +143,12 @@ def test_one_version_is_kept_for_each_migration_and_for_todays_tables() -> None:
     assert numbers <= {name[:4] for name in names}
     statements = [statement for statement in tables_now("sqlite").split(";\n") if statement.strip()]
     assert f"{schema.VERSION}-{digest_of(statements)}" in names
+
+
+def test_published_figures() -> None:
+    publish_cases(
+        "store, results folder or exported table of an earlier version",
+        test_a_store_of_each_version_opens_with_the_figures_it_had,
+        test_a_results_folder_of_each_version_rebuilds_the_store,
+        test_an_exported_table_of_each_version_is_imported_with_its_means,
+    )
