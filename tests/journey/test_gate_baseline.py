@@ -164,6 +164,20 @@ def test_gate_names_what_is_wrong_with_its_baseline(assay: Command, project: Pat
     assert "--margin: is missing" in complaint("--against", "other")
 
 
+def test_diff_calls_no_candidate_worse_if_the_scorer_changed(assay: Command, project: Path, main_run: str) -> None:
+    path = project / write_suite(project, "branch.json", right=set())
+    path.write_text(path.read_text("utf-8").replace('"score": "regex"', '"score": "exact"'), "utf-8")
+    worse = run(assay, "branch.json")
+    refused = assay("diff", main_run, worse, "--exit-code")
+    assert refused.code == 2
+    assert f"the runs differ in the scorer (regex in {main_run}; exact in {worse})" in refused.err
+    shown = assay("diff", main_run, worse)
+    assert (shown.code, f"The runs differ in the scorer (regex in {main_run}; exact in {worse}), so a change" in shown.out) == (
+        0,
+        True,
+    )
+
+
 def test_diff_exit_code_reports_a_shown_loss(assay: Command, project: Path, main_run: str) -> None:
     worse = run(assay, write_suite(project, "branch.json", right=set()))
     assert assay("diff", main_run, worse, "--exit-code").code == 3

@@ -16,6 +16,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import assay as assay_bench
+from assay.app.registry import batch_matrix
+from assay.app.registry.candidates import standings
 from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
 from assay.web.server import create_app
@@ -227,12 +229,23 @@ def test_a_newer_run_without_one_of_the_candidates_is_named(assay: Command, proj
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """What `compare a b` answers in one generated store: without an option, for the newest run, and for all runs."""
+    """What `compare a b` answers in one generated store: without an option, for the newest run, and for all runs.
+
+    Attributes:
+        page: the difference between the means on the pages of the candidates.
+        differs: True if any two runs differ in scorer or tasks; `last_two_differ` compares the newest run with the one before.
+        gate_code: exit code of `gate --baseline` for these two.
+        matrix: True if the page of the batch pools the runs.
+    """
 
     default: float | None
     newest: float | None
     pooled: float | None
+    page: float
     differs: bool
+    last_two_differ: bool
+    gate_code: int
+    matrix: bool
 
 
 def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
@@ -254,11 +267,23 @@ def _generated(assay: Command, project: Path, rng: random.Random) -> Store:
         assert said.code in (0, 2), said.err
         return None if said.code else float(said.document["points"])
 
+    with Workspace.open(project, environment={}) as workspace:
+        of_terse, of_long = (standings(workspace, name, ["qa"])[0].estimate for name in ("terse", "long"))
+        assert of_terse is not None
+        assert of_long is not None
+        page = 100 * (float(of_terse.mean or 0) - float(of_long.mean or 0))
+        matrix = batch_matrix.matrix(workspace, workspace.archive.runs.matching())
+    (pooled_trials,) = {n for line in matrix.lines for _, n in line.means.values()}
+    assert pooled_trials == (2 if matrix.differences else 2 * len(runs))
     return Store(
         default=points(),
         newest=points("--run", runs[-1][0]),
         pooled=points("--all-runs"),
+        page=page,
         differs=len({(score, words) for _, score, words in runs}) > 1,
+        last_two_differ=runs[-1][1:] != runs[-2][1:],
+        gate_code=assay("gate", "terse", "--baseline", runs[-2][0], "--run", runs[-1][0], "--margin", "3pts").code,
+        matrix=not matrix.differences,
     )
 
 
@@ -276,6 +301,9 @@ def test_no_verdict_differs_from_that_of_the_newest_run_without_refusal(assay: C
     assert [store.default for store in stores] == [store.newest for store in stores]
     assert all(store.newest is not None for store in stores)
     assert [store.pooled is None for store in stores] == [store.differs for store in stores]
+    assert [store.page for store in stores] == pytest.approx([store.newest for store in stores])
+    assert [store.matrix for store in stores] == [not store.differs for store in stores]
+    assert [store.gate_code == 2 for store in stores] == [store.last_two_differ for store in stores]
     # Seed 28 draws stores of both kinds: runs that differ, and runs that may be pooled.
     assert sum(store.differs for store in stores) >= STORES // 2
     assert sum(not store.differs for store in stores) >= 3

@@ -10,6 +10,7 @@ from assay.app.wire import fill
 from assay.cli.options import chart_file, common, workspace
 from assay.cli.output import answer, counted, print_json, say, say_table
 from assay.cli.statistics import EXIT_GATE_CLOSED
+from assay.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +24,11 @@ _MOST_TASKS = 200
 @click.command()
 @click.argument("before", metavar="RUN")
 @click.argument("after", metavar="RUN")
-@click.option("--exit-code", is_flag=True, help="Exit 3 if a candidate is shown to be worse in the second run.")
+@click.option(
+    "--exit-code",
+    is_flag=True,
+    help="Exit 3 if a candidate is shown to be worse in the second run, and 2 if the runs are graded differently.",
+)
 @common
 def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: bool) -> int:
     """Compare the set-up and results of two runs."""
@@ -31,6 +36,13 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
 
     with workspace(store) as opened:
         difference = run_diff.diff(opened, before, after)
+    if exit_code and difference.worse and difference.measured_differently:
+        problem = (
+            f"the runs differ in {difference.measured_differently}, so lower scores do not show that a candidate became worse."
+        )
+        raise InputError(
+            "--exit-code", problem, remedy="Run or regrade the suite, so that both runs are graded in the same way."
+        )
     answer(fill(run_diff.RunDiffDocument, difference), lambda: _say_diff(difference), as_json=as_json)
     return EXIT_GATE_CLOSED if exit_code and difference.worse else 0
 
@@ -97,6 +109,9 @@ def _say_diff(difference: RunDiff) -> None:
     if difference.same:
         say(f"\nthe same: {', '.join(difference.same)}")
     say()
+    if difference.measured_differently:
+        text = "so a change of scores does not show a change of a candidate"
+        say(f"The runs differ in {difference.measured_differently}, {text}.", colour="yellow")
     for change in difference.changes:
         say(change.sentence)
     if not difference.changes:

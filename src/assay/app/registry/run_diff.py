@@ -11,9 +11,11 @@ import numpy as np
 from assay.analysis.paired_runs import RunSide, paired_table, side_of
 from assay.app.provenance import Provenance, provenance
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
+from assay.app.statistics.pooling import measured_differently
 from assay.app.wire import document, source
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
+from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
 from assay.report import wording
 from assay.statistics.comparisons import Comparison, compare
@@ -82,12 +84,18 @@ class CandidateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDiff:
+    """Two runs side by side.
+
+    `measured_differently`: differences in scorer, rubric, judge and its prompt, in words; a change of scores may come from them.
+    """
+
     before: str
     after: str
     set_up: tuple[SetUp, ...]
     same: tuple[str, ...]
     changes: tuple[CandidateChange, ...]
     shared_tasks: int
+    measured_differently: str = ""
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -114,6 +122,7 @@ def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
         same=tuple(kind for kind in _KINDS if kind not in {change.kind for change in set_up}),
         changes=tuple(_changes(workspace, before_run.id, other.id)),
         shared_tasks=len(shared),
+        measured_differently=in_words(measured_differently(workspace, before_run.id, other.id)),
     )
 
 

@@ -104,6 +104,13 @@ def task_by_task_differences(
     return tuple(dict.fromkeys(every))
 
 
+def measured_differently(workspace: Workspace, before: RunId, after: RunId) -> tuple[RunDifference, ...]:
+    """Return the differences between two runs in scorer, rubric, judge and the judge's prompt; tasks are compared elsewhere."""
+    both = Selection(runs=(before, after))
+    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
+    return _differences(workspace, both, replace(pooled, changed={}, missing={}), prompts_apart=True)
+
+
 def _by_task(selection: Selection) -> bool:
     """True if the user chose tasks, which then are the ones to compare."""
     return bool(selection.tasks or selection.tags or selection.languages)
