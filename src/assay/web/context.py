@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from fastapi import Request
 
 from assay.app.comparison.grades import GradeComparison
+from assay.app.exports.shared_exports import SharedExports
 from assay.app.registry.run_verdicts import RunVerdicts
 from assay.app.review.concealment import Concealment
 from assay.app.review.control_item_placement import ControlItemPlacement
@@ -46,6 +47,7 @@ class Rooms:
     starts: Starts
     reruns: Reruns
     overviews: LiveReports
+    exports: SharedExports
     grades: GradeComparison
     entrance: Entrance
 

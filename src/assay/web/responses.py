@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import orjson
 from fastapi import Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from assay.app.statistics.charts import chart_bytes
@@ -14,7 +15,7 @@ from assay.app.wire import to_json
 from assay.domain.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from assay.app.statistics.charts import Chart
 
@@ -77,13 +78,15 @@ class Answer(Response):
         return json_bytes(content)
 
 
-def download(content: str | bytes, name: str, media_type: str) -> Response:
+def download(content: str | bytes | Iterator[bytes], name: str, media_type: str) -> Response:
     """Return a file that browsers save under the given name, which may contain any character, and never cache."""
-    body = content.encode("utf-8", "replace") if isinstance(content, str) else content
     # Other names need the notation of RFC 5987, because a header is limited to ASCII.
     plain = name.isascii() and name.isprintable() and '"' not in name
     filename = f'filename="{name}"' if plain else f"filename*=UTF-8''{quote(name, safe='')}"
     headers = {"content-disposition": f"attachment; {filename}", "cache-control": "no-store"}
+    if not isinstance(content, str | bytes):
+        return StreamingResponse(content, media_type=media_type, headers=headers)
+    body = content.encode("utf-8", "replace") if isinstance(content, str) else content
     return Response(body, media_type=media_type, headers=headers)
 
 

@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, Response
 
 from assay.app.arena.voting import ArenaVoting
 from assay.app.comparison.grades import GradeComparison
+from assay.app.exports.shared_exports import SharedExports
 from assay.app.integrations import evaluations
 from assay.app.random_order import order_seeds
 from assay.app.registry.run_verdicts import RunVerdicts
@@ -44,6 +45,7 @@ from assay.web.jobs.judge_services import judging
 from assay.web.jobs.reruns import Reruns
 from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
+from assay.web.memory import bound_allocator
 from assay.web.pages import arena
 from assay.web.query_params import known_names
 from assay.web.security.access import HEADERS, Entrance, Guard, Token, check_exposure, is_loopback, known_hosts, visitor_of
@@ -155,6 +157,7 @@ def create_app(
         starts=Starts(),
         reruns=Reruns(workspace, queue, review, concealment),
         overviews=LiveReports(workspace),
+        exports=SharedExports(workspace),
         grades=GradeComparison(workspace),
         entrance=entrance,
     )
@@ -200,6 +203,7 @@ def serve(
     known = Token(secret) if secret else None
     app = create_app(workspace, host=host, token=secret, code=known)
     threading.Thread(target=_prepare_results_page, daemon=True).start()
+    bound_allocator()
     listening = _listening(host, port)
     shown = host if is_loopback(host) or host not in {"0.0.0.0", "::"} else socket.gethostname()
     workspace.notices.base = f"http://{f'[{shown}]' if ':' in shown else shown}:{listening.getsockname()[1]}"

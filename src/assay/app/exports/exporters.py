@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from assay.app.exports.pseudonyms import Anonymiser, names_for
 from assay.app.statistics.run_choice import choose
@@ -185,13 +185,13 @@ def output_folder(request: ExportRequest, *, one_file: bool = True) -> Path | No
     return output
 
 
-def exported_bytes(workspace: Workspace, form: str, selection: Selection) -> bytes:
-    """Return the bytes that an export would write to its file; raises the exporter's `InputError`."""
+def exported_file(workspace: Workspace, form: str, selection: Selection) -> BinaryIO:
+    """Return an open file without a name that holds what an export would write; raises the exporter's `InputError`."""
     with TemporaryDirectory(prefix="assay-") as folder:
         file = Path(folder) / "export"
         request = ExportRequest(workspace=workspace, format=form, selection=selection, output=file)
         EXPORTERS.load(form)(with_runs(request))
-        return file.read_bytes()
+        return file.open("rb")  # The folder is deleted, and the content stays until the file is closed.
 
 
 def _discard(_: str) -> None:

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 from starlette.responses import RedirectResponse
 
-from assay.app.exports.exporters import exported_bytes
 from assay.app.registry import runs as registry
 from assay.app.review import decisions
 from assay.app.statistics import charts, csv_tables, documents
@@ -89,8 +88,8 @@ def report_file(request: Request, ending: str) -> Response:
     """Return the report of the selected runs as HTML or Markdown, or their scores as CSV or Parquet, like `assay export`."""
     name = known("format", ending, _REPORTS)
     form, kind = _REPORTS[name]
-    body = exported_bytes(rooms_of(request).workspace, form, StatisticsQuery(request).selection)
-    return download(body, f"assay-results.{name}", kind)
+    file = rooms_of(request).exports.file(form, StatisticsQuery(request).selection)
+    return download(file.chunks(), f"assay-results.{name}", kind)
 
 
 @router.get("/statistics/behind.json")
