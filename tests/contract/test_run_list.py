@@ -93,6 +93,22 @@ def test_every_order_lists_each_run_once_over_its_pages(store: Store) -> None:
     assert ids(store, RunFilter(suite="words"), RunOrder.OLDEST) == ["run-1", "run-4"]
 
 
+@pytest.mark.quick_postgresql
+def test_removed_runs_of_a_batch_are_those_that_are_out_of_use(store: Store) -> None:
+    for number, batch in enumerate(("night", "Night", "night", "day", None, "night"), start=1):
+        a_run(store, number, batch=batch)
+    store.run_removal.take_out([RunId("run-1"), RunId("run-4"), RunId("run-5")], reviewer="ann", reason="bad")
+    store.run_removal.take_out([RunId("run-2")], reviewer="bob", reason="", archived=True)
+    store.run_removal.take_out([RunId("run-3")], reviewer="ann", reason="by mistake")
+    store.run_removal.restore("run-3", reviewer="ann", reason="")
+    removed = store.run_removal.of_batch("NIGHT")
+    assert [(each.run_id, each.verb, each.reviewer, each.reason) for each in removed] == [
+        ("run-1", "delete", "ann", "bad"),
+        ("run-2", "archive", "bob", ""),
+    ]
+    assert store.run_removal.of_batch("nowhere") == ()
+
+
 def test_failed_and_archived_runs_are_filters_of_their_own(store: Store) -> None:
     a_run(store, 1)
     plan = a_plan("run-9")

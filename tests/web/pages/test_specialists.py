@@ -139,6 +139,17 @@ def test_changed_snapshot_shows_no_numbers(client: TestClient, tmp_path: Path) -
     assert "The content is not shown" in page_of(client)
 
 
+def test_moved_snapshot_shows_no_numbers(client: TestClient, tmp_path: Path) -> None:
+    write_template(tmp_path)
+    path = write_snapshot(tmp_path, (0.6, 0.65), (0.85, 0.87))
+    path.rename(path.with_name("snapshot-007.json5"))
+    (snapshot,) = listed(client)["snapshots"]
+    assert snapshot["problem"] == (
+        "The file was renamed or moved: it was minted as snapshot-001.json5, but the file is named snapshot-007.json5."
+    )
+    assert snapshot["content"] is None
+
+
 def test_hostile_snapshot_with_a_fitting_digest_is_bounded(client: TestClient, tmp_path: Path) -> None:
     write_template(tmp_path)
 

@@ -20,7 +20,8 @@ from assay.domain.run_choice import in_words
 from assay.domain.selection import Selection
 from assay.domain.specialists import short_name
 from assay.specialists.signatures import SigningKey, make_key as make_key  # re-exported for surfaces
-from assay.specialists.snapshots import laid_out, numbered, read_snapshot, seal
+from assay.specialists.snapshots import LARGEST_SNAPSHOT, laid_out, numbered, read_snapshot, seal
+from assay.specialists.templates import read_limited
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -69,13 +70,14 @@ def mint(workspace: Workspace, request: MintRequested, *, source: BatchSource | 
     for a wrong template, key, output folder or batch, and `Refused` if no run of the batch counts or its runs measure different
     things.
     """
-    if (done := minted_before(workspace, request)) is not None:
-        return done
-    template, key = _parts(workspace, request)
     batch = Selection(batch_ids=(request.batch_id,))
     summaries = workspace.archive.runs.matching(batch)
+    waiting = waiting_in(summaries)
+    if not waiting and (done := minted_before(workspace, request)) is not None:
+        return done
+    template, key = _parts(workspace, request)
     known: Section = {"batch_id": request.batch_id, "specialist": template.name, "version": template.version}
-    if waiting := waiting_in(summaries):
+    if waiting:
         return MintDocument(state=WAITING, waiting=waiting, **known)
     now = workspace.clock.now()  # before the runs are read, so that a later removal is no contradiction
     runs = runs_that_count(workspace, batch)
@@ -140,6 +142,8 @@ def minted_before(workspace: Workspace, request: MintRequested) -> MintDocument 
     """Return the outcome of a recorded request if an intact snapshot in its output folder was written for it, otherwise None."""
     for path in sorted((workspace.folder / request.output).glob("*/*/snapshot-*.json5")) if request.token else ():
         try:
+            if request.token.encode() not in read_limited(path, LARGEST_SNAPSHOT):
+                continue  # before the schema of every other snapshot is checked
             snapshot, problems = read_snapshot(path)
         except InputError:
             continue
