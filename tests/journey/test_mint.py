@@ -204,7 +204,7 @@ def test_mint_waits_for_the_last_decision(assay: Command, template: Path) -> Non
 
 
 def test_approvals_by_script_are_vetted_only_if_the_project_says_so(assay: Command, template: Path, project: Path) -> None:
-    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, evaluations=[JUDGED])])
+    imported(assay, [*WORKED, run("judged", 0.5, specialist=False, scenario="another", evaluations=[JUDGED])])
     item = pending(assay)
     assert assay("review", "approve", item["id"]).code == 0
     refused = mint(assay, template, "--require", "vetted")
