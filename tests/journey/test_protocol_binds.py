@@ -196,3 +196,24 @@ def test_every_text_about_a_run_states_what_was_achieved(
     with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
         for page in ("/results", f"/runs/{run}/record"):
             assert line in client.get(page).text, page
+
+
+def test_a_run_rebuilt_from_its_results_achieved_the_same(
+    assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ann", "bea"):
+        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        assert assay("review", "approve", items[0]).code == 0
+        with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as page:
+            page.headers["sec-fetch-site"] = "same-origin"
+            assert page.get(f"/api/assessments/{items[1]}").status_code == 200
+            decision = {"key": f"page-{name}-12345678", "id": items[1], "verb": "reject", "reason": "no", "active_ms": 300}
+            assert page.post("/api/decisions", json={"decisions": [decision]}).json()["results"][0]["ok"] is True
+    assert assay("review", "approve", items[2]).code == 0
+    before = assay("stats", "--json").document
+    assert achieved(assay) == {"decisions": 2, "blind": 1, "by_two": 2, "in_order": None, "waiting_for_second": 1}
+    assert before["attention"]["too_quick"] == 2
+    monkeypatch.setenv("ASSAY_STORE", f"sqlite:///{project / 'rebuilt.db'}")
+    assert assay("import", "results", "--rebuild").code == 0
+    after = assay("stats", "--json").document
+    assert (after["protocol"], after["attention"]) == (before["protocol"], before["attention"])

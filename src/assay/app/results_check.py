@@ -24,6 +24,9 @@ _OF_THE_RUN: Final = ("suite", "suite_text", "plan", "regrade_of", "graders", "c
 """Fields of a record's first line that never change after the run ends."""
 
 
+_LATE: Final = frozenset({"votes", "observations"})
+"""Parts of a trial that may change without a decision; they are written with the next one."""
+
 _MARK: Final = "last decision"
 
 
@@ -61,7 +64,7 @@ def _lines(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
             case "run":
                 name, content = "the run", {key: line[key] for key in _OF_THE_RUN}
             case "trial":
-                name, content = f"trial t{line['key']}", {key: line[key] for key in line if key != "votes"}
+                name, content = f"trial t{line['key']}", {key: line[key] for key in line if key not in _LATE}
             case "mark":
                 name, content = _MARK, line["last_event"]
             case kind:

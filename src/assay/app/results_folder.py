@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.provenance import ProvenanceSource, provenance
 from assay.app.results_files import all_described, forget_aside, project, recount, register, set_aside
 from assay.domain.errors import AssayError, SettingsError
-from assay.domain.identifiers import RunId, TrialKey
+from assay.domain.identifiers import AssessmentKey, RunId, TrialKey
 from assay.domain.lifecycle import AssessmentPurpose, RunState
 from assay.domain.selection import Selection
 from assay.exchange.results_folder import folder as results_folder
@@ -104,6 +104,13 @@ class Projector:
             self._trials.setdefault(run, set()).add(trial)
         self._soon()
 
+    def note_opinions(self, assessments: Sequence[AssessmentKey]) -> None:
+        """Queue the runs of these assessments, because a person gave or withdrew one of two opinions."""
+        if self.folder is None:
+            return
+        for detail in self._rooms.archive.assessments.details(assessments):  # control items are not among them
+            self.touch(detail.row.run_id, detail.row.trial)
+
     def flush(self) -> None:
         with self._lock:
             after, trials = self._after, self._trials
@@ -186,6 +193,9 @@ class ProjectingDecisions:
         return event
 
     def _announce(self, events: Sequence[ReviewEvent]) -> None:
+        opinions = [event.decision.assessment for event in events if not event.id]
+        if opinions:
+            self._projector.note_opinions(opinions)
         # An opinion that awaits a second one changes no result.
         decided = [event for event in events if event.id]
         if decided:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Table, func, insert, select, update
 from assay.domain.candidate_identity import identity_of
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
-from assay.domain.lifecycle import TO_COME, RunState, TrialState
+from assay.domain.lifecycle import TO_COME, AssessmentPurpose, RunState, TrialState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_bytes, plain, plan_record
 from assay.store.database.connections import Database, take_keys
@@ -318,6 +318,13 @@ class Restoring:
         counts["responses"] += len(responses)
         for event in sorted(events, key=lambda item: item["id"]):
             _event(connection, event, keys, hashes)
+        observations = [
+            {**item, "run_key": run_key, "assessment_key": keys.assessment[item["assessment_key"]]}
+            for line in lines
+            for item in line.get("observations", ())  # records of older stores lack this
+        ]
+        for observation in sorted(observations, key=lambda item: item["id"]):
+            _observation(connection, observation, verbatim=keys.verbatim)
         votes = [
             {**vote, "run_key": run_key, "trial_key": new["trial"][line["key"]]}
             for line in lines
@@ -348,6 +355,25 @@ def _event(connection: Connection, event: Line, keys: _Keys, hashes: dict[int, s
             values["idempotency_key"] = None
     number = connection.execute(insert(table).values(**values).returning(table.c.id)).scalar_one()
     hashes[int(number)] = event["hash"]
+
+
+def _observation(connection: Connection, observation: Line, *, verbatim: bool) -> None:
+    """Store an observation under a key that no item of this store uses or will use."""
+    table = schema.observation
+    key = str(observation["idempotency_key"])
+    is_used = connection.execute(select(table.c.id).where(table.c.idempotency_key == key)).first() is not None
+    # Only keys that a page or a program chose name no assessment by its number, which is another one in this store.
+    is_chosen = key.startswith(("decision:", "opinion:")) and not key.startswith(("opinion:script:", "opinion:withdrawn:"))
+    if is_used or not (verbatim or is_chosen):
+        key = f"{key}:restored:{observation['assessment_key']}"
+    values = {
+        **_known(table, observation),
+        "idempotency_key": key,
+        "purpose": AssessmentPurpose.WORK.value,
+        "body": hidden(observation["body"]),
+    }
+    del values["id"]
+    connection.execute(insert(table).values(**values))
 
 
 def _restore_votes(connection: Connection, votes: list[Line], keys: _Keys, hashes: dict[int, str]) -> None:

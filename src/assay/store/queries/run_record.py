@@ -1,6 +1,7 @@
 """Write a run as lines for a restore: one `run`, then every `task`, then every `trial`, and finally a `mark`.
 
-A `trial` line contains all data of a trial: calls, responses, assessments with scores and grades, decisions, and votes. A later
+A `trial` line contains all data of a trial: calls, responses, assessments with scores and grades, decisions, observations of
+them, and votes. A later
 line for the same trial replaces an earlier one, so changes can be appended. A reader ignores lines after the last mark and
 incomplete lines. Names replace the store's keys. Only numbers that people see (`t5`, `a17`, events) are written, and an empty
 store keeps them on restore.
@@ -16,13 +17,24 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
 
 from assay.domain.identifiers import RunId, TrialKey
-from assay.domain.lifecycle import RunState
+from assay.domain.lifecycle import AssessmentPurpose, RunState
+from assay.domain.observations import ObservationKind
 from assay.store.database import schema
 from assay.store.database.connections import portions
 from assay.store.queries.plans import run_key_of
 from assay.store.queries.snapshots import Queries, streamed
 
 FORMAT: Final = 1
+
+_RECORDED: Final = (
+    ObservationKind.SHOWN,
+    ObservationKind.VERDICT,
+    ObservationKind.DECISION,
+    ObservationKind.SECOND,
+    ObservationKind.OPINION,
+    ObservationKind.SETTLED,
+)
+"""Kinds of observations on items; without them, a restored run would have achieved nothing of its review protocol."""
 
 _TRIALS_AT_ONCE: Final = 100
 _KEYS_AT_ONCE: Final = 400
@@ -244,6 +256,7 @@ def _images(connection: Connection, trials: Sequence[Row[Any]], names: _NamesByK
     owners = {line["key"]: trial for trial, lines in parts["assessments"].items() for line in lines}
     for name, table in (("scores", schema.score), ("grades", schema.grade), ("events", schema.review_event)):
         parts[name] = _of_assessments(connection, table, owners, names)
+    parts["observations"] = _observations(connection, owners)
     parts["votes"] = _votes(connection, keys)
     for row in trials:
         yield {
@@ -271,6 +284,26 @@ def _votes(connection: Connection, trials: Sequence[int]) -> defaultdict[int, li
         line = {name: value for name, value in row._mapping.items() if name not in ("run_key", "trial_key")}
         votes[row.trial_key].append(line)
     return votes
+
+
+def _observations(connection: Connection, owners: dict[int, int]) -> defaultdict[int, list[Line]]:
+    """Return the observations that tell how people decided, by trial, oldest first; those of control items stay secret."""
+    table = schema.observation
+    by_trial: defaultdict[int, list[Line]] = defaultdict(list)
+    for some in portions(sorted(owners), _KEYS_AT_ONCE):
+        rows = connection.execute(
+            select(table)
+            .where(
+                table.c.assessment_key.in_(some),
+                table.c.kind.in_([kind.value for kind in _RECORDED]),
+                table.c.purpose == AssessmentPurpose.WORK.value,
+            )
+            .order_by(table.c.id)
+        )
+        for row in rows:
+            line = {name: value for name, value in row._mapping.items() if name not in ("purpose", "run_key")}
+            by_trial[owners[row.assessment_key]].append({**line, "body": shown(row.body)})
+    return by_trial
 
 
 def _of_assessments(

@@ -63,7 +63,7 @@ def _decisions(runs: Collection[str]) -> Select[Any]:
             ~is_undone,
             ~is_withdrawn,
         )
-        .order_by(table.c.id)
+        .order_by(table.c.at, table.c.id)  # a restore numbers observations by trial
     )
 
 
