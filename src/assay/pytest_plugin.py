@@ -69,7 +69,8 @@ def assay_run(request: pytest.FixtureRequest, record_property: Callable[[str, ob
                 trials=trials,
             )
         except AssayError as error:
-            pytest.fail(str(error), pytrace=False)  # the message is complete without a traceback
+            # The message is complete without a traceback, and `from None` keeps pytest from printing it twice.
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         record_property(_RUN, completed.id)
         record_property(_VERDICT, verdict.text)
         record_property(_APPROVALS, verdict.approvals)

@@ -64,6 +64,7 @@ class _Session:
         self._skipped: set[AssessmentKey] = set()
         self._of_others: set[AssessmentKey] = set()
         self._decided: list[AssessmentKey] = []
+        self._left_pending: set[AssessmentKey] = set()  # decided by this reviewer, and waiting for another person
         self._again: AssessmentKey | None = None
 
     def run(self, screen: Screen) -> str:
@@ -74,7 +75,14 @@ class _Session:
         if not self._decided and not self._skipped:
             return "no assessments are pending"
         skipped = f"; {counted(len(self._skipped), 'skipped item')} still pending" if self._skipped else ""
-        return f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}; see `assay stats`"
+        ended = f"that was the last one: {counted(len(self._decided), 'item')} decided{skipped}"
+        if not self._left_pending:
+            return f"{ended}; see `assay stats`"
+        waiting = f"{counted(len(self._left_pending), 'item')} {'waits' if len(self._left_pending) == 1 else 'wait'}"
+        return (
+            f"{ended}; {waiting} for a second person, who runs `assay review` under their own login "
+            "(or an invitation: `assay reviewers invite NAME`)"
+        )
 
     def leave(self) -> None:
         self._queue.leave(self._desk)
@@ -185,7 +193,7 @@ class _Session:
     ) -> None:
         from assay.app.review.submitted_decision import SubmittedDecision
 
-        self._service.decide(
+        state = self._service.decide(
             key,
             SubmittedDecision(
                 verb=verb,
@@ -198,6 +206,10 @@ class _Session:
                 stated_by=stated_by(self._reviewer, signed_in=self._workspace.reviewer),
             ),
         )
+        if state is AssessmentState.PENDING and verb is not Verb.UNDO:
+            self._left_pending.add(key)
+        else:
+            self._left_pending.discard(key)
 
     def _undo(self, key: AssessmentKey) -> str:
         """Undo the last decision, so that its item is shown next; return an error message or an empty text."""

@@ -53,7 +53,10 @@ def notes_on(suite: Suite, *, trials: int | None = None) -> tuple[str, ...]:
             f"With fewer than {FEWEST_JUDGED} trials, nothing shows how much the judge's grades vary: {short.among(count)}."
         )
     if isinstance(suite.tasks, TaskFile) and suite.tasks.exact_by_default:
-        notes.append(f"The suite sets neither a score nor a judge: tasks of {suite.tasks.named} are scored by `exact`.")
+        notes.append(
+            f"The suite sets neither a score nor a judge: tasks of {suite.tasks.named} are scored by `exact`, by which a sentence "
+            "with the right answer scores 0. If candidates answer in sentences, set `score: contains`."
+        )
     if unused:
         notes.append(f"The batch's own settings are not used: {', '.join(sorted(unused))}. Give candidates and parameters.")
     if not suite.candidates:

@@ -173,7 +173,7 @@ def read_task(
     if "score" not in keys.node:
         scoring = rules.default
         if scoring is None:
-            remedy = "Add `score: exact` (or another method) to the task, or a `judge` to the suite."
+            remedy = "Add a `score` to the suite or the task, such as `contains` or `numeric`, or a `judge` to the suite."
             context.report(path, "has no `score`, and the suite has no judge.", remedy)
     snippets = add_snippets(keys.snippets or (), context, rules)
     if scoring is None or keys.id is None:

@@ -16,6 +16,7 @@ from assay.app.review.carry_over import keep_reviews
 from assay.app.runs.budget import enough_usd, with_budget
 from assay.app.runs.documents import RunInBatchesDocument, job_document, run_result
 from assay.app.runs.execution import RunResult, engine_of, result_of, resumable, run_named
+from assay.app.runs.first_look import first_look
 from assay.app.runs.remaining_cost import remaining_cost
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.domain.events import RunStarted, nobody
@@ -191,10 +192,12 @@ def collect(
         workspace.results.end(plan.id)
     if before.state is not result.summary.state:
         watch.ended(result.summary)
+    look = first_look(workspace, plan) if result.summary.state is RunState.FINISHED else result.look
     result = replace(
         result,
         enough_usd=enough_usd(workspace, plan, result.summary),
         remaining=remaining_cost(workspace, plan, result.summary),
+        look=look,
     )
     return BatchResult(result=result, jobs=workspace.jobs.of_runs([plan.id]), collected=collected)
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.conversation import replies_of
 from assay.domain.first_look import FirstLook, SampleAnswer, Sign, SignKind
 from assay.domain.lifecycle import COUNTS, AssessmentPurpose
 from assay.domain.protocol import protocol_of
@@ -54,12 +55,18 @@ def _samples(totals: Sequence[CandidateTotals], details: Sequence[AssessmentDeta
                 candidate=response.candidate,
                 task=detail.row.task,
                 k=detail.row.k,
-                text=shortened(response.text),
+                text=shortened(_last_reply(response.text) if detail.task.turns else response.text),
                 expected=None if detail.task.reference is None else shortened(detail.task.reference),
                 score=score,
             )
             samples.setdefault(response.candidate, sample)
     return tuple(samples[each.candidate] for each in totals if each.candidate in samples)
+
+
+def _last_reply(transcript: str) -> str:
+    """Return the last reply in a conversation's transcript, which begins with a message of the user."""
+    replies = replies_of(transcript)
+    return replies[-1] if replies else transcript
 
 
 def shortened(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select, true
 
@@ -305,6 +305,10 @@ def _pairs(connection: Connection, name: ColumnElement[str], key: ColumnElement[
     return [(text, number) for text, number in connection.execute(select(name, key))]
 
 
+_MAKING: Final = {"batch": " `assay run --batch-id NAME` puts a run into a batch, and so does `pytest --assay-batch NAME`."}
+"""Ways to get the first of a kind, for its error message."""
+
+
 def _matching(
     kind: str, wanted: Iterable[str], known: Sequence[tuple[str, V]], *, listed: Sequence[str] | None = None
 ) -> list[V]:
@@ -318,6 +322,7 @@ def _matching(
             names = tuple(dict.fromkeys(given for given, _ in known))
             shown = names if listed is None else tuple(dict.fromkeys(listed))
             shown_names = ", ".join(shown[:_LISTED]) + (", …" if len(shown) > _LISTED else "")
-            raise UnknownName(kind, name, names, remedy=f"Known: {shown_names}." if names else "The store has none yet.")
+            none = f"The store has none yet.{_MAKING.get(kind, '')}"
+            raise UnknownName(kind, name, names, remedy=f"Known: {shown_names}." if names else none)
         values.extend(by_name[folded(name)])
     return values
