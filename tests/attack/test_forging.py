@@ -126,6 +126,37 @@ def test_forged_answer_fails_its_tests(forgery: str) -> None:
         assert result.exit_code in (1, 143), "an answer cannot turn its tests into tests that could not run"
 
 
+@pytest.mark.parametrize(
+    "module", ["json", "importlib/__init__", "collections/__init__", "encodings/__init__", "sitecustomize", "unittest/__init__"]
+)
+def test_module_on_pythonpath_does_not_run_before_the_guard(module: str) -> None:
+    files = {"src/work.py": WRONG, f"src/{module}.py": FORGERIES["exit at import"], "test_work.py": TESTS, "checks.py": SCRIPT}
+    for line in (
+        "PYTHONPATH=src python -m unittest -v",
+        'export PYTHONPATH="src:$PYTHONPATH"; python3 -m unittest -v',
+        "PYTHONPATH=src:. python -m pytest -q test_work.py",
+        "PYTHONPATH=src pytest -q test_work.py",
+        "PYTHONPATH=src python checks.py",
+    ):
+        result = command(files, line, "test_work.py", "checks.py")
+        assert not result.succeeded, f"{line}\n{result.output}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "PYTHONPATH=src python -m unittest -v",
+        "PYTHONPATH=lib::src: pytest -q test_work.py",
+        'PYTHONPATH="src:$PYTHONPATH" python checks.py',
+        """PYTHONPATH=src python -c 'import subprocess, sys; subprocess.run([sys.executable, "checks.py"], check=True)'""",
+    ],
+)
+def test_honest_module_on_pythonpath_is_found(line: str) -> None:
+    files = {"src/work.py": WRONG.replace("wrong", "right"), "test_work.py": TESTS, "checks.py": SCRIPT}
+    result = command(files, line, "test_work.py", "checks.py")
+    assert result.succeeded, result.output
+
+
 FIXTURE = {
     "work.py": WRONG,
     "tests/__init__.py": "",

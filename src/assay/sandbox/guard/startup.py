@@ -113,17 +113,25 @@ def start() -> None:
     options, kind, rest = parsed(command_line())
     reserve(told["own"], told["reserved"])
     if kind == "script" and rest and os.path.dirname(os.path.abspath(rest[0])) == HERE:
+        _add_folders_of_the_command()
         return
     words = test_words(kind, rest, told["trusted"], root)
     if words is not None:
         runner = os.path.join(HERE, "runner.py")
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-B", runner, json.dumps(options), *words])
     _run_next_sitecustomize()
+    _add_folders_of_the_command()
     # In safe-path mode Python adds neither the folder of a script nor the current one. Modules that are reserved come first all
     # the same; before Python 3.10 the names of its modules are unknown, and the folder comes last.
     place = os.path.dirname(os.path.realpath(rest[0])) if kind == "script" and rest else os.getcwd()
     if sys.version_info >= (3, 11):
         sys.path.insert(0, place)
+
+
+def _add_folders_of_the_command() -> None:
+    """Add the folders that the command put on PYTHONPATH, now that modules of Python have precedence over those in them."""
+    named = os.environ.get("ASSAY_PYTHONPATH", "")
+    sys.path[:0] = [os.path.abspath(folder) for folder in named.split(os.pathsep) if folder]
 
 
 def _run_next_sitecustomize() -> None:

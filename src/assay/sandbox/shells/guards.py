@@ -12,15 +12,23 @@ from assay.domain.sandbox import CHECKERS, GuardedChecks
 _PROGRAMS: Final = Path(__file__).parents[1] / "guard"
 _COPIES: Final = {"startup.py": "sitecustomize.py", "runner.py": "runner.py", "child.py": "child.py"}
 _STARTED: Final = ("python", "python3", "pytest", "py.test")
+_VERSIONS: Final = tuple(f"python3.{minor}" for minor in range(8, 21))
 
-# A command may set PYTHONPATH itself, as in `PYTHONPATH=src python -m unittest`; the guard must come first all the same.
+# A command may set PYTHONPATH itself, as in `PYTHONPATH=src python -m unittest`. Python would search its folders even for the
+# modules of its own start, so that graded code could run before the guard. Only the guard stays there; it adds the others later.
 _SHIM: Final = """#!/bin/sh
 here=${0%/*}
-case ":$PYTHONPATH:" in
-  ":${here%/bin}:"*) ;;
-  *) PYTHONPATH=${here%/bin}${PYTHONPATH:+:$PYTHONPATH}; export PYTHONPATH ;;
-esac
+guard=${here%/bin}
 IFS=:
+set -f
+if [ "$PYTHONPATH" != "$guard" ]; then
+  ASSAY_PYTHONPATH=
+  for folder in $PYTHONPATH; do
+    [ "$folder" = "$guard" ] || ASSAY_PYTHONPATH=${ASSAY_PYTHONPATH:+$ASSAY_PYTHONPATH:}${folder:-.}
+  done
+  PYTHONPATH=$guard
+  export PYTHONPATH ASSAY_PYTHONPATH
+fi
 for folder in $PATH; do
   if [ "$folder" != "$here" ] && [ -x "$folder/NAME" ]; then
     unset IFS
@@ -41,7 +49,8 @@ def write(folder: Path) -> None:
         (folder / copy).chmod(0o644)
     (folder / "bin").mkdir(mode=0o755)
     (folder / "bin").chmod(0o755)
-    for name in _STARTED:
+    # Not for versions that are missing: `command -v` would find them.
+    for name in (*_STARTED, *(name for name in _VERSIONS if shutil.which(name))):
         place = folder / "bin" / name
         place.write_text(_SHIM.replace("NAME", name), "utf-8")
         place.chmod(0o755)
