@@ -207,10 +207,15 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with Workspace.open(folder, environment={}) as workspace:
         clocks, half, once, reviewed, *_, brought = (run.id for run in workspace.archive.runs.newest(limit=20))
         rows = list(workspace.archive.assessments.matching(Selection(runs=(reviewed,))))
+        opinions = workspace.observations.opinions_that_wait(Selection(runs=(half,)))
+        # An item that awaits a second opinion refuses the same person, and chance draws which item that is.
+        with_opinion = {opinion.assessment for opinion in opinions}
         waiting = [
             row
             for row in workspace.archive.assessments.matching(Selection(runs=(half,)))
-            if row.state is AssessmentState.PENDING and None not in row.assessment.scores.values()
+            if row.state is AssessmentState.PENDING
+            and None not in row.assessment.scores.values()
+            and row.key not in with_opinion
         ]
         decided = next(row for row in rows if row.state is AssessmentState.CORRECTED)
         with TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
