@@ -8,13 +8,15 @@ import pytest
 from tests.contract.stores import a_decision, a_plan, a_task, grades, judged, plain_grades, planned, wait
 
 from assay.domain.errors import Refused
+from assay.domain.identifiers import AssessmentKey
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.observations import ObservationKind
-from assay.domain.review import Outcome
+from assay.domain.observations import AuthorsDisclosed, BlindVerdict, GradesShown, Observation, ObservationBody, ObservationKind
+from assay.domain.review import Outcome, Via
 from assay.domain.selection import AssessmentRow, Selection
 from assay.store.opening import Store
 
 EVERYTHING = Selection()
+AT = "2026-11-01T10:00:00.000000Z"
 PENDING, APPROVED = AssessmentState.PENDING, AssessmentState.APPROVED
 
 
@@ -163,3 +165,46 @@ def test_a_scripted_decision_on_a_blind_item_ends_the_reviewers_blindness(store:
     assert decide(store, Verb.APPROVE, row.key, by="ann") is Outcome.DECIDED
     (shown,) = store.observations.read(kinds=(ObservationKind.SHOWN,))
     assert (shown.assessment, shown.reviewer) == (row.key, "ann")
+
+
+@pytest.mark.quick_postgresql
+@pytest.mark.parametrize("via", [Via.PAGE, Via.TERMINAL])
+@pytest.mark.parametrize("verb", [Verb.APPROVE, Verb.CORRECT])
+def test_a_screen_decides_on_blind_grades_only_after_the_own_verdict(store: Store, via: Via, verb: Verb) -> None:
+    row, other = rows_under(store, blind=1.0)
+    corrections = {("alice", None): 0.9} if verb is Verb.CORRECT else {}
+    decision = replace(a_decision(verb, row.key, reason="why", corrections=corrections), via=via, displayed=True)
+    with pytest.raises(Refused, match="is blind: give your own verdict first") as refusal:
+        store.decisions.decide([decision])
+    assert refusal.value.remedy == "Score it to see the judge's scores."
+    verdict = BlindVerdict(scores={("alice", None): 0.4}, overall={"alice": 0.4})
+    note(store, row, "somebody else", "other-verdict", verdict)
+    note(store, other, "rita", "verdict-of-another-item", verdict)
+    with pytest.raises(Refused, match="is blind"):
+        store.decisions.decide([decision])
+    assert state_of(store, row.key) is PENDING
+    note(store, row, "rita", "verdict", verdict)
+    assert store.decisions.decide([decision])[0].outcome is Outcome.DECIDED
+
+
+def test_a_rejection_needs_no_own_verdict(store: Store) -> None:
+    row, _ = rows_under(store, blind=1.0)
+    decision = replace(a_decision(Verb.REJECT, row.key, reason="empty"), via=Via.PAGE, displayed=True)
+    assert store.decisions.decide([decision])[0].outcome is Outcome.DECIDED
+
+
+@pytest.mark.parametrize("trial", [1, None])
+def test_who_saw_the_grades_or_the_authors_decides_without_a_verdict(store: Store, trial: int | None) -> None:
+    row, other = rows_under(store, blind=1.0)
+    note(store, row, "rita", "shown", GradesShown())
+    note(store, other, "ann", "disclosed", AuthorsDisclosed(task=other.task, k=other.k if trial else None), whole_run=True)
+    for key, name in ((row.key, "rita"), (other.key, "ann")):
+        decision = replace(a_decision(Verb.APPROVE, key, reviewer=name), via=Via.PAGE, displayed=True)
+        assert store.decisions.decide([decision])[0].outcome is Outcome.DECIDED
+    assert (state_of(store, row.key), state_of(store, other.key)) == (APPROVED, APPROVED)
+
+
+def note(store: Store, row: AssessmentRow, reviewer: str, key: str, body: ObservationBody, *, whole_run: bool = False) -> None:
+    item = AssessmentKey(0) if whole_run else row.key
+    given = Observation(run_id=row.run_id, assessment=item, reviewer=reviewer, at=AT, idempotency_key=key, body=body)
+    store.observations.note([given])

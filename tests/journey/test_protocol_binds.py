@@ -153,9 +153,25 @@ def test_a_program_over_http_binds_to_the_protocol(
             answer = client.post("/api/decisions", json={"decisions": [decision]})
             assert answer.status_code == 200, answer.text
             (result,) = answer.json()["results"]
+            # The first of two opinions; every other name that this person states is refused.
+            assert result["ok"] is (reviewer == "ann"), result
             assert result["ok"] is False or result["state"] == "pending", result
-    assert achieved(assay)["decisions"] == 0
+    assert (achieved(assay)["decisions"], achieved(assay)["blind"]) == (0, 0)
+    assert achieved(assay)["waiting_for_second"] == 1
     assert assay("stats", "--json").document["excluded"]["pending"] == 4
+
+
+def test_a_page_decides_a_blind_item_only_after_the_own_verdict(assay: Command, items: list[str], project: Path) -> None:
+    with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as client:
+        client.headers["sec-fetch-site"] = "same-origin"
+        assert client.get(f"/api/assessments/{items[0]}").status_code == 200
+        decision = {"key": "page-1-12345678", "id": items[0], "verb": "approve"}
+        (result,) = client.post("/api/decisions", json={"decisions": [decision]}).json()["results"]
+        assert result["ok"] is False
+        assert "is blind: give your own verdict first." in str(result)
+    # A command shows nothing: its decision is stored, as one of two opinions, and is never called blind.
+    assert "first of two opinions" in assay("review", "approve", items[0], "--reviewer", "ann").out
+    assert achieved(assay)["blind"] == 0
 
 
 def test_hasty_decisions_on_the_page_stand_beside_the_result(assay: Command, server: ModelServer, project: Path) -> None:

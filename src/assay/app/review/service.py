@@ -22,6 +22,7 @@ from assay.app.review.observations import note, observation_on
 from assay.app.review.protocol import RunProtocols
 from assay.app.review.submitted_decision import SubmittedDecision, by_pane, candidate_scores, decision_taken, resolve
 from assay.domain import decisions as rules
+from assay.domain.blind_first import ItemSeen, asks_for_verdict, is_blind, needs_verdict, verdict_first
 from assay.domain.errors import InputError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, shown_assessment
 from assay.domain.lifecycle import UNDOABLE, AssessmentPurpose, AssessmentState, Verb
@@ -278,15 +279,17 @@ class ReviewService:
             return detail.row.state
         protocol = self._plans.protocol(detail.row.run_id)
         arm = self._arm(detail, submitted.reviewer, protocol)
-        if submitted.verb in (Verb.APPROVE, Verb.CORRECT) and arm is None:
-            problem = "is blind: give your own verdict first."
-            raise Refused(shown_assessment(key), problem, remedy="Score it to see the judge's scores.")
+        if arm is None and asks_for_verdict(submitted.verb, submitted.via):
+            # The store applies the rule. Refused before its scores are looked at, because their errors would tell of the grades.
+            raise verdict_first(key)
         displayed = submitted.via is not Via.SCRIPT and self.was_served(key, reviewer=submitted.reviewer)
         resolved = resolve(detail, submitted, labels=self._showcase.labels(detail.row), displayed=displayed)
         disclosed = arena_disclosures.disclosed(self._workspace, [detail.row], reviewer=submitted.reviewer)
         if submitted.verb is Verb.UNDO:
             _check_own(detail, submitted)
-        taken = decision_taken(detail, submitted, resolved, arm=arm or Arm.BLIND, protocol=protocol, disclosed=bool(disclosed))
+        # A program's decision is never called blind, although no grades were sent to it.
+        arm = arm or (Arm.ASSISTED if submitted.via is Via.SCRIPT else Arm.BLIND)
+        taken = decision_taken(detail, submitted, resolved, arm=arm, protocol=protocol, disclosed=bool(disclosed))
         try:
             (event,) = decisions.decide(self._workspace, [resolved.decision])
         except Refused as error:
@@ -357,24 +360,19 @@ class ReviewService:
     # --- inside
 
     def _is_blind(self, detail: AssessmentDetail, protocol: Protocol, *, saw: bool) -> bool:
-        """True if the item is drawn for blind review and its grades were never sent to this reviewer.
-
-        A repeat is drawn like any other item, because a repeat that withholds grades while other items show them would be
-        recognised.
-        """
-        seed = self._plans.plan(detail.row.run_id).seed
-        return not saw and protocol.draws("blind", seed=seed, key=int(detail.row.key))
+        """True if the item is drawn for blind review and its grades were never sent to this reviewer."""
+        return is_blind(detail.row.key, protocol=protocol, seed=self._plans.plan(detail.row.run_id).seed, saw=saw)
 
     def _arm(self, detail: AssessmentDetail, reviewer: str, protocol: Protocol) -> Arm | None:
         """Return the protocol arm for this reviewer's decision; None if the reviewer must give a verdict first."""
         past = self._past([detail.row.key], reviewer, [detail])[detail.row.key]
         if past.verdict is not None:
             return Arm.BLIND
-        waits = detail.row.state is AssessmentState.PENDING and detail.row.by_model
-        by_person = self._showcase.by_person(detail.row)
-        if waits and not by_person and self._is_blind(detail, protocol, saw=past.saw):
-            return None
-        return Arm.ASSISTED
+        model_grades = detail.row.by_model and not self._showcase.by_person(detail.row)
+        seen = ItemSeen(saw=past.saw, has_verdict=False, model_grades=model_grades)
+        seed = self._plans.plan(detail.row.run_id).seed
+        waits = detail.row.state is AssessmentState.PENDING
+        return None if waits and needs_verdict(detail.row.key, protocol=protocol, seed=seed, seen=seen) else Arm.ASSISTED
 
     def _rerun_taken(self, detail: AssessmentDetail, reviewer: str) -> DecisionTaken:
         """Return the observation of a rerun. Its arm is blind if this reviewer gave a verdict or received no grade."""

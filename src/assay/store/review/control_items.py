@@ -145,6 +145,13 @@ def control_item(connection: Connection, key: AssessmentKey) -> ControlItem:
     return items[0]
 
 
+def attempts_at(connection: Connection, item: ControlItem) -> tuple[AssessmentKey, ...]:
+    """Return the keys of all attempts at a control item."""
+    table = schema.control_item
+    alike = _read(connection, table.c.source_key == int(item.source), table.c.reviewer == plain(item.reviewer))
+    return tuple(other.key for other in alike if other.first == item.first)
+
+
 def _event(row: Row[Any]) -> ReviewEvent:
     event = event_of(row)
     return replace(event, decision=replace(event.decision, purpose=AssessmentPurpose.CONTROL))

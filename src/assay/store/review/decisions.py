@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select, update
 from assay.domain import decisions as rules
 from assay.domain.achieved_review import AchievedReview
 from assay.domain.attention import TimedDecision
+from assay.domain.blind_first import asks_for_verdict
 from assay.domain.errors import Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, folded, shown_assessment
 from assay.domain.lifecycle import SET_ASIDE, AssessmentPurpose, AssessmentState, Verb
@@ -29,7 +30,7 @@ from assay.store.event_chain import append_event, as_stored, event_of_key
 from assay.store.execution.writer_thread import Writer
 from assay.store.review.achieved import achieved_review
 from assay.store.review.attention import timed_decisions
-from assay.store.review.control_items import append_control_event, control_event_of_key, control_item
+from assay.store.review.control_items import append_control_event, attempts_at, control_event_of_key, control_item
 from assay.store.review.observations import note_in, read_in, run_key_of
 from assay.store.review.run_rules import ItemOpinions, PlannedProtocol, RunRules, planned_protocol
 
@@ -130,6 +131,8 @@ class _Transaction:
             return self._undo(decision, item, opinions)
         after = rules.after(decision.verb, item.state, where=item.where)
         self._check_own_work(decision, item)
+        if item.by_model and asks_for_verdict(decision.verb, decision.via):
+            item.of_run.check_verdict_first(decision.reviewer, item.key, graded=item.graded, attempts=item.attempts)
         counts = item.counted(decision)
         given = _opinion(decision, counts)
         outcome = outcome_of_opinion(
@@ -262,6 +265,7 @@ class _Transaction:
                 state=control.state,
                 by_model=True,
                 graded=control.source,
+                attempts=attempts_at(self._connection, control),
                 judged=rules.grading_of(control.judged),
                 of_run=self._rules_of(run_key),
                 run_key=run_key,
@@ -295,6 +299,7 @@ class _Item:
 
     Attributes:
         graded: the real assessment that grades the same responses; for a control item, its source.
+        attempts: all attempts at a control item; None for a real assessment.
         judged: scores and grades without corrections.
         numbers: writes corrected scores of a real assessment; None for a control item, whose scores never count.
     """
@@ -308,6 +313,7 @@ class _Item:
     of_run: RunRules
     run_key: int
     trial_key: int = 0
+    attempts: tuple[AssessmentKey, ...] | None = None
     numbers: _Numbers | None = None
 
     @property
