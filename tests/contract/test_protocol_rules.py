@@ -65,6 +65,19 @@ def test_a_second_opinion_of_the_same_person_is_refused(store: Store, again: str
     assert state_of(store, row.key) is PENDING
 
 
+@pytest.mark.parametrize("via", list(Via))
+def test_two_names_that_one_person_states_are_one_person_on_every_road(store: Store, via: Via) -> None:
+    row, _ = rows_under(store, second=1.0)
+    stated = replace(a_decision(Verb.APPROVE, row.key), via=via, displayed=via in (Via.PAGE, Via.TERMINAL), stated_by="root")
+    store.decisions.decide([replace(stated, reviewer="ann")])
+    for name in ("cleo", "root"):
+        own = name == "root"
+        with pytest.raises(Refused, match="a verdict of the same person, under the name ann"):
+            store.decisions.decide([replace(stated, reviewer=name, stated_by="" if own else "root")])
+    at_another_login = replace(stated, reviewer="cleo", stated_by="")
+    assert store.decisions.decide([at_another_login])[0].outcome is Outcome.DECIDED
+
+
 def test_opinions_that_differ_are_a_dispute_that_a_third_person_settles(store: Store) -> None:
     row, _ = rows_under(store, second=1.0)
     decide(store, Verb.APPROVE, row.key, by="ann")

@@ -173,3 +173,28 @@ def test_a_blind_item_shows_grades_after_the_own_scores(assay: Command, judged: 
         screen.press("q")
         assert screen.end() == 0
     assert states(assay) == ["approved", "pending", "pending"]
+
+
+def test_one_login_gives_one_opinion_at_a_terminal_whatever_its_name(assay: Command, judged: Path) -> None:
+    (run,) = assay("runs", "--json").document["runs"]
+    assert assay("review", "protocol", run["run_id"], "--set", "second=1").code == 0
+    with terminal("review", "--reviewer", "ann", folder=judged, columns=100, rows=200) as screen:
+        screen.expect("[a]pprove")
+        screen.press("a")
+        screen.expect("2 of 3")
+        screen.press("q")
+        assert screen.end() == 0
+    with terminal("review", "--reviewer", "bob", folder=judged, columns=100, rows=200) as screen:
+        screen.expect("[a]pprove")
+        screen.press("a")
+        screen.expect("already has a verdict of the same person, under the name ann")
+        screen.press("q")
+        assert screen.end() == 0
+    assert states(assay) == ["pending"] * 3
+    with terminal("review", folder=judged, columns=100, rows=200, environment={"ASSAY_REVIEWER": "bob"}) as screen:
+        screen.expect("[a]pprove")
+        screen.press("a")
+        screen.expect("2 of 3")
+        screen.press("q")
+        assert screen.end() == 0
+    assert states(assay) == ["approved", "pending", "pending"]

@@ -101,8 +101,8 @@ class OpinionGiven:
     """One of two independent opinions.
 
     `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no item was on a screen, so that
-    the opinion measures no agreement between reviewers. `stated_by`: of a scripted opinion, the signed-in person who gave the
-    reviewer's name; empty if this is the reviewer.
+    the opinion measures no agreement between reviewers. `stated_by`: the signed-in person who gave the reviewer's name;
+    empty if this is the reviewer, or if the name was chosen in a browser.
     """
 
     verb: Verb

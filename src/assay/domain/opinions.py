@@ -131,7 +131,7 @@ def outcome_of_opinion(
 
 
 def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
-    """Return a standing opinion of the same person under another name, as scripts with `--reviewer` can state any."""
+    """Return a standing opinion of the same person under another name, as `--reviewer` can state any."""
     people = _people(reviewer, given)
     return next((opinion for opinion in standing.values() if people & _people(opinion.reviewer, opinion.given)), None)
 

@@ -92,8 +92,8 @@ class Decision:
         corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides
             the candidate's overall score.
         displayed: True if the whole item was shown to the reviewer before the decision.
-        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer. Rules about reviewers, such
-            as double review, use `reviewer` alone.
+        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer. Neither may be
+            the author of graded work, and one person gives no second opinion under another name.
         key: idempotency key; a second decision with the same key on the same assessment changes nothing.
     """
 

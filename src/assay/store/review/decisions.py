@@ -406,7 +406,7 @@ def _opinion(decision: Decision, counts: rules.Grading | None) -> OpinionGiven:
         result={name: score for name, score in scores.items() if score is not None},
         corrections=decision.corrections,
         scripted=decision.road is not Road.SHOWN,
-        stated_by="" if decision.road is Road.SHOWN else decision.stated_by,
+        stated_by=decision.stated_by,
     )
 
 
