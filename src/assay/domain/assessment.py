@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import Final
 
 from assay.domain.suite import Rubric
 from assay.domain.verdicts import Verdict, VerdictRules, verdict_of_score
+
+_ROUNDING: Final = 1e-9
+"""Scores that differ by less are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +141,9 @@ class Assessment:
         score = self.scores[candidate]
         if score is None and all(grade is None for grade in grades.values()):
             return None
-        if score is not None and score != weighted_score(grades, self.weights):
+        mean = weighted_score(grades, self.weights)
+        # Scores of earlier versions, and those of imported files, were not rounded correctly.
+        if score is not None and (mean is None or abs(score - mean) > _ROUNDING):
             return verdict_of_score(score)  # a person set the overall score directly
         return rules.verdict(grades.values()) or Verdict.FAIL
 
@@ -145,19 +151,22 @@ class Assessment:
 def weighted_score(grades: Mapping[str, float | None], rubric_weights: Mapping[str, float]) -> float | None:
     """Return the weighted mean of the criteria's scores; None if a weighted criterion has no score, or no weight is above 0.
 
-    `grades` are between 0 and 1, or None; `rubric_weights` are at least 0.
+    Correctly rounded, so that three scores of 0.9 have the mean 0.9. `grades` are between 0 and 1, or None; `rubric_weights` are
+    at least 0.
     """
-    total = 0.0
-    weight_sum = 0.0
+    weighted: list[tuple[float, float]] = []
     for criterion, weight in rubric_weights.items():
         if weight == 0:  # such a criterion may stay ungraded without making the score None
             continue
         score = grades.get(criterion)
         if score is None:
             return None
-        total += weight * score
-        weight_sum += weight
-    return total / weight_sum if weight_sum else None
+        weighted.append((weight, score))
+    scores = {score for _, score in weighted}
+    if len(scores) <= 1:  # also the usual case of one criterion, without the cost of fractions
+        return next(iter(scores), None)
+    total = sum(Fraction(weight) * Fraction(score) for weight, score in weighted)
+    return float(total / sum(Fraction(weight) for weight, _ in weighted))
 
 
 def weighted_scores(

@@ -19,8 +19,9 @@ from assay.domain.selection import AssessmentDetail, AssessmentRow, NotCounted, 
 from assay.store.database import schema
 from assay.store.event_chain import event_of
 from assay.store.queries.assessments import AssessmentReader
+from assay.store.queries.exact_means import weighted
 from assay.store.queries.filters import Scope, scope_of
-from assay.store.queries.score_columns import COUNTING, labels_of, weighted
+from assay.store.queries.score_columns import COUNTING, labels_of
 from assay.store.queries.snapshots import Queries, snapshot, streamed
 
 _ROWS_AT_ONCE: Final = 2000
@@ -154,7 +155,7 @@ def _scores(scope: Scope, run_key: int, *, everything: bool) -> Select[Any]:
     if scope.criteria is not None:
         grade = schema.grade
         value = (
-            select(weighted(grade.c.value))
+            select(weighted(grade.c.value, grade.c.weight))
             .where(
                 grade.c.run_key == table.c.run_key,
                 grade.c.assessment_key == table.c.assessment_key,

@@ -10,8 +10,17 @@ from assay.analysis.columns import STATES, ReviewColumns
 from assay.domain.errors import StoreError
 from assay.store.database import schema
 from assay.store.database.connections import portions
+from assay.store.queries.exact_means import weighted
 from assay.store.queries.filters import Scope, scope_of
-from assay.store.queries.score_columns import candidates_of, codes_of, judges_of, labels_of, matrix_of, scores_apart, weighted
+from assay.store.queries.score_columns import (
+    candidates_of,
+    codes_of,
+    judges_of,
+    labels_of,
+    matrix_of,
+    one_criterion,
+    scores_apart,
+)
 from assay.store.queries.variants import Variant, split_keys
 from assay.store.queries.verdict_columns import reviewed_verdicts
 
@@ -103,14 +112,17 @@ def _reviews(scope: Scope) -> Select[Any]:
         return select(*first, state, *scores, *last).join(assessment, assessment.c.key == table.c.assessment_key).where(*where)
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
-    over = tuple(func.coalesce(weighted(value), -1.0) for value in (grade.c.judged_value, grade.c.value))
-    return (
-        select(*first, state, *(cast(score, Double) for score in over), *last)
+    values = (grade.c.judged_value, grade.c.value)
+    over = values if one_criterion(scope) else tuple(cast(weighted(value, grade.c.weight), Double) for value in values)
+    rows = (
+        select(*first, state, *(func.coalesce(score, -1.0) for score in over), *last)
         .join(assessment, assessment.c.key == table.c.assessment_key)
         .join(grade, same)
         .where(*where, grade.c.criterion_key.in_(scope.criteria))
-        .group_by(table.c.run_key, table.c.assessment_key, *first, assessment.c.state, *last)
     )
+    if one_criterion(scope):
+        return rows
+    return rows.group_by(table.c.run_key, table.c.assessment_key, *first, assessment.c.state, *last)
 
 
 def _reviews_of(

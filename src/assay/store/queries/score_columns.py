@@ -17,6 +17,7 @@ from assay.domain.lifecycle import COUNTS, AssessmentState
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT
+from assay.store.queries.exact_means import exact_mean, weighted
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.mixed_rules import mixed_rules
 from assay.store.queries.task_families import families_of
@@ -91,7 +92,7 @@ def criterion_moments(connection: Connection, selection: Selection, /) -> tuple[
     variants = scope.variants(connection)
     candidates = tuple(candidates_of(connection, scope, variants))
     criterion = schema.criterion
-    rows = matrix_of(connection, _by_criterion(scope, variants))
+    rows = matrix_of(connection, _by_criterion(scope, variants, len(judges_of(connection, scope))))
     moments = []
     for key in sorted({int(key) for key in rows[:, 0]}):
         name = connection.execute(select(criterion.c.name).where(criterion.c.key == key)).scalar_one()
@@ -178,16 +179,12 @@ def marks_of() -> ColumnElement[int]:
 def _criteria_scores(scope: Scope) -> Select[Any]:
     """Select scores over some criteria: the weighted mean, or the plain mean if all weights are 0."""
     table, grade = schema.score, schema.grade
-    weight = func.sum(case((grade.c.value.is_not(None), grade.c.weight), else_=0.0))
-    score = case(
-        (weight > 0, func.sum(grade.c.weight * grade.c.value) / func.nullif(weight, 0.0)), else_=func.avg(grade.c.value)
-    )
     own = (table.c.run_key, table.c.assessment_key, table.c.candidate_key)
     same = and_(*(column == grade.c[column.name] for column in own))
     shown = (table.c.task_key, table.c.candidate_key, table.c.grader_key, table.c.trial_key)
-    missing = func.sum(case((and_(grade.c.value.is_(None), grade.c.weight > 0), 1), else_=0))
-    return (
-        select(*shown, cast(score, Double), marks_of())
+    score = cast(weighted(grade.c.value, grade.c.weight), Double)
+    rows = (
+        select(*shown, grade.c.value if one_criterion(scope) else score, marks_of())
         .join(grade, same)
         .where(
             *scope.where(table),
@@ -196,20 +193,19 @@ def _criteria_scores(scope: Scope) -> Select[Any]:
             table.c.state.in_(COUNTING),
             grade.c.criterion_key.in_(scope.criteria or ()),
         )
-        .group_by(table.c.run_key, table.c.assessment_key, *shown, table.c.joint, table.c.state, table.c.place)
-        .having(missing == 0, func.count(grade.c.value) > 0)
     )
+    if one_criterion(scope):
+        return rows.where(grade.c.value.is_not(None))
+    place = (table.c.run_key, table.c.assessment_key, *shown, table.c.joint, table.c.state, table.c.place)
+    return rows.group_by(*place).having(score.is_not(None))
 
 
-def weighted(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return the weighted mean of grades; null if a grade with a weight above 0 is missing."""
-    weight = schema.grade.c.weight
-    total = func.sum(case((value.is_not(None), weight), else_=0.0))
-    missing = func.sum(case((and_(value.is_(None), weight > 0), 1), else_=0))
-    return case((missing > 0, None), (total > 0, func.sum(weight * value) / func.nullif(total, 0.0)), else_=func.avg(value))
+def one_criterion(scope: Scope) -> bool:
+    """True if the scope has exactly one criterion, whose grades need no mean."""
+    return scope.criteria is not None and len(scope.criteria) == 1
 
 
-def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
+def _by_criterion(scope: Scope, variants: tuple[Variant, ...], n_graders: int) -> Select[Any]:
     """Select n, mean, sum of squares about one half, minimum and maximum per criterion, task and candidate.
 
     Squares about one half lose fewer digits than squares about zero.
@@ -219,7 +215,9 @@ def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
     same = and_(*(column == grade.c[column.name] for column in own))
     cell = (grade.c.criterion_key, table.c.task_key, table.c.candidate_key)
     only = [] if scope.criteria is None else [grade.c.criterion_key.in_(scope.criteria)]
-    value = cast(func.avg(grade.c.value), Double).label("value")
+    # SQL rounds a sum of two once, and division by 2 is exact.
+    mean = func.avg(grade.c.value) if n_graders <= 2 else exact_mean(grade.c.value)
+    value = cast(mean, Double).label("value")
     whose = [
         (and_(table.c.candidate_key == variant.candidate, table.c.run_key.in_(variant.runs)), variant.key)
         for variant in variants
@@ -248,7 +246,7 @@ def _by_criterion(scope: Scope, variants: tuple[Variant, ...]) -> Select[Any]:
         trials.c.task_key,
         trials.c.candidate_key,
         func.count(),
-        func.avg(trials.c.value),
+        exact_mean(trials.c.value),
         func.sum(off * off),
         func.min(trials.c.value),
         func.max(trials.c.value),
