@@ -63,6 +63,7 @@ def test_only_grades_that_count_leave_and_the_others_only_apart(
         "rows": len(counted),
         "unseen": 0,
         "not_counted": {"output": "scores.not-counted.csv", "rows": len(apart)},
+        "approvals": {"shown": 0, "scripted": 10, "imported": 0},
     }
     assert {row["state"] for row in counted} == {"approved", "corrected"}
     assert {row["assessment"] for row in counted} == {key for key, state in reviewed.items() if state in COUNTING}
