@@ -101,6 +101,8 @@ def test_a_run_is_reviewed_with_checks_and_repeats_to_its_end(served: Served) ->
 
 def test_two_people_decide_and_a_third_settles(served: Served) -> None:
     switch(served.folder, second=1.0)
+    for item, person in (("a1", "ann"), ("a2", "ann"), ("a1", "bob"), ("a2", "bob")):
+        asked(served, f"/api/assessments/{item}", as_=person)  # an opinion on an unseen item measures no agreement
     assert decide(served, "a1", "approve")["state"] == "pending"
     assert decide(served, "a2", "approve")["state"] == "pending"
     assert decide(served, "a1", "approve", as_="bob")["state"] == "approved"

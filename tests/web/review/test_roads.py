@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.contract.stores import a_plan, a_task, judged, planned, wait
 
+from assay.app import people
 from assay.app.workspace import Workspace
 from assay.domain.review import Approvals
 from assay.domain.selection import Selection
@@ -90,3 +91,24 @@ def test_a_name_that_a_program_gives_is_stated_by_the_owner(workspace: Workspace
     (decision,) = client.get("/reviewers/Somebody%20Else/decisions.json").json()["decisions"]
     assert decision["stated_by"] == "ann"
     assert "stated by ann" in client.get("/reviewers/Somebody%20Else/decisions").text
+
+
+@pytest.mark.parametrize("visitor", ["owner", "reviewer", "viewer"])
+def test_only_the_owner_reads_signs_of_careless_reviewing_by_name(workspace: Workspace, visitor: str) -> None:
+    with client_of(workspace) as client:
+        assert client.get("/api/assessments/a1", headers={"cookie": "assay_reviewer=ann"}).status_code == 200
+        decision = {"key": "decision-1", "id": "a1", "verb": "approve", "reviewer": "ann", "active_ms": 300}
+        client.post("/api/decisions", json={"decisions": [decision]}, headers=BROWSER)
+    invited = None if visitor == "owner" else people.invite(workspace, "ben", role=visitor, base="http://127.0.0.1:8000")
+    with client_of(workspace) as client:
+        if invited is not None:
+            assert client.get(invited.link).status_code == 200
+        page, twin = client.get("/reviewers"), client.get("/reviewers.json")
+        words = "1 of 1 decision took under 1 s"
+        if visitor == "owner":
+            assert words in page.text
+            (signs,) = twin.json()["attention"]
+            assert (signs["reviewer"], signs["timed"], signs["too_quick"]) == ("ann", 1, 1)
+        else:
+            assert (page.status_code, twin.status_code) == (403, 403)
+            assert words not in page.text + client.get("/reviewers/ben").text

@@ -10,17 +10,19 @@ from pydantic import Field
 
 from assay.analysis.reviewers import BASE, Reviewer
 from assay.app.registry import runs
-from assay.app.review import adjudication, reviewer_metrics as verbs
+from assay.app.review import adjudication, attention, reviewer_metrics as verbs
 from assay.app.review.item_view import panes_of
 from assay.app.review.own_decisions import OwnDecision, own_decisions
 from assay.app.statistics.results import wording
-from assay.app.wire import attributes
+from assay.app.wire import attributes, to_json
 from assay.domain.identifiers import RunId, shown_assessment
+from assay.domain.people import VisitorRole
 from assay.domain.selection import Selection
 from assay.web.context import reviewer_of, rooms_of, sender_of
 from assay.web.query_params import known
 from assay.web.responses import Answer, Body
 from assay.web.review_state import by_its_name, is_sealed, key_of
+from assay.web.security.access import visitor_of
 from assay.web.templating import page_of
 from assay.web.texts import WORDS
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.analysis.figures import Figure
+    from assay.domain.attention import Attention
 
 router = APIRouter()
 
@@ -75,7 +78,9 @@ def reviewers_twin(request: Request, run: str | None = None) -> Response:
     workspace, run_id = rooms_of(request).workspace, _run(request, run)
     by_name, stated = verbs.reviewers(workspace, run=run_id), verbs.stated_reviewers(workspace, run=run_id)
     documents = [verbs.document(name, reviewer, stated.get(name, {})) for name, reviewer in by_name.items()]
-    return Answer({"reviewers": documents})
+    signs = _attention(request, run_id)
+    named = [{"reviewer": name, **to_json(attention.attention_document(own))} for name, own in signs.items()]
+    return Answer({"reviewers": documents, "attention": named})
 
 
 @router.get("/reviewers", include_in_schema=False)
@@ -95,7 +100,17 @@ def reviewers_page(request: Request, run: str | None = None) -> Response:
         }
         for name, reviewer in by_name.items()
     ]
-    return page_of(request, "reviewers/reviewers.html", twin=f"/reviewers.json{query}", rows=rows, run=run)
+    signs = [(name, wording.attention(own)) for name, own in _attention(request, run).items()]
+    return page_of(request, "reviewers/reviewers.html", twin=f"/reviewers.json{query}", rows=rows, signs=signs, run=run)
+
+
+def _attention(request: Request, run: RunId | None) -> Mapping[str, Attention]:
+    """Return the signs of careless reviewing by reviewer, in one run or in all; empty unless the owner asks."""
+    if visitor_of(request).role is not VisitorRole.OWNER:
+        return {}
+    workspace = rooms_of(request).workspace
+    listed = [run] if run else [summary.id for summary in workspace.archive.runs.matching(Selection())]
+    return attention.by_reviewer(workspace, listed)
 
 
 @router.get("/reviewers/{name}/decisions.json", include_in_schema=False)
