@@ -17,6 +17,7 @@ from assay.app.imports import run_writer
 from assay.app.imports.importer import import_paths
 from assay.app.imports.options import ImportOptions, ImportResult
 from assay.app.registry import removal
+from assay.app.review import protocol as protocols
 from assay.app.workspace import Workspace
 from assay.domain.errors import Refused
 from assay.domain.identifiers import AssessmentKey
@@ -189,6 +190,28 @@ def test_reviews_of_unchanged_results_are_kept_and_others_named(workspace: Works
     (event,) = workspace.archive.assessments.detail(rows["3"].key).events
     assert (event.decision.reviewer, event.decision.reason) == ("ann", f"unchanged in the later import of {replaced.run}")
     assert workspace.event_log.first_broken() is None
+
+
+def test_a_later_import_keeps_what_two_people_decided_and_no_lone_opinion(workspace: Workspace, tmp_path: Path) -> None:
+    bring(workspace, files.put(tmp_path / "1.json", a_log(*(graded_by_model(number, "I") for number in (1, 2, 3, 4)))))
+    (run,) = workspace.archive.runs.matching(Selection())
+    protocols.switch(workspace, run.id, {"second": 1.0}, reviewer="ann")
+    keys = {row.task: row.key for row in workspace.archive.assessments.matching(Selection())}
+    for task, person, verb in (
+        ("1", "ann", Verb.APPROVE),
+        ("1", "bea", Verb.APPROVE),
+        ("2", "ann", Verb.APPROVE),
+        ("3", "ann", Verb.APPROVE),
+        ("3", "bea", Verb.REJECT),
+    ):
+        decision = Decision(assessment=keys[task], verb=verb, reviewer=person, via=Via.PAGE, displayed=True, reason="seen")
+        workspace.decisions.decide((decision,))
+    later = a_log(*(graded_by_model(number, "I") for number in (1, 2, 3)), graded_by_model(4, "C"), at=RETRIED)
+    (replaced,) = bring(workspace, files.put(tmp_path / "2.json", later)).replaced
+    assert (replaced.kept, replaced.left) == (1, 0)
+    states = {row.task: row.state for row in workspace.archive.assessments.matching(Selection())}
+    assert states == {"1": AssessmentState.APPROVED, **dict.fromkeys("234", AssessmentState.PENDING)}
+    assert values(workspace) == [("1", MODEL, 0.0)]
 
 
 def test_differing_logs_without_a_version_are_refused_in_words(workspace: Workspace, tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import yaml
 from fastapi.testclient import TestClient
 
 import assay as assay_
+from assay.app.review.decisions import assessment_key
 from assay.app.workspace import Workspace
 from assay.domain.errors import Refused
-from assay.domain.review import Outcome
+from assay.domain.lifecycle import Verb
+from assay.domain.review import Decision, Outcome, Via
 from assay.web.server import create_app
 from tests.contract.conftest import postgres as postgres  # the one server of a test session
 from tests.journey.conftest import Command
@@ -128,6 +130,27 @@ def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[
     new = regraded.document["run_id"]
     (protocol,) = assay("stats", "--run", new, "--json").document["protocol"]
     assert (protocol["achieved"]["decisions"], protocol["achieved"]["by_two"], protocol["achieved"]["blind"]) == (4, 4, 0)
+
+
+def test_a_regrade_keeps_a_settlement_but_no_open_dispute(
+    assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    assay("review", "approve", *items[:2])
+    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    assert assay("review", "reject", *items[:2], "--reason", "no").code == 0
+    with Workspace.open(project) as workspace:
+        settled = Decision(
+            assessment=assessment_key(items[0]), verb=Verb.APPROVE, reviewer="cleo", via=Via.SCRIPT, displayed=False
+        )
+        assert workspace.decisions.settle(settled, together=False).after == "approved"
+    (run,) = assay("runs", "--json").document["runs"]
+    new = assay("regrade", run["run_id"], "--json").document["run_id"]
+    regraded = assay("review", "list", "--run", new, "--json").document["assessments"]
+    assert [row["state"] for row in regraded] == ["approved", "pending", "pending", "pending"]
+    # Both opinions came along, so the figures still tell that two people judged it.
+    (protocol,) = assay("stats", "--run", new, "--json").document["protocol"]
+    assert (protocol["achieved"]["decisions"], protocol["achieved"]["by_two"]) == (1, 1)
 
 
 def test_one_person_gives_no_second_opinion_in_python_under_another_name(assay: Command, items: list[str]) -> None:
