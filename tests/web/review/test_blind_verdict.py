@@ -42,7 +42,9 @@ IN_SIGHT = """() => {
 
 def post(served: Served, path: str, body: dict[str, Any]) -> Any:
     data = json.dumps(body).encode()
-    request = urllib.request.Request(served.url + path, data, {"content-type": "application/json"})
+    request = urllib.request.Request(
+        served.url + path, data, {"content-type": "application/json", "sec-fetch-site": "same-origin"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
 
