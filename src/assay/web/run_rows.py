@@ -24,7 +24,7 @@ from assay.domain.specialists import Specialist, specialist_of
 from assay.domain.suite import PERSON
 from assay.scoring.workspace_grader import EVALUATORS
 from assay.web.safe_text import visible
-from assay.web.texts import t
+from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
     from assay.app.workspace import Workspace
@@ -496,7 +496,7 @@ def _tally_words(tally: list[tuple[str, int]], given: Approvals, corrected_are: 
     for state, n in numbers.items():
         name = _CORRECTED_ARE.get(corrected_are, state) if state == "corrected" else state
         if n > 0:
-            yield state, t(f"count.{name}", n=f"{n:,}")
+            yield state, WORDS["tally"][name].format(n=f"{n:,}")
 
 
 def _shares(tally: list[tuple[str, int]]) -> list[tuple[str, float]]:

@@ -111,7 +111,7 @@ def test_a_store_from_before_the_release_says_how_to_keep_its_runs(tmp_path: Pat
         connection.execute(f"UPDATE {schema.VERSION_TABLE} SET version_num = '{version}'")
         connection.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=rf"tables {version}.*`assay import results --rebuild`") as error:
+    with pytest.raises(StoreError, match=rf"tables of version {version}.*`assay import results --rebuild`") as error:
         opened_and_closed(path)
     assert "\n" not in str(error.value)
     assert path.read_bytes() == before
