@@ -54,6 +54,16 @@ def test_vetted_results_refuse_scripts_until_the_project_accepts_them(assay: Com
     assert "4 by script; the project's setting `count_scripted: true` accepts approvals by script" in accepted.out
 
 
+def test_vetted_results_are_refused_if_no_grade_counts(assay: Command, four: list[str]) -> None:
+    gate = ("gate", "ann", "--against", "bob", "--margin", "3pts", "--require", "vetted")
+    for command in (gate, ("export", "csv", "--require", "vetted"), ("export", "markdown", "--require", "vetted")):
+        refused = assay(*command)
+        assert refused.code == 2
+        assert "No grade counts yet: 4 trials await review." in refused.err
+    with pytest.raises(library.InputError, match="No grade counts yet: 4 trials await review"):
+        library.gate("ann", "bob", margin=0.03, require="vetted")
+
+
 def test_vetted_results_refuse_grades_that_no_person_has_seen(assay: Command, project: Path) -> None:
     rows = ["task,candidate,trial,score,judge,state", *(f"t{n},{name},1,0.5,j,exempt" for n in range(3) for name in "ab")]
     (project / "scores.csv").write_text("\n".join(rows) + "\n", "utf-8")

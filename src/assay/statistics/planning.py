@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 
+from assay.statistics.arrays import beyond_rounding
 from assay.statistics.distributions import t_quantile
+from assay.statistics.exact import FEWEST_FOR_FIVE_PERCENT
 from assay.statistics.families import FEWEST_FAMILIES
 
 MOST = 10_000_000
@@ -115,7 +117,9 @@ def plan(
     trial, evenness = design.trial / size, design.evenness if by_families else 1.0
     sides = 1.0 if design.paired else 2.0
     g, n = design.n_tasks, max(design.n_trials, 1.0)
-    fewest = FEWEST_FAMILIES if by_families else 2
+    # Differences that do not vary are tested by signs, which cannot reach 5% with fewer tasks.
+    constant = not same_tasks and beyond_rounding(design.interaction + design.trial) == 0
+    fewest = FEWEST_FAMILIES if by_families else FEWEST_FOR_FIVE_PERCENT if constant else 2
 
     def mde(units: float, trials: float) -> float:
         df = sides * units * (trials - 1.0) if same_tasks else units * evenness - 1.0
@@ -150,16 +154,18 @@ def plan(
         cost_of_tasks=of_tasks,
         cost_of_trials=of_trials,
         cost=min((cost for cost in (of_tasks, of_trials) if cost is not None), default=None),
-        reason=None if now is not None else _why_no_plan(same_tasks=same_tasks, by_families=by_families),
+        reason=None if now is not None else _why_no_plan(same_tasks=same_tasks, by_families=by_families, constant=constant),
         n_families=design.n_families,
         families_needed=units_needed if by_families else None,
     )
 
 
-def _why_no_plan(*, same_tasks: bool, by_families: bool) -> str:
+def _why_no_plan(*, same_tasks: bool, by_families: bool, constant: bool) -> str:
     if same_tasks:
         return "need_at_least_2_trials"
-    return "need_at_least_4_families" if by_families else "need_at_least_2_tasks"
+    if by_families:
+        return "need_at_least_4_families"
+    return "zero_variance" if constant else "need_at_least_2_tasks"
 
 
 def _check_plan(detect: float, power: float, cost_task: float | None, cost_trial: float | None) -> None:

@@ -419,7 +419,8 @@ def gate(
     contrast = compare(workspace, selection, a, b, margin=margin)
     if vetted:
         filters = selection if isinstance(selection, Selection) else selection.selection
-        require_vetted(workspace, replace(filters, runs=contrast.basis.runs))
+        runs = contrast.basis.runs or contrast.basis.chosen.selection.runs  # no run is in the basis if no grade counts
+        require_vetted(workspace, replace(filters, runs=runs))
     margin = _margin(contrast.basis, margin)
     if margin is None:
         raise InputError("--margin", "is missing, and the runs set no margin.", remedy="Use --margin 3pts.")

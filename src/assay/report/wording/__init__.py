@@ -13,6 +13,7 @@ from assay.report.wording.approvals import (
     approvals as approvals,
     approvals_cell as approvals_cell,
     approved_or_corrected as approved_or_corrected,
+    none_counts as none_counts,
     reviewer_decisions as reviewer_decisions,
     runs_approved as runs_approved,
     scripted_refused as scripted_refused,

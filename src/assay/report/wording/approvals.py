@@ -66,6 +66,11 @@ def scripted_refused(numbers: Approvals, ids: Sequence[str]) -> str:
     )
 
 
+def none_counts(waiting: int) -> str:
+    """State that a result has no grade that could be vetted: `No grade counts yet: 4 trials await review.`"""
+    return f"No grade counts yet: {count(waiting, 'trial')} {'awaits' if waiting == 1 else 'await'} review."
+
+
 def unseen_refused(n: int) -> str:
     """State that grades seen by no person do not count as vetted."""
     return (
