@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import assay as library
 from assay.engine.asking import MOST_FIRST_CALLS
 from tests.journey.conftest import Command
 from tests.support.model_server import Mishap, ModelServer
@@ -93,6 +94,13 @@ def test_a_command_that_does_not_exist_pauses_the_run(assay: Command, project: P
     assert (ran.document["state"], ran.document["paused"]["kind"]) == ("paused", "exit_127")
     assert ran.document["paused"]["fault"] == "harness"
     assert ran.document["trials"]["pending"] == 50
+
+
+def test_a_paused_run_says_why_in_python(server: ModelServer, project: Path) -> None:
+    server.faults(1.0, [Mishap.HTTP_401])
+    result = library.run(suite_of(project, 20))
+    assert result.failures == ()
+    assert "0 of 20 trials done; paused, because further calls would probably fail as 1 call did: " in repr(result)
 
 
 def test_failures_are_listed_once_per_cause(assay: Command, server: ModelServer, project: Path) -> None:

@@ -134,7 +134,7 @@ class CompletedRun(RunResult):
         parts = [f"{trials['done']} of {trials['total']} trials done"]
         parts += [f"{trials['failed']} failed"] if trials["failed"] else []
         parts += [f"{waiting} {'grade awaits' if waiting == 1 else 'grades await'} review"] if waiting else []
-        return ", ".join(parts)
+        return ", ".join(parts) if self.pause is None else f"{', '.join(parts)}; {self.pause.sentence}"
 
 
 Requirement: TypeAlias = Literal["vetted"]
