@@ -93,6 +93,7 @@ def test_a_command_that_does_not_exist_pauses_the_run(assay: Command, project: P
     assert ran.code == 1, ran.out + ran.err
     assert (ran.document["state"], ran.document["paused"]["kind"]) == ("paused", "exit_127")
     assert ran.document["paused"]["fault"] == "harness"
+    assert "if you change the suite, run it again" in ran.document["paused"]["remedy"]
     assert ran.document["trials"]["pending"] == 50
 
 

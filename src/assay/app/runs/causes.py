@@ -54,7 +54,10 @@ class Pause:
     def remedy(self, run: RunId, enough_usd: float | None) -> str:
         """Return the command that continues the run; `enough_usd` is a budget that probably covers the rest."""
         if not self.by_budget:
-            return f"After fixing it, continue with: assay resume {run}"
+            resume = f"After fixing it, continue with: assay resume {run}"
+            if self.kind.startswith("exit_"):
+                return f"{resume} (a resumed run keeps its commands; if you change the suite, run it again with: assay run)"
+            return resume
         return (
             f"Continue with a larger budget: assay resume {run} --budget {'USD' if enough_usd is None else f'{enough_usd:g}'}"
         )

@@ -127,7 +127,7 @@ def gate_verdict(
     if smallest_margin is not None:
         text += f" The smallest margin that this data could pass is {points(smallest_margin)}."
     if tasks_needed is not None and tasks_needed <= TOO_MANY:
-        text += f" About {count(tasks_needed, 'task')} in all would show a difference of this size."
+        text += f" About {count(tasks_needed, 'task')} in all would show a difference as large as the one found."
     return text
 
 
