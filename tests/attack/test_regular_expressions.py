@@ -230,7 +230,9 @@ def _verb_of_re(call: ast.Call) -> str | None:
 def test_no_expression_takes_time_that_grows_faster_than_the_text() -> None:
     tested = expressions()
     assert len(tested) >= 300  # the number in the documentation, which a new expression does not change
-    slow = [reason for expression in tested if (reason := expression.too_slow())]
+    suspects = [expression for expression in tested if expression.too_slow()]
+    # On a busy machine some search may take long by chance, but not twice.
+    slow = [reason for expression in suspects if (reason := expression.too_slow())]
     assert not slow, "\n".join(slow)
     figures.publish("regular expression of the source with texts that keep it busy", tried=300, through=0)
 
