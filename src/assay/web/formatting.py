@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def when(at: str) -> str:
@@ -17,6 +20,14 @@ def time_element(at: str, precision: Literal["day", "minute", "second"] = "minut
     """Return a UTC time as an HTML element, which the script `frame/times.js` converts to the reader's time zone."""
     text = {"day": at[:10], "minute": when(at), "second": f"{at[:10]} {at[11:19]} UTC"}[precision]
     return Markup('<time datetime="{}" title="{}" data-{}>{}</time>').format(at, when(at), precision, text)
+
+
+def with_time_elements(text: str, times: Iterable[str]) -> Markup:
+    """Return a sentence as HTML, with an element in place of each of these times that it states to the minute."""
+    html = escape(text)
+    for at in dict.fromkeys(times):
+        html = html.replace(when(at), time_element(at))
+    return html
 
 
 def ago(at: str, now: str) -> Markup:

@@ -225,10 +225,10 @@ def test_where_people_alone_grade_nothing_counts_as_corrected(context: BrowserCo
     page.keyboard.press("Control+Enter")
     eventually(lambda: up_to_ten.states() == {"corrected": 1})
     page.goto(up_to_ten.url)
-    expect(page.locator(".tally")).to_have_text("1 graded by a person")
+    expect(page.locator(".tally")).to_have_text("1 approved: 1 read on screen1 of them graded by a person")
     page.goto(f"{up_to_ten.url}/runs/{up_to_ten.run_id}")
     tallies = page.locator(".summary .tally").inner_text()
-    assert "1 graded by a person" in " ".join(tallies.split())
+    assert "1 of them graded by a person" in " ".join(tallies.split())
     assert "corrected" not in tallies
     page.goto(f"{up_to_ten.url}/assessments/a1")
     ready(page)

@@ -11,7 +11,7 @@ from assay.app.statistics import charts
 from assay.app.statistics.diagnostics import calibrated_lines
 from assay.app.statistics.results import wording
 from assay.domain.identifiers import shown_trial
-from assay.web.formatting import plural
+from assay.web.formatting import plural, with_time_elements
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "results": asked.address("/results"),
         "behind": asked.address("/statistics/behind"),
         "matrix_trials": asked.address("/statistics/trials"),
-        "runs_read": wording.runs_line(overview.read, options=False),
+        "runs_read": with_time_elements(
+            wording.runs_line(overview.read, options=False), (run.started for run in overview.read.runs)
+        ),
         "counting": wording.trials_that_count(overview.n_trials, overview.approvals),
         "left_out": [*_lacking(overview, asked), *_left_out(overview, asked)],
         "warnings": [_warning(caution) for caution in overview.cautions],
