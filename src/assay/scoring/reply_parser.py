@@ -331,7 +331,7 @@ def _confidence(value: JsonValue) -> float | None:
 def _ranked(value: JsonValue, names: Names) -> Iterator[str]:
     """Return names, best first, from a list, a list of rows, a mapping from labels to ranks or vice versa, or a line of text."""
     if isinstance(value, str):
-        value = [*re.split(r"\s*(?:>|,|\n|;|→|->|\d+[.)]\s)\s*", value[:2000])]
+        value = [*re.split(r"\s{0,20}(?:>|,|\n|;|→|->|\d+[.)]\s)\s{0,20}", value[:2000])]
     if isinstance(value, dict):
         places: list[tuple[float, str]] = []
         for key, told in value.items():
