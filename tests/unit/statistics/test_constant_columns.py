@@ -92,7 +92,8 @@ def test_rounding_errors_are_no_variance_between_tasks() -> None:
         design = design_variances(shift, "a", "b")
         assert design is not None
         assert (design.interaction, design.trial) == (0.0, 0.0)
-        assert plan(design, detect=0.05).mde == 0.0
+        # Signs of fewer than six equal differences cannot reach 5%.
+        assert plan(design, detect=0.05).mde == (0.0 if n >= 6 else None)
         same = variance_components(constants([0.78], tasks=n, trials=3), 0)
         assert (same.var_task, same.icc1, same.reason) == (0.0, None, "zero_variance")
 
