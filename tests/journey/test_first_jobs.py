@@ -86,9 +86,9 @@ def walk(assay: Command, project: Path) -> Callable[..., list[str]]:
                 continue
             words = [replaced.get(word, word) for word in text.split()]
             if words[0] == "assay":
-                said = assay(*words[1:])
-                assert said.code in (0, 1, 3), said.err  # 1: paused; 3: a gate failed
-                outputs.append(said.out)
+                answer = assay(*words[1:])
+                assert answer.code in (0, 1, 3), answer.err  # 1: paused; 3: a gate failed
+                outputs.append(answer.out)
                 continue
             environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
             done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, cwd=project)

@@ -229,7 +229,7 @@ def test_a_newer_run_without_one_of_the_candidates_is_named(assay: Command, proj
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """What `compare a b` answers in one generated store: without an option, for the newest run, and for all runs.
+    """The answers of `compare a b` in one generated store: without an option, for the newest run, and for all runs.
 
     Attributes:
         page: the difference between the means on the pages of the candidates.

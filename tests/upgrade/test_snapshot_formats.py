@@ -36,8 +36,8 @@ def test_a_snapshot_of_format_1_verifies_with_its_gaps_named(assay: Command, kep
         assert checks[name]["result"] == "not_checked"
         assert "was made before" in checks[name]["detail"]
     assert set(verified.document["not_checked"]) >= {"place", "predecessor", "removed_runs"}
-    said = assay("mint-verify", path, "--key", kept / "key.pem.pub").out
-    assert "not checked: place, predecessor, removed_runs" in said
+    printed = assay("mint-verify", path, "--key", kept / "key.pem.pub").out
+    assert "not checked: place, predecessor, removed_runs" in printed
     assert assay("mint-verify", path, "--key", kept / "key.pem.pub", "--strict").code == 3
 
 

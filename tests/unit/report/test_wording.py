@@ -418,8 +418,8 @@ def test_the_trials_that_count_are_told_with_the_approvals_they_rest_on() -> Non
     [(Approvals(shown=1, scripted=2), "3 approved: 1 read on screen, 2 by script"), (Approvals(), "none approved by a person")],
 )
 def test_replaced_grades_are_told_with_their_approvals(replaced: Approvals, words: str) -> None:
-    said = wording.regraded(ReplacedGrades(run=RunId("old"), newer=(RunId("new"),), trials=4, approvals=replaced))
-    assert f"The grades of 4 trials that counted in old ({words}) are replaced" in said
+    sentence = wording.regraded(ReplacedGrades(run=RunId("old"), newer=(RunId("new"),), trials=4, approvals=replaced))
+    assert f"The grades of 4 trials that counted in old ({words}) are replaced" in sentence
 
 
 def test_trials_that_were_not_started_do_not_await_review() -> None:

@@ -243,9 +243,9 @@ def test_a_candidates_trials_are_its_own_and_each_link_leads_somewhere(tmp_path:
     with Workspace.open(tmp_path, environment={}) as workspace:
         client = TestClient(create_app(workspace), base_url="http://127.0.0.1:8000")
         for name, tasks in (("ann", ["t1"]), ("bob", ["t1", "t2"]), ("dan", ["x0", "x1", "x2"])):
-            found = client.get(f"/statistics/trials.json?candidate={name}&all_runs=1").json()
-            assert [one["task"] for one in found["trials"]] == tasks
-            for row in found["trials"]:
+            rows = client.get(f"/statistics/trials.json?candidate={name}&all_runs=1").json()["trials"]
+            assert [row["task"] for row in rows] == tasks
+            for row in rows:
                 assert row["words"] != ["–"]
                 assert client.get(row["open"]).status_code == 200
             page = client.get(f"/statistics/trials?candidate={name}&all_runs=1", headers={"accept": "text/html"}).text
