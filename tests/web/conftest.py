@@ -487,8 +487,8 @@ def item_of(page: Page) -> str:
 
 
 def ready(page: Page) -> str:
-    """Wait until an item is shown and painted; its id."""
-    page.wait_for_selector("#item:not([hidden])")
+    """Wait until an item is shown, painted and takes keys; its id."""
+    page.wait_for_selector("#item:not([hidden]):not([aria-busy])")
     page.evaluate(PAINTED)
     return item_of(page)
 

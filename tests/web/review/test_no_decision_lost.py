@@ -118,6 +118,33 @@ def test_a_server_killed_amid_decisions_and_answers_at_random(
     check_once(served, [*decided], waiting=60)
 
 
+def test_a_key_pressed_as_the_next_item_arrives_decides_nothing(context: BrowserContext, many: Callable[..., Served]) -> None:
+    served = many(30)
+    page = opened(context, served)
+    context.set_offline(True)
+    decided: list[str] = []
+    while item_of(page) not in decided:
+        decided.append(item_of(page))
+        pressed(page, "a")
+    context.set_offline(False)
+    page.evaluate("""() => new Promise((done) => {
+        const before = document.getElementById('item').dataset.id;
+        new MutationObserver(([change]) => {
+            if (change.target.dataset.id === before) return;
+            requestAnimationFrame(() => requestAnimationFrame(() => {
+                document.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true, cancelable: true }));
+                done();
+            }));
+        }).observe(document.getElementById('item'), { attributeFilter: ['data-id'] });
+    })""")
+    expect(page.locator("#said")).to_contain_text("only just appeared", use_inner_text=True)
+    arrived = ready(page)
+    assert arrived not in decided
+    page.keyboard.press("a")
+    eventually(lambda: unsent(page) == 0)
+    check_once(served, [*decided, arrived], waiting=30)
+
+
 def test_a_tab_closed_offline_sends_when_another_is_opened(context: BrowserContext, many: Callable[..., Served]) -> None:
     served = many(30)
     page = opened(context, served)

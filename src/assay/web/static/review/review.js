@@ -18,6 +18,7 @@ const KEPT = 60;
 const UNDOABLE = 50;
 const LOOK_AGAIN_MS = 4000;
 const IDLE_MS = 120_000;
+const REACTION_MS = 400; // nobody reads a new item and presses a key within this time
 
 boot.keys = withOwnKeys(boot.keys);
 let desk = fresh();
@@ -124,7 +125,8 @@ function say(text, { alert = false, action = null } = {}) {
   fill(byId("said"), h("span", { class: alert ? "alert" : null }, text), action);
 }
 
-function show(index, { focus = true } = {}) {
+/** Shows an item. One that came unasked takes no decision for a moment: a key pressed now was meant for the item before. */
+function show(index, { focus = true, unasked = false } = {}) {
   beat();
   at = index;
   const record = current();
@@ -133,6 +135,7 @@ function show(index, { focus = true } = {}) {
   clearTimeout(lookAgain);
   spent = dry = false;
   record.ready = false;
+  itemBox.ariaBusy = "true";
   Object.assign(view, beginning(record));
   byId("empty").hidden = true;
   itemBox.hidden = false;
@@ -155,9 +158,11 @@ function show(index, { focus = true } = {}) {
   document.title = `${what(item)} · Assay`;
   if (item.own) own("recall", record);
   dress(item);
-  painted().then(() => {
+  const seen = unasked ? painted().then(() => new Promise((open) => setTimeout(open, REACTION_MS))) : painted();
+  seen.then(() => {
     if (current() !== record) return;
     record.ready = true;
+    itemBox.ariaBusy = null;
     shownAt = performance.now();
     if (focus) focusItem();
     if (record.pressed) performance.measure("assay:key-to-next", { start: record.pressed, end: shownAt });
@@ -378,7 +383,7 @@ async function refill(first = null) {
 function follow() {
   if (!spent && current() && !itemBox.hidden) return;
   if (current() && document.querySelector("dialog[open]")) setTimeout(follow, 300);
-  else advance();
+  else advance(null, { unasked: Boolean(current()) && !itemBox.hidden });
 }
 
 async function fetchMore(first) {
@@ -423,12 +428,12 @@ function later(ms) {
 }
 
 /** Shows the next open item; the time of the key press is passed on to measure the delay until it is painted. */
-function advance(pressed = null) {
+function advance(pressed = null, how = {}) {
   let next = trail.findIndex((id, index) => index > at && isOpen(records.get(id)));
   if (next < 0) next = trail.findIndex((id) => isOpen(records.get(id)));
   if (next >= 0) {
     records.get(trail[next]).pressed = pressed;
-    return show(next);
+    return show(next, how);
   }
   if (single) return;
   spent = true;
