@@ -140,6 +140,28 @@ def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, st
     assert f"{new} (24), {old} (24)" in first_line(said)
 
 
+def test_pool_anyway_labels_charts_and_captions(assay: Command, corrected: tuple[str, str], project: Path) -> None:
+    old, new = corrected
+    label = f"Mixed runs, which differ in the scorer (exact in {old}; numeric in {new}): "
+    pooled = ("--all-runs", "--pool-anyway")
+    for kind in ("forest", "ranks", "pairs", "scores"):
+        drawn = assay("chart", kind, *pooled, "--output", f"{kind}.svg")
+        assert drawn.out.splitlines()[1].startswith(f"{kind}.svg: {label}")
+        picture = html.unescape((project / f"{kind}.svg").read_text("utf-8"))
+        assert f"<desc>{label}" in picture
+        assert "Mixed runs, which differ in the scorer" in picture.partition("</desc>")[2]
+        assert "Mixed runs" not in assay("chart", kind, "--output", f"{kind}.svg").out
+    for format_ in ("html", "latex"):
+        assert assay("export", format_, *pooled, "--output", f"report.{format_}").code == 0
+    captions = re.findall(r"\\caption\{(.*)\}", (project / "report.latex").read_text("utf-8"))
+    assert len(captions) == 2
+    assert all(caption.startswith(label) for caption in captions)
+    report = html.unescape((project / "report.html").read_text("utf-8"))
+    figures = re.findall(r'<figcaption><h3>[^<]*</h3><p class="small soft">([^<]*)</p>', report)
+    assert len(figures) == 4
+    assert all(about.startswith(label) for about in figures)
+
+
 def test_the_first_line_says_that_an_older_run_holds_more_trials(assay: Command, project: Path) -> None:
     whole = run(assay, project, CORRECTED)
     assert assay("run", project / "qa.json", "--limit", "4").code == 0
@@ -338,7 +360,17 @@ def test_results_page_reads_the_newest_run_and_refuses_to_pool(corrected: tuple[
         alone, pooled = f"/results?run={new}", "/results?all_runs=1&suite=qa&pool_anyway=1"
         assert {alone, pooled} <= set(links)
         assert f"Run {new} of qa" in client.get(alone).text
-        assert "Mixed runs, which differ in the scorer" in html.unescape(client.get(pooled).text)
+        label = f"Mixed runs, which differ in the scorer (exact in {old}; numeric in {new}):"
+        shown = html.unescape(client.get(pooled).text)
+        assert f'<h1><span class="mixed">{label}</span> Not decided: ' in shown
+        # It was glued to the sentence before it.
+        assert not re.search(r"\w\.?Mixed runs", shown)
+        assert shown.partition("</h1>")[2].count("Not decided: ") == 0
+        for kind in ("forest", "pairs", "scores"):
+            chart = client.get(f"/statistics/charts/{kind}.svg?all_runs=1&suite=qa&pool_anyway=1").text
+            assert f"<desc>{label} " in html.unescape(chart)
+        details = client.get("/statistics/behind?all_runs=1&suite=qa&pool_anyway=1").text
+        assert f'<p class="soft small">{label} The score of every counted trial' in html.unescape(details)
 
 
 def test_pages_of_candidates_and_batches_do_not_pool(assay: Command, project: Path) -> None:

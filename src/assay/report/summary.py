@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from assay.analysis.verdict_rates import VerdictRates
     from assay.domain.review import Approvals
+    from assay.domain.run_choice import RunsRead
     from assay.domain.selection import Excluded
     from assay.report.charts.output import Drawing
     from assay.statistics.estimates import Estimate
@@ -59,6 +60,7 @@ class ReportContents:
 
     Attributes:
         about: the selection, in a sentence.
+        read: the runs behind the results. Every caption is labelled if they differ in what they measure.
         rates: the rate of each verdict per candidate; None if the runs give no verdicts.
         verdicts: sentences with these rates, and sentences that compare the best candidate with every other one.
         criteria: the rubrics of the selected runs, with means in the order of `estimates`.
@@ -73,6 +75,7 @@ class ReportContents:
     title: str
     written: str
     about: str
+    read: RunsRead
     anonymised: bool
     estimates: tuple[Estimate, ...]
     ranking: Ranking

@@ -70,13 +70,14 @@ def latex(report: ReportContents) -> str:
         *(f"% {_comment(caution.text)}" for caution in report.cautions),
     ]
     if report.rates is not None:
-        caption = f"Rates of verdicts in percent. {wording.verdict_level(report.rates)}"
+        caption = wording.labelled(f"Rates of verdicts in percent. {wording.verdict_level(report.rates)}", report.read)
         columns = f"l{'r' * len(report.rates.labels)}l"
         lines += _latex_table(rate_header(report.rates), rate_rows(report.rates), columns, caption, "verdicts")
-    caption = f"Scores are out of 100. {counts_sentence(report)}"
+    caption = wording.labelled(f"Scores are out of 100. {counts_sentence(report)}", report.read)
     lines += _latex_table(score_header(), score_rows(report), "lrrll", caption, "scores")
     if report.ranking.compared:
-        caption = f"Differences in points. {wording.comparisons_made(report.ranking)}".strip()
+        compared = f"Differences in points. {wording.comparisons_made(report.ranking)}".strip()
+        caption = wording.labelled(compared, report.read)
         rows = [pair_row(pair) for pair in report.ranking.compared]
         lines += _latex_table(PAIR_HEADER, rows, "lrlrrl", caption, "pairs")
     return "\n".join(lines) + "\n"

@@ -25,8 +25,9 @@ def time_element(at: str, precision: Literal["day", "minute", "second"] = "minut
 def with_time_elements(text: str, times: Iterable[str]) -> Markup:
     """Return a sentence as HTML, with an element in place of each of these times that it states to the minute."""
     html = escape(text)
-    for at in dict.fromkeys(times):
-        html = html.replace(when(at), time_element(at))
+    # Two times in one minute are the same words; replacing them twice would put an element into an element.
+    for minute, at in {when(at): at for at in times}.items():
+        html = html.replace(minute, time_element(at))
     return html
 
 

@@ -16,6 +16,7 @@ from assay.domain.errors import InputError
 from assay.domain.lifecycle import AssessmentState, RunState, Verb
 from assay.domain.run import Entry
 from assay.domain.selection import Selection
+from assay.web.formatting import with_time_elements
 from assay.web.server import create_app
 
 if TYPE_CHECKING:
@@ -234,3 +235,10 @@ def test_a_cell_of_a_run_says_whether_anybody_approved_it(tmp_path: Path) -> Non
         assert "1 not reviewed" in tallies
         cells = [cell["state"] for task in client.get(f"/runs/{plan.id}.json").json()["tasks"] for cell in task["cells"]]
         assert cells == ["not_required", "not_required", "exempt", "approved", "pending", "pending"]
+
+
+def test_two_times_in_one_minute_are_one_element() -> None:
+    times = ("2026-11-24T23:56:36Z", "2026-11-24T23:56:38Z")
+    html = str(with_time_elements("2 runs pooled, 2026-11-24 23:56 UTC", times))
+    assert html.count("<time ") == html.count("</time>") == 1
+    assert re.sub(r"<[^<>]*>", "", html) == "2 runs pooled, 2026-11-24 23:56 UTC"

@@ -111,6 +111,7 @@ def _report(
         title=", ".join(suites[:3]) + (f" and {len(suites) - 3} more suites" if len(suites) > 3 else "") or "No run",
         written=workspace.clock.now(),
         about=f"{wording.runs_line(basis.read)}. {_about(selection, summaries)}",
+        read=basis.read,
         anonymised=names.active,
         estimates=candidates,
         ranking=ranking,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from assay.app.statistics import results
 from assay.exchange.results_folder.atomic_files import AtomicFile
+from assay.report import wording
 from assay.report.charts import kinds, output
 from assay.report.charts.chart import Chart as Chart, with_links as with_links  # re-exported for surfaces
 from assay.report.charts.kinds import KINDS as KINDS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from assay.app.statistics.results import RankingResult
     from assay.app.workspace import Workspace
-    from assay.domain.run_choice import ChosenRuns
+    from assay.domain.run_choice import ChosenRuns, RunsRead
     from assay.domain.selection import Selection
     from assay.report.charts.output import Drawing
     from assay.statistics.reports import Report
@@ -34,17 +35,23 @@ def chart(workspace: Workspace, selection: Selection | ChosenRuns, kind: str, *,
 
 def chart_of(result: RankingResult, kind: str) -> Chart:
     """Draw a chart of a type in `KINDS` from a ranking."""
-    return kinds.of_results(kind, result.ranking, result.basis.table)
+    return labelled(kinds.of_results(kind, result.ranking, result.basis.table), result.basis.read)
 
 
-def chart_of_report(report: Report, kind: str) -> Chart:
-    """Draw a chart from a report of cached cells: any type in `KINDS` except `scores`."""
-    return kinds.OF_RANKING[kind](report.ranking)
+def chart_of_report(report: Report, kind: str, read: RunsRead) -> Chart:
+    """Draw a chart from a report of cached cells about these runs: any type in `KINDS` except `scores`."""
+    return labelled(kinds.OF_RANKING[kind](report.ranking), read)
+
+
+def labelled(chart: Chart, read: RunsRead) -> Chart:
+    """Label the chart's description if the runs differ in what they measure."""
+    return replace(chart, about=wording.labelled(chart.about, read))
 
 
 def standard_drawings(result: RankingResult) -> tuple[Drawing, ...]:
     """Draw the charts of an HTML report: forest, pairs, ranks and single trials; needs no optional package."""
-    return tuple(output.drawing(chart) for chart in kinds.standard(result.ranking, result.basis.table))
+    standard = kinds.standard(result.ranking, result.basis.table)
+    return tuple(output.drawing(labelled(chart, result.basis.read)) for chart in standard)
 
 
 def drawn(chart: Chart) -> str:

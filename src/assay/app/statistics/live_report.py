@@ -23,7 +23,7 @@ from assay.analysis.anytime import Anytime, Looks, anytime_over_tasks
 from assay.app.calibration_status import uncalibrated_judges
 from assay.app.review.attention import attention_of
 from assay.app.review.protocol import with_achieved
-from assay.app.statistics import basis as basis_, results
+from assay.app.statistics import basis as basis_, charts, results
 from assay.app.statistics.cell_cache import KeptCells
 from assay.app.statistics.pooling import refuse_different
 from assay.app.statistics.run_choice import choose
@@ -449,7 +449,7 @@ class _Kept:
             standing=results.stats(workspace, chosen, basis=basis, reviews=reviews),
             contrast=contrast,
             ranks=results.rank(workspace, chosen, scope=scope, margin=margin, basis=basis, reviews=reviews),
-            scores=chart_scores(basis.table, trials=partial(_trial_name, names)),
+            scores=charts.labelled(chart_scores(basis.table, trials=partial(_trial_name, names)), basis.read),
             newest=newest,
             read_at=workspace.clock.now(),
             since=0,

@@ -85,6 +85,7 @@ from assay.report.wording.reviews import (
 from assay.report.wording.runs import (
     FILE_DATE as FILE_DATE,
     labelled as labelled,
+    mixed_runs as mixed_runs,
     newer_run as newer_run,
     newest_not_counted as newest_not_counted,
     not_in_runs as not_in_runs,

@@ -84,9 +84,14 @@ def pooled_anyway(read: RunsRead) -> str:
     return f"--pool-anyway pools runs that do not measure the same thing: they differ in {read.differences}."
 
 
-def labelled(verdict: str, read: RunsRead) -> str:
-    """Put a label before a verdict on runs that differ in what they measure."""
-    return f"Mixed runs, which differ in {read.differences}: {verdict}" if read.differences else verdict
+def mixed_runs(read: RunsRead) -> str:
+    """Return the label of results on runs that differ in what they measure; empty for other results."""
+    return f"Mixed runs, which differ in {read.differences}:" if read.differences else ""
+
+
+def labelled(text: str, read: RunsRead) -> str:
+    """Put the label before a verdict, caption or description of a chart if the runs differ in what they measure."""
+    return f"{mixed_runs(read)} {text}".lstrip()
 
 
 def when(started: str) -> str:

@@ -229,7 +229,8 @@ def statistics_chart(request: Request, name: str, dark: bool = False) -> Respons
     if kind == "scores":
         chart = overviews.behind(selection, **asked.how).scores
     else:
-        chart = charts.chart_of_report(overviews.of(selection, **asked.how).report, kind)
+        overview = overviews.of(selection, **asked.how)
+        chart = charts.chart_of_report(overview.report, kind, overview.read)
     return chart_file(chart, f"assay-{kind}", ending, dark=dark)
 
 

@@ -55,6 +55,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         if overview.rates is None
         else (*wording.verdict_lines(overview.rates), wording.verdict_level(overview.rates)),
         "provisional": _provisional(overview),
+        "mixed": wording.mixed_runs(overview.read),
         "beneath": beneath,
         "no_range": _no_range(overview, beneath),
         "axis": axis,
@@ -324,7 +325,7 @@ def _headlines(overview: StatisticsOverview, undecided: tuple[str, str] | None, 
         return wording.standings(ranking), "" if asked_pair else " ".join(undecided or (overview.verdict,))
     if contrast.difference is None:
         return overview.verdict, ""
-    rest = overview.verdict.removeprefix(wording.verdict(contrast))
+    rest = overview.verdict.removeprefix(wording.labelled(wording.verdict(contrast), overview.read))
     return wording.headline(contrast), wording.beneath_headline(contrast) + rest
 
 
