@@ -54,8 +54,17 @@ if TYPE_CHECKING:
     from assay.statistics.reports import Report
     from assay.statistics.warnings import Caution
 
-SELECTIONS_KEPT: Final = 6
-"""Maximum number of selections whose scores stay in memory; a million scores take about 40 MB."""
+SCORES_KEPT: Final = 1_000_000
+"""Maximum number of scores in all cached selections; a million scores take about 40 MB."""
+
+LEAST_SIZE: Final = 10_000
+"""Size of a small selection in the cache, in scores; at most `SCORES_KEPT / LEAST_SIZE` selections stay in memory.
+
+With a limit on their number alone, six pages about single tasks displaced the cells of whole suites, which take seconds to read.
+"""
+
+OVERVIEWS_KEPT: Final = 6
+"""Maximum number of cached overviews of a selection, one for each pair of candidates, scope and margin."""
 
 DETAILS_BYTES: Final = 32 * 1024 * 1024
 """Maximum size of all cached details together, whatever selections they belong to.
@@ -147,7 +156,7 @@ class LiveReports:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = Lock()  # protects the dictionary, not its values
-        self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SELECTIONS_KEPT)
+        self._kept: LRUCache[Selection, _Kept] = LRUCache(maxsize=SCORES_KEPT, getsizeof=_scores_of)
         self._details = _Details()
 
     def of(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsOverview:
@@ -159,7 +168,9 @@ class LiveReports:
         chosen = choose(self._workspace, selection, pair.get("a"), pair.get("b"))
         kept = self._at(chosen.selection)
         with kept.lock:
-            return kept.overview(chosen, **pair)
+            overview = kept.overview(chosen, **pair)
+        self._keep(chosen.selection, kept)
+        return overview
 
     def behind(self, selection: Selection | ChosenRuns, **pair: Any) -> StatisticsDetails:
         """Return a selection's details; reads them again if that is quick or the cached details are old."""
@@ -172,6 +183,16 @@ class LiveReports:
             if page is None:
                 page = self._kept[selection] = _Kept(self._workspace, selection, self._details)
             return page
+
+    def _keep(self, selection: Selection, page: _Kept) -> None:
+        """Keep a page by the size that it has now, which is not known before its cells are read."""
+        with self._lock:
+            self._kept[selection] = page
+
+
+def _scores_of(page: _Kept) -> int:
+    # The newest page is always kept, even if it is larger than the cache.
+    return min(max(page.n_scores, LEAST_SIZE), SCORES_KEPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +279,12 @@ class _Kept:
         self._rules: tuple[tuple[int, int], basis_.SharedSettings, tuple[Caution, ...], tuple[RunDifference, ...]] | None = None
         self._attention = _KeptAttention(workspace)
         self._of_pair: LRUCache[tuple[str, str], tuple[int, bool, _Kept | None]] = LRUCache(maxsize=PAIRS_KEPT)
-        self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=SELECTIONS_KEPT)
+        self._overviews: LRUCache[tuple[object, ...], StatisticsOverview] = LRUCache(maxsize=OVERVIEWS_KEPT)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of counted scores in the cells; 0 before they are read."""
+        return 0 if self._cells is None else self._cells.n_trials * len(self._cells.cells.candidates)
 
     def overview(
         self,
