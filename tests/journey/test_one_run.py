@@ -162,6 +162,29 @@ def test_pool_anyway_labels_charts_and_captions(assay: Command, corrected: tuple
     assert all(about.startswith(label) for about in figures)
 
 
+def test_trend_names_the_scorer_at_the_run_that_changed_it(assay: Command, corrected: tuple[str, str], project: Path) -> None:
+    old, new = corrected
+    (project / "qa.json").write_text(suite_text(CORRECTED), "utf-8")
+    same = str(assay("run", project / "qa.json", "--json").document["run_id"])
+    (project / "qa.json").write_text(suite_text(Answers(score="numeric", terse_right=1, long_right=1, wording="Say")), "utf-8")
+    edited = str(assay("run", project / "qa.json", "--json").document["run_id"])
+    points = assay("trend", "qa", "--json").document["points"]
+    changed = {point["run_id"]: point["changed"] for point in points if point["candidate"] == "long"}
+    assert changed == {old: [], new: ["scorer"], same: [], edited: ["tasks"]}
+    words = f"the scorer (exact in {old}; numeric in {new})"
+    assert {point["differences"] for point in points if point["run_id"] == new} == {words}
+    said = assay("trend", "qa", "--output", "trend.svg").out
+    assert said.count("other scorer") == 2
+    assert f"{new} differs from the run before in {words}, so a change of scores" in said
+    assert f"before: {new} (scorer), {edited} (tasks)." in (project / "trend.svg").read_text("utf-8").partition("</desc>")[0]
+    with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
+        client.headers["host"] = "127.0.0.1"
+        page = html.unescape(client.get("/results/trend?suite=qa", headers={"accept": "text/html"}).text)
+        assert page.count(f'<span title="{words}">different scorer</span>') == 2
+        assert f"<li>{new} differs from the run before in {words}" in page
+        assert client.get("/results/trend.json?suite=qa").json()["points"][2]["changed"] == ["scorer"]
+
+
 def test_the_first_line_says_that_an_older_run_holds_more_trials(assay: Command, project: Path) -> None:
     whole = run(assay, project, CORRECTED)
     assert assay("run", project / "qa.json", "--limit", "4").code == 0

@@ -82,13 +82,15 @@ def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: st
                 ranged,
                 change,
                 str(point.estimate.n_trials),
-                "" if point.same_tasks else "other tasks",
+                ", ".join(f"other {part}" for part in point.changed),
                 bar,
             )
         )
     rows.sort(key=lambda row: row[0].casefold())
     header = ("candidate", "run of", "score", "95% range", "change", "trials", "", "")
     say_table(header, rows, numbers=frozenset({2, 4, 5}))
+    for sentence in trending.changes_in_words(history):
+        say(sentence, colour="yellow")
     if not rows:
         say(f"no trial counts yet in {counted(history.runs, 'run')} of {history.suite}")
     return 0

@@ -1,31 +1,55 @@
-"""A suite's trend: the score of each candidate in each run."""
+"""A suite's trend: the score of each candidate in each run, and what was measured differently since its run before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from assay.analysis.tables import score_table
+from assay.app.statistics.pooling import changed_between
 from assay.app.wire import document, source
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import folded
+from assay.domain.run_choice import in_words, task_differences
 from assay.domain.selection import Selection
 from assay.report.charts.chart import Chart
 from assay.statistics.estimates import Estimate, estimates
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from assay.app.workspace import Workspace
+    from assay.domain.identifiers import RunId
+    from assay.domain.run_choice import RunDifference
+
+_RUNS_LISTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A candidate's score in a run; `same_tasks` is True if the tasks and their contents equal those of the previous run."""
+    """A candidate's score in a run.
+
+    Attributes:
+        same_tasks: True if the tasks and their contents equal those of the previous run.
+        differences: differences in scorer, rubric, judge, prompt and tasks from the candidate's previous run, which keep the two
+            runs from being pooled; empty for its first run.
+    """
 
     run: str
     started: str
     candidate: str
     estimate: Estimate
     same_tasks: bool
+    differences: tuple[RunDifference, ...] = ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Name the changed parts of the measurement, each once, such as `scorer` and `tasks`."""
+        return tuple(dict.fromkeys(difference.what.value for difference in self.differences))
+
+    @property
+    def difference_words(self) -> str:
+        return in_words(self.differences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,24 +74,64 @@ def trend(workspace: Workspace, suite: str, *, candidates: tuple[str, ...] = (),
             raise UnknownName("candidate", name, known.values())
     wanted = {folded(name) for name in candidates} or set(known)
     points: list[Point] = []
-    before: frozenset[tuple[str, str]] | None = None
+    before: Mapping[str, str] | None = None
+    tasks_of: dict[RunId, Mapping[str, str]] = {}
+    run_before: dict[str, RunId] = {}
+    differences: dict[tuple[RunId, RunId], tuple[RunDifference, ...]] = {}
     for summary in summaries:
         columns = workspace.archive.scores.columns(Selection(runs=(summary.id,)))
-        tasks = frozenset((label.task, label.digest) for label in columns.tasks)
+        tasks = tasks_of[summary.id] = {label.task: label.digest for label in columns.tasks}
         estimated = [estimate for estimate in estimates(score_table(columns)) if estimate.mean is not None]
-        points += [
-            Point(
-                run=summary.id,
-                started=summary.started,
-                candidate=known[folded(str(each.candidate))],
-                estimate=each,
-                same_tasks=before is None or tasks == before,
+        for each in estimated:
+            name = folded(str(each.candidate))
+            if name not in wanted:
+                continue
+            pair = (run_before.get(name, summary.id), summary.id)
+            if pair not in differences:
+                differences[pair] = _differences(workspace, *pair, tasks_of)
+            run_before[name] = summary.id
+            points.append(
+                Point(
+                    run=summary.id,
+                    started=summary.started,
+                    candidate=known[name],
+                    estimate=each,
+                    same_tasks=before is None or tasks == before,
+                    differences=differences[pair],
+                )
             )
-            for each in estimated
-            if folded(str(each.candidate)) in wanted
-        ]
         before = tasks if estimated else before
     return Trend(suite=summaries[-1].suite if summaries else suite, points=tuple(points), runs=len(summaries))
+
+
+def _differences(
+    workspace: Workspace, before: RunId, after: RunId, tasks_of: Mapping[RunId, Mapping[str, str]]
+) -> tuple[RunDifference, ...]:
+    if before == after:
+        return ()
+    old, new = tasks_of[before], tasks_of[after]
+    edited = [task for task in new if task in old and old[task] != new[task]]
+    missing = [task for task in dict.fromkeys((*old, *new)) if (task in old) != (task in new)]
+    return changed_between(workspace, before, after, task_differences(edited, missing))
+
+
+def changes_in_words(history: Trend) -> tuple[str, ...]:
+    """State for each run what was measured differently from a candidate's run before; empty if nothing was."""
+    sentences = {
+        f"{point.run} differs from the run before in {point.difference_words}, "
+        "so a change of scores does not show a change of a candidate."
+        for point in history.points
+        if point.differences
+    }
+    return tuple(sorted(sentences))
+
+
+def _changes_in_short(history: Trend) -> str:
+    changed = {point.run: point.changed for point in history.points if point.changed}
+    listed = [f"{run} ({', '.join(parts)})" for run, parts in list(changed.items())[:_RUNS_LISTED]]
+    rest = len(changed) - len(listed)
+    more = f" and {rest:,} more" if rest else ""
+    return f" Measured differently from the run before: {', '.join(listed)}{more}." if changed else ""
 
 
 def trend_chart(history: Trend) -> Chart:
@@ -80,20 +144,25 @@ def trend_chart(history: Trend) -> Chart:
             "low": None if point.estimate.ci95 is None else 100 * point.estimate.ci95[0],
             "high": None if point.estimate.ci95 is None else 100 * point.estimate.ci95[1],
             "run": point.run,
+            "changed": ", ".join(point.changed),
         }
         for point in history.points
     )
     return Chart(
         kind="trend",
         title=f"{history.suite} over time",
-        about="Each candidate's score in each run with its 95% range; runs are not pooled.",
+        about=f"Each candidate's score in each run with its 95% range; runs are not pooled.{_changes_in_short(history)}",
         rows=rows,
     )
 
 
 @document
 class TrendPointDocument:
-    """JSON of one candidate's score in one run; `same_tasks` is True if the run has the same tasks as the previous run."""
+    """JSON of one candidate's score in one run.
+
+    `same_tasks` is True if the run has the same tasks as the previous run. `changed` names what was measured differently from the
+    candidate's previous run (scorer, rubric, judge, prompt, tasks), and `differences` states it in words.
+    """
 
     run_id: str = source("run")
     started: str
@@ -105,6 +174,8 @@ class TrendPointDocument:
     scope: str = source("estimate.scope")
     reason: str | None = source("estimate.reason")
     same_tasks: bool
+    changed: tuple[str, ...]
+    differences: str = source("difference_words")
 
 
 @document

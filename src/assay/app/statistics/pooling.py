@@ -111,6 +111,19 @@ def measured_differently(workspace: Workspace, before: RunId, after: RunId) -> t
     return _differences(workspace, both, replace(pooled, changed={}, missing={}), prompts_apart=True)
 
 
+def changed_between(
+    workspace: Workspace, before: RunId, after: RunId, tasks: Sequence[RunDifference]
+) -> tuple[RunDifference, ...]:
+    """Return the differences between two runs that keep them from being pooled, for runs that are set side by side.
+
+    `tasks`: the differences in tasks, which the caller knows. A system prompt counts even if it makes two candidates of one name.
+    """
+    both = Selection(runs=(before, after))
+    pooled = workspace.archive.scores.pooled(both, with_replaced=True)
+    pooled = replace(pooled, changed={}, missing={}, apart=frozenset())
+    return (*_differences(workspace, both, pooled), *tasks)
+
+
 def _by_task(selection: Selection) -> bool:
     """True if the user chose tasks, which then are the ones to compare."""
     return bool(selection.tasks or selection.tags or selection.languages)

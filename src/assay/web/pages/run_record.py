@@ -308,6 +308,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
     linked = charts.with_links(chart, lambda row: f"/runs/{quote(str(row['run']), safe='')}")
     pairs = {"suite": suite, "candidate": candidate, "last": () if last == RUNS_OF_TREND else last}
     address = urlencode(pairs, doseq=True)
+    changes = trend.changes_in_words(history)
     figure = {
         "kind": "trend",
         "title": visible(chart.title),
@@ -326,6 +327,7 @@ def trend_page(request: Request, suite: str = "", candidate: Names = (), last: N
         suite=visible(history.suite),
         figure_=figure,
         rows=_points(history),
+        changes=[visible(sentence) for sentence in changes],
         runs=history.runs,
         full=history.runs == last,
         last=last,
@@ -370,7 +372,8 @@ def _points(history: Trend) -> list[Mapping[str, object]]:
                 "range": "not enough trials" if ci95 is None else wording.range_words(ci95),
                 "change": "" if known is None else wording.signed(mean - known),
                 "trials": point.estimate.n_trials,
-                "same": None if point.run == history.points[0].run else point.same_tasks,
+                "measured": None if known is None else ", ".join(f"different {part}" for part in point.changed),
+                "differences": visible(point.difference_words),
             }
         )
     return rows[::-1]
