@@ -27,10 +27,15 @@ class AssayError(Exception):
     """
 
     def __init__(self, where: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__()
+        self.reword(where, problem, remedy)
+
+    def reword(self, where: str, problem: str, remedy: str) -> None:
+        """Replace the three parts of the message, and the message that they make."""
         self.where = where
         self.problem = problem
         self.remedy = remedy
-        super().__init__(" ".join(part for part in (f"{where}:" if where else "", problem, remedy) if part))
+        self.args = (" ".join(part for part in (f"{where}:" if where else "", problem, remedy) if part),)
 
 
 class InputError(AssayError):

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 
+from assay.app.spellings import in_http
 from assay.domain.errors import AssayError, DifferentRuns, Refused, StoreError, UnknownName, nearest
 from assay.web.security.access import VISITOR
 from assay.web.templating import NAV, SETTINGS, THEMES, frame_of, templates
@@ -161,14 +162,15 @@ def _instead(scope: MutableMapping[str, Any], name: str, near: str) -> str | Non
 
 
 def _sentence(error: AssayError) -> str:
-    joined = f"{error.where} {error.problem}" if error.where and _GOES_ON.match(error.problem) else error.problem
+    where, problem = in_http(error.where), in_http(error.problem)
+    joined = f"{where} {problem}" if where and _GOES_ON.match(problem) else problem
     return joined[:1].upper() + joined[1:]
 
 
 def _for_pages(remedy: str) -> str:
     """Return a remedy without its sentences about commands and addresses, which pages show as links."""
     sentences = re.split(r"(?<=[.:])\s+|;\s+", remedy)
-    text = " ".join(part for part in sentences if part and "`assay" not in part and not part.startswith("/"))
+    text = in_http(" ".join(part for part in sentences if part and "`assay" not in part and not part.startswith("/")))
     return text if not text or text.endswith((".", ":", "…", "?", "!")) else f"{text}."
 
 

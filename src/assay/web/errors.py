@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from assay.app.spellings import in_http
 from assay.domain.errors import AssayError, InputError, Interrupted, Refused, StoreError, UnknownName
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def status_of(error: AssayError) -> int:
 
 
 def problem(where: str, message: str, remedy: str = "") -> dict[str, dict[str, str]]:
-    return {"error": {"where": where, "problem": message, "remedy": remedy}}
+    """Return an error as JSON, with fields and query parameters in place of the command's options."""
+    return {"error": {"where": in_http(where), "problem": in_http(message), "remedy": in_http(remedy)}}
 
 
 def problem_of(error: AssayError) -> dict[str, dict[str, str]]:

@@ -335,7 +335,7 @@ def test_idempotency_key_gives_one_evaluation_and_one_content(client: TestClient
         ({"rubric": [{"name": "x", "scale": [9, 1]}]}, "rubric[0].scale", "9"),
         ({"parameters": {"temperature": 9}}, "parameters.temperature", "2"),
         ({"review": "sometimes"}, "review", "every"),
-        ({"budget": -1}, "--budget", "more than 0"),
+        ({"budget": -1}, "budget", "more than 0"),
         ({"score": "exact"}, "", "expected"),
         ({"score": "guess"}, "score", "exact"),
     ],

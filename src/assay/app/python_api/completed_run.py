@@ -6,23 +6,25 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
+from assay.app.python_api.opened import opened
 from assay.app.runs import documents
 from assay.app.runs.execution import RunResult
 from assay.app.statistics import baseline as earlier, notebooks, results
 from assay.app.statistics.vetting import require_vetted
 from assay.app.wire import attributes
-from assay.app.workspace import Workspace
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.margins import Margin, margin_of
 from assay.domain.selection import AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     import pandas
     import polars
 
     from assay.app.statistics.notebooks import Frame, FrameLibrary
+    from assay.app.workspace import Workspace
 
 
 _SHOWN: Final = 5
@@ -125,8 +127,8 @@ class CompletedRun(RunResult):
     def _selection(self) -> Selection:
         return Selection(runs=(self.id,))
 
-    def _open(self) -> Workspace:
-        return Workspace.open(self.folder, options={"store": self.store})
+    def _open(self) -> AbstractContextManager[Workspace]:
+        return opened(self.folder, self.store)
 
     def _in_words(self) -> str:
         document = documents.run_result(self)

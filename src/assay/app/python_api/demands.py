@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.app.python_api.functions import run
-from assay.app.workspace import Workspace
+from assay.app.python_api.opened import opened
 from assay.domain.errors import InputError, UnknownName
 from assay.domain.identifiers import folded
 from assay.domain.run import RunOptions
@@ -69,7 +69,7 @@ def run_and_check(
     """Run a suite in the folder `root` and check the requirements; paths are relative to `beside`."""
     if isinstance(suite, str | Path):
         suite = beside / suite
-    with Workspace.open(root, options={"store": store}) as workspace:
+    with opened(root, store) as workspace:
         values = workspace.settings.values
     options = RunOptions(trials=trials, batch_id=batch_id, concurrency=values["concurrency"], budget_usd=values["budget"])
     completed = run(suite, options=options, folder=root, store=store)

@@ -11,22 +11,26 @@ from assay.app.python_api import notebook
 from assay.app.python_api.completed_run import CompletedRun, Requirement, gate_of
 from assay.app.python_api.drafts import CandidateLike, SuiteDraft, SuiteLike, candidates_of, checked_candidate, checked_suite
 from assay.app.python_api.event_loop import in_thread, outside_loop
+from assay.app.python_api.opened import opened
 from assay.app.python_api.review_desk import ReviewDesk
 from assay.app.runs import execution, extension, preflight
 from assay.app.statistics import results
-from assay.app.workspace import Workspace, existing_folder
+from assay.app.workspace import existing_folder
 from assay.domain.margins import Margin, margin_of, parsed_margin, required_margin
 from assay.domain.one_or_many import identifier
 from assay.domain.run import RunOptions
 from assay.domain.selection import Selection
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from assay.app.calibration.setup import Calibrated
     from assay.app.exports.exporters import Exported
     from assay.app.imports.options import ImportOptions, ImportResult
     from assay.app.runs.regrade import Regraded
     from assay.app.runs.stopper import Stopper
     from assay.app.statistics import power as planning
+    from assay.app.workspace import Workspace
     from assay.domain.events import Listener
     from assay.domain.suite import Suite
 
@@ -311,8 +315,8 @@ class Project:
     def _completed(self, result: execution.RunResult) -> CompletedRun:
         return CompletedRun.of(result, folder=existing_folder(self.folder), store=self.store)
 
-    def _open(self) -> Workspace:
-        return Workspace.open(existing_folder(self.folder), options={"store": self.store})
+    def _open(self) -> AbstractContextManager[Workspace]:
+        return opened(self.folder, self.store)
 
 
 def _threshold_of(threshold: Margin | None) -> float | None:

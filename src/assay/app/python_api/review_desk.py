@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.app.python_api.event_loop import outside_loop
+from assay.app.python_api.opened import opened
 from assay.app.review import decisions
 from assay.app.review.rerun import rerun_now
-from assay.app.workspace import Workspace, existing_folder
 from assay.domain.errors import UnknownName
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.one_or_many import Identifier, OneOrMany, identifier, identifiers
@@ -16,8 +16,10 @@ from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from assay.app.workspace import Workspace
     from assay.domain.failure import Failure
     from assay.domain.identifiers import AssessmentKey
     from assay.domain.review import ReviewEvent
@@ -84,8 +86,8 @@ class ReviewDesk:
         with self._open() as workspace:
             return decisions.undo(workspace, key, reviewer=reviewer)
 
-    def _open(self) -> Workspace:
-        return Workspace.open(existing_folder(self.folder), options={"store": self.store})
+    def _open(self) -> AbstractContextManager[Workspace]:
+        return opened(self.folder, self.store)
 
 
 def _key(assessment: Identifier) -> AssessmentKey:

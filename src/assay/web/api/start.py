@@ -180,7 +180,7 @@ def fitting_rubric(body: TextsBody) -> Response:
 
 
 def _problem(error: SuiteError | InputError, path: str) -> dict[str, str]:
-    return {"field": suite_files.field_of(error, path), "where": error.where, "problem": error.problem, "remedy": error.remedy}
+    return {"field": suite_files.field_of(error, path), **problem_of(error)["error"]}
 
 
 def _problems(error: InputError, path: str) -> list[dict[str, str]]:

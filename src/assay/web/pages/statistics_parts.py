@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from assay.app.spellings import in_http
 from assay.app.statistics import charts
 from assay.app.statistics.diagnostics import calibrated_lines
 from assay.app.statistics.results import wording
@@ -417,7 +418,7 @@ def _warning(caution: Caution) -> dict[str, str]:
         case "pooled_anyway":
             text = caution.text.replace("--pool-anyway pools", "The address (pool_anyway=1) pools")
         case _:
-            text = caution.text
+            text = in_http(caution.text)
     # The page links to calibrations instead of naming the command.
     return {"code": caution.code, "text": text.removesuffix("; see `assay calibrate`.")}
 
