@@ -41,8 +41,9 @@ def test_a_run_records_its_command_as_it_was_typed_without_secrets(assay: Comman
     assert assay("export", "json").document["runs"][0]["environment"]["command"] == typed
 
 
-def test_a_run_that_only_scorers_graded_lists_no_criteria(assay: Command, project: Path) -> None:
-    (project / "small.yaml").write_text(SUITE, "utf-8")
+@pytest.mark.parametrize("rubric", ["", "rubric: [{name: integrity, guidance: Keep the rules.}]\n"])
+def test_a_run_that_only_scorers_graded_lists_no_criteria(assay: Command, project: Path, rubric: str) -> None:
+    (project / "small.yaml").write_text(SUITE.replace("tasks:", f"{rubric}tasks:"), "utf-8")
     run = assay("run", "small.yaml", "--json").document["run_id"]
     assert assay("show", run, "--json").document["rubric"] == []
     assert "rubric digest" not in assay("show", run).out

@@ -12,7 +12,6 @@ from assay.domain.prompts import prompts_of
 from assay.domain.suite import Rubric
 from assay.providers.wires import sent_parameters
 from assay.scoring.calibration import identity_of, parameters_of
-from assay.scoring.rubrics import ARENA_RUBRIC, CODE_RUBRIC, QUALITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from assay.domain.selection import RunSummary
 
 _ENDED: Final = frozenset({RunState.FINISHED, RunState.CANCELLED})
-_DEFAULTS: Final = (ARENA_RUBRIC, CODE_RUBRIC, QUALITY)
 
 
 def record_document(plan: RunPlan) -> dict[str, JsonValue]:
@@ -57,8 +55,9 @@ def graded_rubric(plan: RunPlan, summary: RunSummary) -> Rubric:
     nothing = Rubric(criteria=())
     graded = any(summary.assessments.values())
     if graded:
-        # A plan always has a rubric, but scorers do not use the default one. A scenario's rubric is that of its rules.
-        return plan.rubric if plan.judges or plan.imported or plan.rubric not in _DEFAULTS else nothing
+        # A plan always has a rubric, but scorers do not use it. A scenario's rubric is that of its rules, which have grades.
+        used = plan.judges or plan.imported or any(criterion.name in summary.criteria for criterion in plan.rubric.criteria)
+        return plan.rubric if used else nothing
     return plan.rubric if plan.judges and summary.state not in _ENDED else nothing
 
 

@@ -107,6 +107,7 @@ class RunSummary:
         since: for a running run, when it last started or resumed. `done_before`: trials done or failed by then.
         booked_usd: amount that counts toward `budget_usd`, including the worst case for calls of unknown cost.
         started_from: source of `started` for an imported run; None if Assay's own clock measured it.
+        criteria: names of the criteria that grades are about, or that a judge of the run will grade.
     """
 
     id: RunId
@@ -129,6 +130,7 @@ class RunSummary:
     budget_usd: float | None = None
     booked_usd: float = 0.0
     started_from: StartedFrom | None = None
+    criteria: frozenset[str] = frozenset()
 
     @property
     def not_graded(self) -> int:

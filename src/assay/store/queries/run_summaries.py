@@ -28,6 +28,7 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
     alone = left_alone(connection, claims, running)
     stretches = _stretches(connection, running)
     brought = _imported(connection, where)
+    criteria = _criteria(connection, where)
     return tuple(
         RunSummary(
             id=RunId(row.id),
@@ -52,6 +53,7 @@ def run_summaries(connection: Connection, claims: Claims, rows: Sequence[Row[Any
             started_from=brought.get(row.key),
             budget_usd=row.budget_usd,
             booked_usd=row.spent_usd,
+            criteria=frozenset(criteria.get(row.key, ())),
         )
         for row in rows
     )
@@ -102,6 +104,16 @@ def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
         .order_by(table.c.run_key, table.c.position)
     ):
         names.setdefault(run_key, []).append(name if folded(name) == same else now)
+    return names
+
+
+def _criteria(connection: Connection, where: Where) -> dict[int, set[str]]:
+    table, criterion = schema.run_criterion, schema.criterion
+    names: dict[int, set[str]] = {}
+    for run_key, name in connection.execute(
+        select(table.c.run_key, criterion.c.name).join(criterion, criterion.c.key == table.c.criterion_key).where(*where(table))
+    ):
+        names.setdefault(run_key, set()).add(name)
     return names
 
 
