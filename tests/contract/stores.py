@@ -59,7 +59,7 @@ def wait(coroutine: Coroutine[Any, Any, T]) -> T:
 def a_task(
     identifier: str = "auth",
     *,
-    prompt: str = "Review this.",
+    prompt: str | None = None,
     snippets: Mapping[str, str] | None = None,
     tags: Sequence[str] = (),
     language: str = "python",
@@ -71,7 +71,8 @@ def a_task(
         id=identifier,
         thing=thing or identifier.title(),
         context="The rules.",
-        prompt=(Message(role="user", content=prompt),),
+        # Tasks of equal text would be copies, which count as one family.
+        prompt=(Message(role="user", content=prompt or f"Review {identifier}."),),
         scoring=Scoring(method="judge"),
         tags=tuple(tags),
         language=language,

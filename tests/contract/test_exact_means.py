@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -123,3 +124,18 @@ def test_the_mean_of_a_criterion_is_correctly_rounded(store: Store) -> None:
         wait(store.journal.record(judged(trial, graded, state=AssessmentState.EXEMPT)))
     exact = float(sum(map(Fraction, values)) / len(values))
     assert [float(moments.mean[0, 0]) for moments in store.archive.scores.criterion_moments(Selection())] == [exact, exact]
+
+
+def test_scores_that_earlier_versions_rounded_are_read_exactly(store: Store) -> None:
+    run = a_plan()
+    store.journal.open_run(run, planned(a_task()))
+    (trial,) = store.journal.claim(run.id, limit=1)
+    graded = replace(grades({"alice": WEIGHTS, "bob": WEIGHTS}), scores={"alice": 0.8999999999999999, "bob": 1 / 3})
+    wait(store.journal.record(judged(trial, graded, state=AssessmentState.EXEMPT)))
+    read = store.archive.scores.columns(Selection())
+    exact = {"alice": 0.9, "bob": 1 / 3}
+    assert dict(zip(read.candidates, read.score.tolist(), strict=True)) == exact
+    assert sorted(store.archive.scores.review_columns(Selection()).final.tolist()) == sorted(exact.values())
+    (trial_scores,) = store.archive.scores.of_trials(Selection(), (trial.key,))
+    assert trial_scores.scores == exact
+    assert {row.candidate: row.score for row in store.archive.exports.score_rows(Selection())} == exact

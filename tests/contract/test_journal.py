@@ -98,7 +98,7 @@ def test_a_failing_source_of_tasks_leaves_no_run_behind(store: Store) -> None:
     assert len(store.archive.runs.matching()) == 1
 
 
-@pytest.mark.parametrize("prompt", ["Review this.", "Review that."])
+@pytest.mark.parametrize("prompt", ["Review auth.", "Review that."])
 def test_two_tasks_of_one_id_are_refused(store: Store, prompt: str) -> None:
     with pytest.raises(InputError, match="same id"):
         open_run(store, a_task("auth"), a_task("auth", prompt=prompt))

@@ -245,3 +245,34 @@ def test_family_comes_with_a_submission_and_a_finished_run() -> None:
     finished = {"suite": "deps", "scenario": "pnpm", "agent": "a", "family": "monorepo", "status": "success"}
     assert FinishedRun.model_validate(finished).model_dump()["family"] == "monorepo"
     assert agent_run(finished).task.family == "monorepo"
+
+
+def test_a_task_entered_ten_times_counts_once(assay: Command, project: Path) -> None:
+    copies = [
+        f"  - {{id: q{i}, prompt: 'What is 2 + 2?', expected: '4', score: exact, snippets: {{ann: '4', bob: '5'}}}}"
+        for i in range(10)
+    ]
+    others = [
+        f"  - {{id: r{i}, prompt: 'What is {i} + 1?', expected: '{i + 1}', score: exact, snippets: {{ann: '{i + 1}', bob: '0'}}}}"
+        for i in range(4)
+    ]
+    (project / "copies.yaml").write_text("\n".join(["name: copies", "tasks:", *copies, *others]), encoding="utf-8")
+    assert assay("run", "copies.yaml").code == 0
+    document = assay("compare", "ann", "bob", "--json").document
+    assert (document["n_tasks"], document["n_families"], document["decision"]) == (14, 5, "not_decided")
+    assert document["reason"] in ("zero_variance", "need_at_least_2_effective_tasks")
+    for command in (["stats"], ["compare", "ann", "bob"], ["rank"]):
+        assert "10 of 14 tasks are copies of one task" in assay(*command).out
+
+
+def test_a_single_task_under_ten_ids_decides_nothing(assay: Command, project: Path) -> None:
+    tasks = [
+        f"  - {{id: q{i}, prompt: 'What is 2 + 2?', expected: '4', score: exact, snippets: {{ann: '4', bob: '5'}}}}"
+        for i in range(10)
+    ]
+    (project / "one.yaml").write_text("\n".join(["name: one", "tasks:", *tasks]), encoding="utf-8")
+    assert assay("run", "one.yaml").code == 0
+    document = assay("compare", "ann", "bob", "--json").document
+    assert (document["n_families"], document["decision"], document["ci95"]) == (1, "not_decided", None)
+    (pair,) = assay("rank", "--json").document["pairs"]
+    assert pair["decision"] == "not_decided"

@@ -20,7 +20,7 @@ import assay
 
 def tasks(*answers):
     return [
-        assay.Task(id=f"t{i}", prompt="?", expected="^Lima$", snippets={"bot": answer})
+        assay.Task(id=f"t{i}", prompt=f"{i}?", expected="^Lima$", snippets={"bot": answer})
         for i, answer in enumerate(answers)
     ]
 
@@ -114,7 +114,7 @@ def test_plugin_loads_nothing_until_it_is_used(project: Path) -> None:
 
 def ran(*answers: str, **more: object) -> assay.CompletedRun:
     tasks = [
-        {"id": f"t{i}", "prompt": "?", "expected": "^Lima$", "snippets": {"bot": answer, "old": "Lima"}}
+        {"id": f"t{i}", "prompt": f"{i}?", "expected": "^Lima$", "snippets": {"bot": answer, "old": "Lima"}}
         for i, answer in enumerate(answers)
     ]
     return assay.run({"name": "bots", "trials": 2, "score": "regex", "tasks": tasks, **more})

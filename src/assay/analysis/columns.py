@@ -25,7 +25,8 @@ class TaskLabel:
     """Label of a task code.
 
     `weight`: from the newest selected run. `changed`: True if the task's content differs between runs. `family`: the source
-    that the task shares with other tasks; empty if it shares none.
+    that the task shares with other tasks; empty if it shares none. `content`: the same for copies, which are tasks of equal text,
+    reference and files under several ids; empty for a task without a copy.
     """
 
     suite: str
@@ -35,6 +36,7 @@ class TaskLabel:
     weight: float
     changed: bool = False
     family: str = ""
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,8 @@ def side_of(columns: ScoreColumns, candidate: str, mark: str) -> RunSide:
             "trial": [f"{mark} {trial}" for trial in columns.trial[mine].tolist()],
             "score": columns.score[mine].tolist(),
             "weight": [label.weight for label in labels],
-            "family": [label.family for label in labels],
+            # Copies have the same declared family, which is part of their content.
+            "family": [label.family or label.content for label in labels],
         },
     )
 

@@ -37,20 +37,37 @@ def score_table(columns: ScoreColumns) -> ScoreTable:
 
 
 def family_codes(tasks: Sequence[TaskLabel]) -> NDArray[np.int64]:
-    """Return each task's family code, which is the same for a family in every suite. A task without a family gets its own code."""
+    """Return each task's family code, which is the same for a family in every suite. A task without a family gets its own code.
+
+    Copies of a task are one family; if they belong to families already, these become one.
+    """
     codes: dict[str | int, int] = {}
-    return np.array([codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)], np.int64)
+    declared = [codes.setdefault(label.family or place, len(codes)) for place, label in enumerate(tasks)]
+    joined: dict[int, int] = {}
+
+    def code_of(code: int) -> int:
+        while code in joined:
+            code = joined[code]
+        return code
+
+    of_content: dict[str, int] = {}
+    for label, code in zip(tasks, declared, strict=True):
+        if label.content:
+            low, high = sorted((code_of(code), code_of(of_content.setdefault(label.content, code))))
+            if low < high:
+                joined[high] = low
+    return np.array([code_of(code) for code in declared], np.int64)
 
 
 def family_rows(tasks: Sequence[TaskLabel], task: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return each row's family code; None if no two tasks share a family."""
-    shared = len({label.family for label in tasks if label.family}) < sum(bool(label.family) for label in tasks)
-    return family_codes(tasks)[task] if shared else None
+    codes = family_codes(tasks)
+    return codes[task] if len(np.unique(codes)) < len(tasks) else None
 
 
 def planned_families(tasks: Sequence[TaskLabel]) -> int:
     """Count the families of the planned tasks that have a weight above 0."""
-    return len({label.family or place for place, label in enumerate(tasks) if label.weight > 0})
+    return len({code for label, code in zip(tasks, family_codes(tasks).tolist(), strict=True) if label.weight > 0})
 
 
 def planned_tasks(columns: ScoreColumns) -> int:
@@ -62,7 +79,8 @@ def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
     """Yield a note with the number of families and the effective sample size, if tasks share families."""
     weight = np.array([label.weight for label in tasks], dtype=np.float64)
     n_tasks, n_families = int((weight > 0).sum()), planned_families(tasks)
-    if n_families == n_tasks:
+    n_declared = len({label.family or place for place, label in enumerate(tasks) if label.weight > 0})
+    if n_declared == n_tasks:
         return
     of_family = np.bincount(family_codes(tasks), weights=weight)
     effective = float(of_family.sum() ** 2 / (of_family**2).sum())
@@ -72,6 +90,26 @@ def _in_families(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
         code="families",
         text=f"{n_tasks:,} tasks in {n_families:,} {'family' if n_families == 1 else 'families'}{alone}, an effective sample of "
         f"{effective:.1f}: tasks of a family are not independent, so conclusions about similar tasks count each family once.",
+    )
+
+
+def _copies(tasks: Sequence[TaskLabel]) -> Iterator[Caution]:
+    """Yield a note if tasks have the same content, so that they count as one family."""
+    copies: dict[str, list[str]] = {}
+    for label, name in zip(tasks, names_of_tasks(tasks), strict=True):
+        if label.content and label.weight > 0:
+            copies.setdefault(label.content, []).append(name)
+    groups = [names for names in copies.values() if len(names) > 1]
+    if not groups:
+        return
+    n_tasks, n_alike = sum(label.weight > 0 for label in tasks), sum(map(len, groups))
+    contents = "one task" if len(groups) == 1 else f"{len(groups):,} tasks"
+    yield Caution(
+        code="copies",
+        text=f"{n_alike:,} of {n_tasks:,} tasks are copies of {contents}, with the same text and reference: "
+        f"{few_names(list(groups[0]), shown=3)}{'; …' if len(groups) > 1 else ''}. Copies count as one family, so conclusions "
+        f"about similar tasks count {planned_families(tasks):,} instead of {n_tasks:,}. Remove the copies, or ask one task "
+        "for several trials.",
     )
 
 
@@ -89,8 +127,8 @@ def names_of_tasks(tasks: Sequence[TaskLabel]) -> list[str]:
 
 
 def cautions(columns: ScoreColumns) -> tuple[Caution, ...]:
-    """Return the warnings for a selection: families, changed tasks, mixed settings, unreviewed grades."""
-    return (*_in_families(columns.tasks), *_about_pooling(columns))
+    """Return the warnings for a selection: families, copies, changed tasks, mixed settings, unreviewed grades."""
+    return (*_in_families(columns.tasks), *_copies(columns.tasks), *_about_pooling(columns))
 
 
 def _about_pooling(columns: ScoreColumns) -> Iterator[Caution]:

@@ -8,7 +8,8 @@ scores. Copies differ from chance in two ways, and either one is reported:
   scores; among copies, they do not. Candidates that agree on every task show nothing and count once.
 * All patterns occur equally often, at least five times each. By chance this happens in at most 1 of 100 benchmarks.
 
-Copies of tasks whose scores take only a few values cannot be recognised by their scores.
+Copies of tasks whose scores take only a few values cannot be recognised by their scores. Where the content of tasks is known,
+`store.queries.task_copies` recognises them, and they share a family.
 """
 
 import numpy as np

@@ -22,6 +22,7 @@ from assay.domain.identifiers import RunId
 from assay.domain.lifecycle import Policy
 from assay.domain.model import ModelSpec, Parameters, Price
 from assay.domain.programs import program_from_json
+from assay.domain.rounding import without_rounding_error
 from assay.domain.run import RunPlan
 from assay.domain.scenarios import Scenario
 from assay.domain.structure import Structuring
@@ -210,6 +211,9 @@ def assessment_record(content: bytes) -> Assessment:
     return _record(
         Assessment,
         data,
+        scores={
+            candidate: None if score is None else without_rounding_error(score) for candidate, score in data["scores"].items()
+        },
         grades=tuple(_record(Grade, grade, evidence=tuple(grade["evidence"])) for grade in data["grades"]),
         ranking=tuple(data["ranking"]),
         shown=tuple(data.get("shown", ())),

@@ -14,6 +14,7 @@ from assay.domain.digest import JsonValue
 from assay.domain.errors import UnknownName
 from assay.domain.identifiers import AssessmentKey, RunId, TrialKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, TrialState
+from assay.domain.rounding import without_rounding_error
 from assay.domain.scenarios import readable
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection, TrialMark
 from assay.domain.suite import Task
@@ -257,7 +258,7 @@ def _numbers(
                 score.c.run_key == run_key, score.c.assessment_key.in_(keys)
             )
         ):
-            scores[key][candidate] = value
+            scores[key][candidate] = None if value is None else without_rounding_error(value)
         for key, candidate, name, value in connection.execute(
             select(grade.c.assessment_key, grade.c.candidate_key, criterion.c.name, grade.c.value)
             .join(criterion, criterion.c.key == grade.c.criterion_key)

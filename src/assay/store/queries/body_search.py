@@ -13,4 +13,4 @@ def body_holds(connection: Connection, text: bytes) -> ColumnElement[bool]:
     if connection.dialect.name == "sqlite":  # LIKE does not work on bytes in this database
         return func.instr(content, literal(text, LargeBinary)) > 0
     escaped = text.replace(b"\\", rb"\\").replace(b"%", rb"\%").replace(b"_", rb"\_")
-    return content.op("LIKE")(literal(b"%" + escaped + b"%", LargeBinary))
+    return content.op("LIKE", is_comparison=True)(literal(b"%" + escaped + b"%", LargeBinary))

@@ -15,6 +15,7 @@ from assay.domain.errors import InputError
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.review import ReviewEvent
+from assay.domain.rounding import without_rounding_error
 from assay.domain.selection import AssessmentDetail, AssessmentRow, NotCounted, ScoreRow, Selection
 from assay.store.database import schema
 from assay.store.event_chain import event_of
@@ -70,7 +71,7 @@ def score_rows(connection: Connection, selection: Selection, /, *, everything: b
                 k=row.k,
                 trial=before.get((run_key, row.task_key), 0) + row.k,
                 attempt=row.attempt,
-                score=row.value,
+                score=None if row.value is None else without_rounding_error(row.value),
                 criterion=criterion,
                 judge=graders[row.grader_key],
                 by_model=row.by_model,

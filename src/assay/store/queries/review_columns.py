@@ -20,6 +20,7 @@ from assay.store.queries.score_columns import (
     matrix_of,
     one_criterion,
     scores_apart,
+    without_rounding_errors,
 )
 from assay.store.queries.variants import Variant, split_keys
 from assay.store.queries.verdict_columns import reviewed_verdicts
@@ -75,8 +76,8 @@ def review_columns(
         assessment=rows[:, 4].astype(np.int64),
         attempt=rows[:, 5].astype(np.int64),
         state=rows[:, 6].astype(np.int64),
-        judged=np.where(rows[:, 7] < 0, np.nan, rows[:, 7]),
-        final=np.where(rows[:, 8] < 0, np.nan, rows[:, 8]),
+        judged=without_rounding_errors(np.where(rows[:, 7] < 0, np.nan, rows[:, 7])),
+        final=without_rounding_errors(np.where(rows[:, 8] < 0, np.nan, rows[:, 8])),
         joint=rows[:, 9] != 0,
         by_model=rows[:, 10] != 0,
         planned=_planned(connection, scope, tuple(candidates), task_keys, variants)

@@ -14,12 +14,14 @@ from sqlalchemy import ColumnElement, Connection, Double, Select, and_, case, ca
 
 from assay.analysis.columns import CriterionMoments, GradingSetting, ScoreColumns, TaskLabel, TrialScores
 from assay.domain.lifecycle import COUNTS, AssessmentState
+from assay.domain.rounding import DECIMALS, ERROR, without_rounding_error
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json
 from assay.store.database.counters import ASSESSMENT
 from assay.store.queries.exact_means import exact_mean, weighted
 from assay.store.queries.filters import Scope, scope_of
 from assay.store.queries.mixed_rules import mixed_rules
+from assay.store.queries.task_copies import copies_of
 from assay.store.queries.task_families import families_of
 from assay.store.queries.variants import Variant, split_keys
 
@@ -71,7 +73,7 @@ def columns_of(connection: Connection, scope: Scope, rows: NDArray[np.float64], 
         candidate=codes_of(rows[:, 1], tuple(candidates)),
         judge=judge,
         trial=rows[:, 3].astype(np.int64),
-        score=np.ascontiguousarray(rows[:, 4]),
+        score=without_rounding_errors(rows[:, 4]),
         joint=(marks & _JOINT) != 0,
         unseen=(marks & _UNSEEN) != 0,
         by_rule=(marks & _BY_RULE) != 0,
@@ -140,7 +142,7 @@ def scores_by_trial(
     given: dict[int, dict[str, list[float]]] = {}
     joint: dict[int, bool] = {}
     for _, candidate, _, key, value, marks in scores:
-        given.setdefault(key, {}).setdefault(names[candidate], []).append(float(value))
+        given.setdefault(key, {}).setdefault(names[candidate], []).append(without_rounding_error(float(value)))
         joint[key] = joint.get(key, True) and bool(int(marks) & _JOINT)
     return tuple(
         TrialScores(
@@ -268,6 +270,14 @@ def matrix_of(connection: Connection, statement: Select[Any]) -> NDArray[np.floa
     return np.concatenate(parts)
 
 
+def without_rounding_errors(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a copy of the scores, each as `domain.rounding` returns it; NaN stays NaN."""
+    import numpy as np
+
+    decimals = np.round(scores, DECIMALS)
+    return np.where(np.abs(scores - decimals) <= ERROR, decimals, scores)
+
+
 def codes_of(keys: NDArray[np.float64], known: tuple[int, ...]) -> NDArray[np.int64]:
     import numpy as np
 
@@ -295,6 +305,7 @@ def labels_of(
     # Later runs overwrite earlier ones, so that Thing and weight come from the newest plan.
     newest = {key: rest for key, *rest in rows}
     ruled = None if scope.family_rule is None else families_of(connection, scope, scope.family_rule)
+    copies = copies_of(connection, {key: task_digest for key, (_, _, task_digest, *_) in newest.items()})
     versions: dict[tuple[str, str], int] = {}
     for suite_name, task_id, *_ in newest.values():
         versions[suite_name, task_id] = versions.get((suite_name, task_id), 0) + 1
@@ -307,6 +318,7 @@ def labels_of(
             weight=weight,
             changed=versions[suite_name, task_id] > 1,
             family=family if ruled is None else ruled.get(key, ""),
+            content=copies.get(key, ""),
         )
         for key, (suite_name, task_id, task_digest, thing, weight, family) in newest.items()
     )
