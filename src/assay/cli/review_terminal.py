@@ -17,7 +17,7 @@ from assay.cli.review_screen import Screen
 from assay.domain.errors import InputError
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentState, Verb
-from assay.domain.review import Via, stated_by
+from assay.domain.review import Via
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,7 +203,7 @@ class _Session:
                 corrections=scores,
                 active_ms=active_ms,
                 via=Via.TERMINAL,
-                stated_by=stated_by(self._reviewer, signed_in=self._workspace.reviewer),
+                signed_in=self._workspace.reviewer,
             ),
         )
         if state is AssessmentState.PENDING and verb is not Verb.UNDO:

@@ -7,6 +7,7 @@ in the transaction that writes the decision, so that the page, the terminal, com
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from assay.domain.errors import Refused
@@ -138,6 +139,12 @@ def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[st
 
 def _people(reviewer: str, given: OpinionGiven) -> frozenset[str]:
     return frozenset(folded(name) for name in (reviewer, given.stated_by) if name)
+
+
+def by_two_people(standing: Mapping[str, StandingOpinion]) -> bool:
+    """True if two of the opinions come from different people, and not from one person under two names."""
+    people = [_people(opinion.reviewer, opinion.given) for opinion in standing.values()]
+    return any(first.isdisjoint(second) for first, second in combinations(people, 2))
 
 
 def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) -> tuple[StandingOpinion, ...]:

@@ -74,9 +74,18 @@ class Approvals:
         )
 
 
-def stated_by(reviewer: str, *, signed_in: str) -> str:
-    """Return who stated the reviewer's name; empty if the reviewer is the signed-in person."""
-    return "" if folded(reviewer) == folded(signed_in) else signed_in
+def stated_by(reviewer: str, *, signed_in: str, via: Via, displayed: bool) -> str:
+    """Return who stated the reviewer's name; empty if the name speaks for itself.
+
+    A name speaks for itself in three cases: it is the signed-in person's, a page showed the item under that name, or a record
+    states it. The signed-in person states every other name, so two of them are one person, and give one opinion.
+
+    Args:
+        signed_in: the person whose invitation, token or login sent the decision.
+        displayed: True if the item was shown to the reviewer. A request with a browser's headers proves nothing by itself.
+    """
+    by_itself = via is Via.IMPORT or (via is Via.PAGE and displayed)
+    return "" if by_itself or folded(reviewer) == folded(signed_in) else signed_in
 
 
 def reviewer_words(reviewer: str, stater: str) -> str:

@@ -18,7 +18,7 @@ from assay.app.review.service import ReviewService
 from assay.app.statistics.live_report import LiveReports
 from assay.app.workspace import Workspace
 from assay.domain.errors import Refused
-from assay.domain.review import Via, stated_by
+from assay.domain.review import Via
 from assay.web.jobs.reruns import Reruns
 from assay.web.jobs.runs import Runner, Starts
 from assay.web.live import Live
@@ -77,23 +77,26 @@ def reviewer_of(request: Request, named: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The reviewer of a request, who stated the name (empty if this is the reviewer), and the interface."""
+    """The reviewer of a request, the person whose sign-in sent it, and the interface.
+
+    `signed_in` is the invited person, or else the login of the server's process.
+    """
 
     reviewer: str
-    stated_by: str
+    signed_in: str
     via: Via
 
 
 def sender_of(request: Request, named: str | None = None) -> Sender:
     """Return who decides in a request, and how; raises the error of `reviewer_of`.
 
-    A program acts for the person whose token it uses. If it gives another name, that person states it.
+    A program acts for the person whose token it uses.
     """
-    reviewer = reviewer_of(request, named)
-    if from_browser(request):
-        return Sender(reviewer=reviewer, stated_by="", via=Via.PAGE)
-    signed_in = visitor_of(request).name or rooms_of(request).workspace.reviewer
-    return Sender(reviewer=reviewer, stated_by=stated_by(reviewer, signed_in=signed_in), via=Via.SCRIPT)
+    return Sender(
+        reviewer=reviewer_of(request, named),
+        signed_in=visitor_of(request).name or rooms_of(request).workspace.reviewer,
+        via=Via.PAGE if from_browser(request) else Via.SCRIPT,
+    )
 
 
 async def same_store(request: Request) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +13,7 @@ from tests.contract.stores import a_plan, a_task, judged, planned, wait
 
 from assay.app import people
 from assay.app.workspace import Workspace
+from assay.domain.observations import ObservationKind
 from assay.domain.review import Approvals
 from assay.domain.selection import Selection
 from assay.web.server import create_app
@@ -91,6 +94,72 @@ def test_a_name_that_a_program_gives_is_stated_by_the_owner(workspace: Workspace
     (decision,) = client.get("/reviewers/Somebody%20Else/decisions.json").json()["decisions"]
     assert decision["stated_by"] == "ann"
     assert "stated by ann" in client.get("/reviewers/Somebody%20Else/decisions").text
+
+
+def opinion(client: TestClient, reviewer: str, *, shown: bool, headers: Mapping[str, str] = BROWSER) -> dict[str, Any]:
+    """Return the reply to a browser's approval of a1, after the item was sent to this browser if `shown`."""
+    cookie = {"cookie": f"assay_reviewer={reviewer}"}
+    if shown:
+        assert client.get("/api/assessments/a1", headers=cookie).status_code == 200
+    decision = {"key": f"opinion-of-{reviewer}", "id": "a1", "verb": "approve", "reviewer": reviewer}
+    answer = client.post("/api/decisions", json={"decisions": [decision]}, headers=dict(headers))
+    assert answer.status_code == 200, answer.text
+    (result,) = answer.json()["results"]
+    return dict(result)
+
+
+def by_two(workspace: Workspace) -> tuple[int, int]:
+    """Return the number of decisions by two people, and of items that wait for a second one."""
+    (achieved,) = workspace.decisions.achieved([a_plan().id]).values()
+    return achieved.by_two, achieved.waiting_for_second
+
+
+@pytest.fixture
+def of_two(tmp_path: Path) -> Iterator[Workspace]:
+    """A store whose only item needs the opinions of two people."""
+    with Workspace.open(tmp_path, environment={}, options={"results": "off", "reviewer": "ann"}) as opened:
+        plan = replace(a_plan(), protocol={"version": 1, "second": 1.0})
+        opened.journal.open_run(plan, planned(a_task(), trials=1))
+        for trial in opened.journal.claim(plan.id, limit=1):
+            wait(opened.journal.record(judged(trial)))
+        yield opened
+
+
+@pytest.mark.parametrize("headers", [BROWSER, OLDER_BROWSER])
+def test_two_names_that_one_login_states_without_showing_the_item_are_one_person(
+    of_two: Workspace, headers: Mapping[str, str]
+) -> None:
+    client = client_of(of_two)
+    assert opinion(client, "bea", shown=False, headers=headers)["state"] == "pending"
+    for name in ("cleo", "ann"):
+        refused = opinion(client, name, shown=False, headers=headers)
+        assert not refused["ok"]
+        assert "already has a verdict of the same person, under the name bea" in str(refused)
+    assert by_two(of_two) == (0, 1)
+    # The item is shown to Dora, so she is a person of her own.
+    assert opinion(client, "dora", shown=True, headers=headers)["state"] == "approved"
+    assert by_two(of_two) == (1, 0)
+    first, second = of_two.observations.read(kinds=(ObservationKind.OPINION,))
+    assert [getattr(each.body, "stated_by", None) for each in (first, second)] == ["ann", ""]
+
+
+def test_two_names_to_which_the_item_was_shown_are_two_people(of_two: Workspace) -> None:
+    client = client_of(of_two)
+    assert opinion(client, "bea", shown=True)["state"] == "pending"
+    assert opinion(client, "cleo", shown=True)["state"] == "approved"
+    assert by_two(of_two) == (1, 0)
+
+
+def test_two_invited_people_are_two_people(of_two: Workspace) -> None:
+    links = {name: people.invite(of_two, name, role="reviewer", base="http://127.0.0.1:8000").link for name in ("bea", "cleo")}
+    for name, link in links.items():
+        with client_of(of_two) as client:
+            assert client.get(link).status_code == 200
+            (item,) = client.get("/api/review/next?desk=desk-1").json()["items"]
+            decision = {"key": f"opinion-of-{name}", "id": item["id"], "verb": "approve"}
+            answer = client.post("/api/decisions", json={"decisions": [decision]}, headers=BROWSER).json()
+            assert answer["results"][0]["ok"], answer
+    assert by_two(of_two) == (1, 0)
 
 
 @pytest.mark.parametrize("visitor", ["owner", "reviewer", "viewer"])

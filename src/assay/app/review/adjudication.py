@@ -11,7 +11,7 @@ from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import DisputeSettled, ObservationKind, OpinionGiven, with_body
 from assay.domain.opinions import StandingOpinion, differ, standing_by_item
-from assay.domain.review import Decision, Via
+from assay.domain.review import Decision, Via, stated_by
 
 if TYPE_CHECKING:
     from assay.app.review.service import ReviewService
@@ -58,7 +58,7 @@ def settle(
     confidence: str,
     reviewer: str,
     via: Via = Via.SCRIPT,
-    stated_by: str = "",
+    signed_in: str = "",
     together: bool = False,
     idempotency_key: str | None = None,
 ) -> str:
@@ -69,7 +69,7 @@ def settle(
         confidence: how sure the adjudicator is, from `CONFIDENCES`.
         reviewer: a third person, or one of the two reviewers if both settle the dispute together.
         via: interface of the decision; it counts as displayed only if the service sent the dispute to this reviewer.
-        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer.
+        signed_in: the person whose invitation, token or login sent the decision; empty if this is the reviewer.
 
     Raises Refused if the item is not disputed, or if one of the two reviewers tries to settle it without the other. Raises
     InputError without a reason, or for an unknown choice, kind or confidence.
@@ -92,13 +92,14 @@ def settle(
     place = {"first": 0, "second": 1}.get(choice)
     chosen = OpinionGiven(verb=Verb.REJECT) if place is None else dispute.opinions[place].given
     reason = f"adjudicated{', together' if together else ''}: {reason.strip()}"
+    displayed = via is not Via.SCRIPT and review.was_served(key, reviewer=reviewer)
     decision = Decision(
         assessment=key,
         verb=chosen.verb,
         reviewer=reviewer,
         via=via,
-        displayed=via is not Via.SCRIPT and review.was_served(key, reviewer=reviewer),
-        stated_by=stated_by,
+        displayed=displayed,
+        stated_by=stated_by(reviewer, signed_in=signed_in or reviewer, via=via, displayed=displayed),
         reason="" if chosen.verb is Verb.APPROVE else reason,
         corrections=chosen.corrections,
         key=idempotency_key,

@@ -83,7 +83,9 @@ def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
     for number, opinion in enumerate(repeat.opinions.values(), 1):
         if settled or folded(opinion.reviewer) != folded(decision.reviewer):
             given = opinion.given
-            as_given = replace(decision, verb=given.verb, reviewer=opinion.reviewer, corrections=given.corrections)
+            as_given = replace(
+                decision, verb=given.verb, reviewer=opinion.reviewer, stated_by=given.stated_by, corrections=given.corrections
+            )
             workspace.decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
     if settled:
         event = workspace.decisions.settle(decision, together=True)
@@ -122,6 +124,7 @@ def _as_before(detail: AssessmentDetail, row: AssessmentRow, plan: RunPlan) -> D
         reason=f"unchanged by regrade of {plan.regrade_of}",
         note=f"decided {event.at} on a{detail.row.key}{reason}",
         corrections=past.corrections if verb is Verb.CORRECT else {},
+        stated_by=past.stated_by,
         key=f"kept:{plan.id}:{row.key}",
     )
 

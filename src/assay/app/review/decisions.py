@@ -121,8 +121,7 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via) 
         reviewer=name,
         via=via,
         displayed=False,
-        # A record names its reviewers itself, so the person who imports it states nothing.
-        stated_by="" if via is Via.IMPORT else stated_by(name, signed_in=workspace.reviewer),
+        stated_by=stated_by(name, signed_in=workspace.reviewer, via=via, displayed=False),
     )
 
 

@@ -58,7 +58,7 @@ async def rerun(
         assessment=key,
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
-        stated_by=_stater(workspace, reviewer) if stated_by is None else stated_by,
+        stated_by=_stater(workspace, reviewer, via, displayed=displayed) if stated_by is None else stated_by,
         via=via,
         displayed=displayed,
         reason=reason or note,
@@ -86,8 +86,8 @@ async def rerun(
         return detail.attempts[-1], None
 
 
-def _stater(workspace: Workspace, reviewer: str | None) -> str:
-    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.reviewer)
+def _stater(workspace: Workspace, reviewer: str | None, via: Via, *, displayed: bool) -> str:
+    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.reviewer, via=via, displayed=displayed)
 
 
 def _checked(
@@ -148,7 +148,7 @@ async def rerun_trial(
         assessment=AssessmentKey(0),  # the store fills in each assessment that is replaced
         verb=Verb.RERUN,
         reviewer=reviewer or workspace.reviewer,
-        stated_by=_stater(workspace, reviewer),
+        stated_by=_stater(workspace, reviewer, via, displayed=False),
         via=via,
         displayed=False,
         reason=reason or note or ("the candidates were asked again" if responses else "the trial was tried again"),

@@ -13,7 +13,7 @@ from assay.domain.assessment import weighted_score
 from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, Verb
 from assay.domain.observations import Arm, BlindVerdict, DecisionTaken
-from assay.domain.review import Decision, Via
+from assay.domain.review import Decision, Via, stated_by
 
 if TYPE_CHECKING:
     from assay.domain.decisions import Place
@@ -30,7 +30,7 @@ class SubmittedDecision:
         corrections: (pane, criterion or None for the overall score, score from 0 to 1); panes count from 0.
         active_ms: milliseconds that the reviewer spent on the item.
         run: run that must contain the item; None to accept any run.
-        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer.
+        signed_in: the person whose invitation, token or login sent the decision; empty if this is the reviewer.
     """
 
     verb: Verb
@@ -42,7 +42,7 @@ class SubmittedDecision:
     active_ms: int | None = None
     run: str | None = None
     via: Via = Via.PAGE
-    stated_by: str = ""
+    signed_in: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,9 @@ def resolve(
         reviewer=submitted.reviewer,
         via=submitted.via,
         displayed=displayed and verb is not Verb.UNDO,
-        stated_by=submitted.stated_by,
+        stated_by=stated_by(
+            submitted.reviewer, signed_in=submitted.signed_in or submitted.reviewer, via=submitted.via, displayed=displayed
+        ),
         reason=reason,
         note=note,
         corrections=corrections,

@@ -207,11 +207,14 @@ def decisions_to_carry(connection: Connection, old_key: int, new_key: int, new_i
             reason=f"unchanged in the later import of {old_id}",
             note=f"decided {event.at} on a{key}{reason}",
             corrections=past.corrections if verb is Verb.CORRECT else {},
+            stated_by=past.stated_by,
             key=f"kept:{new_id}:{pairs[key]}",
         )
-    for reviewer in {decision.reviewer for decision in carried.values()}:
-        for key in own_work(connection, [AssessmentKey(key) for key in carried], reviewer):
-            if carried[key].reviewer == reviewer:  # an older version of Assay let people decide their own work
+    people = {name for decision in carried.values() for name in (decision.reviewer, decision.stated_by) if name}
+    for person in people:
+        for key in own_work(connection, [AssessmentKey(key) for key in carried], person):
+            # An older version of Assay let people decide their own work.
+            if person in (carried[key].reviewer, carried[key].stated_by):
                 del carried[key]
     by_event = sum(any(each.decision.verb in DECIDED for each in events.get(key, ())) for key in decided)
     return list(carried.values()), by_event - len(carried)

@@ -13,7 +13,7 @@ from assay.domain.achieved_review import AchievedReview
 from assay.domain.identifiers import AssessmentKey, RunId, folded
 from assay.domain.lifecycle import DECIDED, AssessmentPurpose, AssessmentState, Verb
 from assay.domain.observations import Arm, DecisionTaken, Observation, ObservationKind, with_body
-from assay.domain.opinions import standing_opinions
+from assay.domain.opinions import by_two_people, standing_opinions
 from assay.domain.review import Road, Via, road_of
 from assay.store.database import schema
 from assay.store.database.connections import portions
@@ -28,11 +28,15 @@ _DECIDED_VALUES: Final = tuple(state.value for state in DECIDED.values())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """How people judged one item. Names are folded: `opinions` are those that stand, `blind` lists who judged blind."""
+    """How people judged one item. Names are folded: `opinions` are those that stand, `blind` lists who judged blind.
+
+    `by_two`: True if two different people gave opinions.
+    """
 
     run_id: RunId
     state: AssessmentState
     opinions: frozenset[str]
+    by_two: bool
     blind: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -60,7 +64,7 @@ def _of_runs(connection: Connection, runs: Mapping[int, RunId], ordered: frozens
         elif item.state in _DECIDED:
             deciders = item.opinions or frozenset({alone[key]} if key in alone else ())
             blind[item.run_id] += bool(deciders) and deciders <= item.blind
-            by_two[item.run_id] += len(item.opinions) > 1
+            by_two[item.run_id] += item.by_two
     in_order = _in_order(connection, [key for key, run in runs.items() if run in ordered])
     return {
         run: AchievedReview(
@@ -101,6 +105,7 @@ def _items(connection: Connection, runs: Collection[int]) -> dict[AssessmentKey,
             run_id=observations[0].run_id,
             state=states[key],
             opinions=frozenset(map(folded, standing)),
+            by_two=by_two_people(standing),
             blind=_blind(verdicts.get(key, ()), rejections.get(key, ())) - scripted,
         )
     return items

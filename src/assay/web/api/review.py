@@ -245,7 +245,7 @@ async def rerun(request: Request, body: RerunBody) -> Response:
     served = await asyncio.to_thread(rooms.review.was_served, key, reviewer=sender.reviewer)
     request_ = RerunRequest(
         **attributes(body, "key", "attempt", "reason", "note"),
-        **attributes(sender, "reviewer", "stated_by", "via"),
+        **attributes(sender, "reviewer", "signed_in", "via"),
         name=body.id,
         sealed=is_sealed(request),
         assessment=key,
@@ -305,7 +305,7 @@ def decide(request: Request, body: DecisionBody) -> str:
     rooms, sender, key = rooms_of(request), sender_of(request, body.reviewer), key_of(request, body.id)
     submitted = SubmittedDecision(
         verb=Verb(body.verb),
-        **attributes(sender, "reviewer", "stated_by", "via"),
+        **attributes(sender, "reviewer", "signed_in", "via"),
         idempotency_key=body.key,
         **attributes(body, "run", "reason", "note", "active_ms"),
         corrections=tuple(_scores_of(request, key, body.corrections)),

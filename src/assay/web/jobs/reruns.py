@@ -23,7 +23,7 @@ from assay.domain import decisions as rules
 from assay.domain.errors import AssayError, Refused, UnknownName
 from assay.domain.identifiers import AssessmentKey, shown_assessment
 from assay.domain.lifecycle import AssessmentPurpose, Verb
-from assay.domain.review import Decision, Via
+from assay.domain.review import Decision, Via, stated_by
 from assay.web.errors import problem_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _AROUND_S: Final = 0.2  # time a rerun takes besides the judge's answer
 class RerunRequest:
     """A requested rerun of the item `name` that replaces `attempt`; with `sealed`, the new attempt's id is opaque too.
 
-    `via`, `displayed`, `stated_by`: as in the decision that the request becomes.
+    `via`, `displayed`: as in the decision that the request becomes. `signed_in`: the person whose sign-in sent the request.
     """
 
     key: str
@@ -56,11 +56,16 @@ class RerunRequest:
     assessment: AssessmentKey
     attempt: int
     reviewer: str
-    stated_by: str
+    signed_in: str
     via: Via
     displayed: bool
     reason: str
     note: str
+
+    @property
+    def stated_by(self) -> str:
+        """The person who stated the reviewer's name; empty if the name speaks for itself."""
+        return stated_by(self.reviewer, signed_in=self.signed_in, via=self.via, displayed=self.displayed)
 
 
 class RerunOutcome(TypedDict):

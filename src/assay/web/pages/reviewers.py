@@ -257,7 +257,7 @@ def adjudicate(request: Request, body: AdjudicationBody) -> Response:
             rooms.review,
             key,
             **attributes(body, "choice", "reason", "kind", "confidence", "together"),
-            **attributes(sender_of(request, body.reviewer), "reviewer", "via", "stated_by"),
+            **attributes(sender_of(request, body.reviewer), "reviewer", "via", "signed_in"),
             idempotency_key=body.key,
         )
     rooms.queue.done_with(key)
