@@ -73,6 +73,14 @@ def emptied(url: str) -> None:
     engine.dispose()
 
 
+def fold_as_before(url: str, folded: str, before: str) -> None:
+    """Store the folded name of a candidate as an earlier version did."""
+    engine = create_engine(driven(url))
+    with engine.begin() as connection:
+        connection.execute(update(schema.candidate).where(schema.candidate.c.folded == folded).values(folded=before))
+    engine.dispose()
+
+
 def driven(url: str) -> Any:
     """The address with the driver the store uses."""
     address = make_url(url)

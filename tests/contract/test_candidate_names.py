@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from tests.contract.rows import all_rows, assert_derived_agrees
+from tests.contract.rows import all_rows, assert_derived_agrees, fold_as_before
 from tests.contract.stores import a_call, a_decision, a_plan, a_task, judged, plain_grades, planned, wait
 
 from assay.domain.assessment import Response
@@ -127,3 +129,18 @@ def test_rename_that_would_lose_data_is_refused(misspelt: Store, url: str) -> No
 def test_calls_are_summed_by_model(misspelt: Store) -> None:
     (found,) = misspelt.archive.calls.totals(RunId(OLD))
     assert (found.role, found.name, found.calls, found.input_tokens) == ("candidate", "alcie", 2, 20)
+
+
+def test_a_store_that_an_earlier_version_folded_still_knows_its_candidates(
+    store: Store, url: str, opened: Callable[[], Store]
+) -> None:
+    a_run(store, OLD, ("ｂｏｔ", "bob"), 0.2)
+    fold_as_before(url, "bot", "ｂｏｔ")
+    fresh = opened()
+    a_run(fresh, NEW, ("ｂｏｔ", "carol"), 0.8)
+    assert means(fresh) == {"ｂｏｔ": 0.5, "bob": 0.2, "carol": 0.8}
+    (bot,) = [each for each in fresh.renaming.candidates() if each.name == "ｂｏｔ"]
+    assert (bot.written, bot.runs) == ((), 2)
+    # In that version, `bot` was another candidate, and both stay apart.
+    fresh.renaming.rename("bob", "bot", **WHO)
+    assert {each.name for each in fresh.renaming.candidates()} == {"ｂｏｔ", "bot", "carol"}

@@ -153,6 +153,25 @@ def test_nobody_decides_their_own_work(store: Store) -> None:
     assert store.archive.assessments.own_work([row.key], "ann") == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("author", "second"),
+    [
+        ("ａｌｉｃｅ", "ｒｉｔａ"),
+        ("al\u200bice", "ri\u200bta"),
+        ("\u202ealice\u202c", "\u202erita\u202c"),
+        ("ALICE\u00ad", "RITA\u00ad"),
+    ],
+)
+def test_another_way_to_type_a_name_gives_no_other_person(store: Store, author: str, second: str) -> None:
+    row, _ = rows_under(store, second=1.0)
+    with pytest.raises(Refused, match="nobody decides their own work"):
+        decide(store, Verb.APPROVE, row.key, by=author)
+    assert store.archive.assessments.own_work([row.key], author) == {row.key}
+    decide(store, Verb.APPROVE, row.key, by="rita")
+    with pytest.raises(Refused, match="already has your verdict"):
+        decide(store, Verb.APPROVE, row.key, by=second)
+
+
 def test_a_renamed_candidate_is_still_their_own_work(store: Store) -> None:
     row, _ = rows_under(store)
     store.renaming.rename("alice", "Alice Smith", reviewer="ann", reason="")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_own_work(reviewer: str, candidates: Iterable[str]) -> bool:
-    """True if the reviewer has the name of one of these candidates, ignoring case."""
+    """True if the reviewer has the name of one of these candidates, however it is typed."""
     name = folded(reviewer)
     return any(folded(candidate) == name for candidate in candidates)
 

@@ -19,7 +19,7 @@ from assay.ports import Clock
 from assay.store.database import schema
 from assay.store.database.codec import bytes_json, json_text, plain
 from assay.store.database.connections import Database
-from assay.store.database.name_keys import NameKeys, remember
+from assay.store.database.name_keys import NameKeys, candidate_named, is_named, remember
 from assay.store.execution.writer_thread import Writer
 from assay.store.queries.registry import all_candidates
 
@@ -65,9 +65,9 @@ class Renaming:
             self._names.forget()
             alias = schema.candidate_alias
             # It may be an old name of this same candidate, which becomes its current name again.
-            connection.execute(delete(alias).where(alias.c.folded == folded(name)))
+            connection.execute(delete(alias).where(is_named(alias.c.folded, name)))
             connection.execute(update(table).where(table.c.key == row.key).values(name=name, folded=folded(name)))
-            if folded(name) != row.folded:
+            if folded(name) != folded(row.folded):
                 remember(connection, row.name, row.key)
             runs = _runs_of(connection, row.key)
             return self._event(connection, NameVerb.RENAME, row.name, name, (row.key, row.key), runs, (), reviewer, reason)
@@ -128,7 +128,7 @@ class Renaming:
             self._names.forget()
             detail = bytes_json(row.detail)
             alias, candidate = schema.candidate_alias, schema.candidate
-            connection.execute(delete(alias).where(alias.c.folded == folded(row.source)))
+            connection.execute(delete(alias).where(is_named(alias.c.folded, row.source)))
             if row.verb == NameVerb.RENAME:
                 values = {"name": row.source, "folded": folded(row.source)}
                 connection.execute(update(candidate).where(candidate.c.key == row.source_key).values(**values))
@@ -149,9 +149,10 @@ class Renaming:
     def _check_free(connection: Connection, name: str, key: int) -> None:
         """Refuse a name that an earlier rename or merge freed, because undoing that change would need the name."""
         candidate, alias = schema.candidate, schema.candidate_alias
-        same = folded(name)
-        called = connection.execute(select(candidate.c.key).where(candidate.c.folded == same, candidate.c.key != key)).first()
-        renamed = connection.execute(select(alias.c.folded).where(alias.c.folded == same, alias.c.candidate_key != key)).first()
+        others = (is_named(candidate.c.folded, name), candidate.c.key != key)
+        called = connection.execute(select(candidate.c.key).where(*others)).first()
+        of_others = (is_named(alias.c.folded, name), alias.c.candidate_key != key)
+        renamed = connection.execute(select(alias.c.folded).where(*of_others)).first()
         if called is not None or renamed is not None:
             remedy = "Choose another name, or undo that change first. `assay candidates list` shows its number."
             raise Refused(name, "was replaced by another name, but is still an alias of that candidate.", remedy=remedy)
@@ -197,7 +198,7 @@ def _candidate(connection: Connection, name: str) -> Row[Any]:
 
 def _named(connection: Connection, name: str) -> Row[Any] | None:
     table, own = schema.candidate, schema.run_candidate
-    row = connection.execute(select(table).where(table.c.folded == folded(plain(name)))).first()
+    row = connection.execute(select(table).where(table.c.key == candidate_named(connection, name))).first()
     if row is None or connection.execute(select(own.c.run_key).where(own.c.candidate_key == row.key)).first() is None:
         return None
     return row

@@ -8,6 +8,7 @@ from typing import Final
 
 from assay.domain.calibration import DEMANDABLE
 from assay.domain.errors import AssayError
+from assay.domain.identifiers import folded
 from assay.domain.model import ModelSpec, Parameters, Price, of_program
 from assay.domain.programs import KINDS
 from assay.domain.prompts import REFERENCES, columns_named, program_columns, prompt_columns
@@ -340,9 +341,9 @@ def _read_judges(value: Value, path: Path, context: grammar.ReadContext) -> tupl
     panel: dict[str, JudgeSpec] = {}
     for inner, item in items:
         for where, judge in _read_seat(item, inner, context):
-            if judge.name.casefold() in panel:
+            if folded(judge.name) in panel:
                 context.report(where, f"is a second judge named {judge.name!r}.", "Give it a `name` of its own.")
-            panel.setdefault(judge.name.casefold(), judge)
+            panel.setdefault(folded(judge.name), judge)
     return tuple(panel.values())
 
 

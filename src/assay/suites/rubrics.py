@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from assay.domain.assessment import RULE_FLAGS
 from assay.domain.errors import SuiteError
+from assay.domain.identifiers import folded
 from assay.domain.model import Parameters
 from assay.domain.prompts import columns_named
 from assay.domain.structure import Structuring
@@ -243,9 +244,9 @@ def _read_rubric(value: Value, path: Path, context: grammar.ReadContext) -> Rubr
 def _of_criteria(given: list[tuple[Path, Criterion]], path: Path, context: grammar.ReadContext) -> Rubric | None:
     criteria: dict[str, Criterion] = {}
     for inner, criterion in given:
-        if criterion.name.casefold() in criteria:
+        if folded(criterion.name) in criteria:
             context.report(inner, f"is a second criterion named {criterion.name!r}.", "Give it a name of its own.")
-        criteria.setdefault(criterion.name.casefold(), criterion)
+        criteria.setdefault(folded(criterion.name), criterion)
     if criteria and all(criterion.weight == 0 for criterion in criteria.values()):
         context.report(path, "has only criteria of weight 0, so nothing would count.")
     return Rubric(criteria=tuple(criteria.values())) if criteria else None

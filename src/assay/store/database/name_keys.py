@@ -5,11 +5,36 @@ If a transaction that created keys is rolled back, `Writer` calls `forget` to dr
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table, insert, select, union
+from sqlalchemy import ColumnElement, Connection, Table, case, insert, select, union
 
-from assay.domain.identifiers import folded
+from assay.domain.identifiers import folded, folded_before
 from assay.store.database import schema
 from assay.store.database.codec import plain
+
+
+def is_named(column: ColumnElement[str], name: str) -> ColumnElement[bool]:
+    """Return the condition that a column of folded names holds this name, in today's fold or in that of earlier versions."""
+    return column.in_(sorted({folded(plain(name)), folded_before(plain(name))}))
+
+
+def candidate_named(connection: Connection, name: str) -> int | None:
+    """Return the key of the candidate with this name now; None if there is none.
+
+    A store of an earlier version may hold two candidates whose names have the same fold today. The exact one is meant.
+    """
+    table = schema.candidate
+    exact_first = case((table.c.folded == folded_before(plain(name)), 0), else_=1)
+    key = connection.execute(select(table.c.key).where(is_named(table.c.folded, name)).order_by(exact_first)).scalars().first()
+    return None if key is None else int(key)
+
+
+def candidate_formerly(connection: Connection, name: str) -> int | None:
+    """Return the key of the candidate that had this name before a renaming or merge; None if there is none."""
+    table = schema.candidate_alias
+    exact_first = case((table.c.folded == folded_before(plain(name)), 0), else_=1)
+    keys = select(table.c.candidate_key).where(is_named(table.c.folded, name)).order_by(exact_first)
+    key = connection.execute(keys).scalars().first()
+    return None if key is None else int(key)
 
 
 class NameKeys:
@@ -35,16 +60,15 @@ class NameKeys:
         known = self._known.get(("candidate", name))
         if known is not None:
             return known
-        table, alias = schema.candidate, schema.candidate_alias
-        same = folded(plain(name))
-        key = connection.execute(select(alias.c.candidate_key).where(alias.c.folded == same)).scalar_one_or_none()
+        key = candidate_formerly(connection, name)
         if key is None:
-            key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
+            key = candidate_named(connection, name)
         if key is None:
-            row = insert(table).values(name=plain(name), folded=same).returning(table.c.key)
-            key = connection.execute(row).scalar_one()
+            table = schema.candidate
+            row = insert(table).values(name=plain(name), folded=folded(plain(name))).returning(table.c.key)
+            key = int(connection.execute(row).scalar_one())
         self._known["candidate", name] = key
-        return int(key)
+        return key
 
     def _key(self, connection: Connection, table: Table, name: str) -> int:
         known = self._known.get((table.name, name))
@@ -59,18 +83,16 @@ class NameKeys:
 
 def remember(connection: Connection, name: str, candidate_key: int) -> None:
     """Make a name an alias of a candidate, unless the name already refers to another candidate."""
-    table = schema.candidate_alias
-    same = folded(plain(name))
-    if connection.execute(select(table.c.folded).where(table.c.folded == same)).first() is None:
-        connection.execute(insert(table).values(folded=same, candidate_key=candidate_key))
+    if candidate_formerly(connection, name) is None:
+        row = insert(schema.candidate_alias).values(folded=folded(plain(name)), candidate_key=candidate_key)
+        connection.execute(row)
 
 
 def candidates_called(connection: Connection, name: str) -> frozenset[int]:
-    """Return the keys of the candidates with this name now or before a renaming, ignoring case."""
+    """Return the keys of the candidates with this name now or before a renaming, however it is typed."""
     table, alias = schema.candidate, schema.candidate_alias
-    same = folded(plain(name))
-    now = select(table.c.key).where(table.c.folded == same)
-    before = select(alias.c.candidate_key).where(alias.c.folded == same)
+    now = select(table.c.key).where(is_named(table.c.folded, name))
+    before = select(alias.c.candidate_key).where(is_named(alias.c.folded, name))
     return frozenset(map(int, connection.execute(union(now, before)).scalars()))
 
 

@@ -17,13 +17,13 @@ from assay.domain.answer_rows import AnswerColumn, AnswerRow, CandidateAnswer
 from assay.domain.calls import Role
 from assay.domain.errors import UnknownName
 from assay.domain.failure import Failure, Fault
-from assay.domain.identifiers import TrialKey, folded
+from assay.domain.identifiers import TrialKey
 from assay.domain.lifecycle import COUNTS, AssessmentState, TrialState
 from assay.domain.scenarios import readable
 from assay.domain.suite import Task
 from assay.store.database import schema
 from assay.store.database.codec import bytes_text, task_record
-from assay.store.database.name_keys import candidate_names
+from assay.store.database.name_keys import candidate_named, candidate_names
 from assay.store.queries.filters import find_run
 from assay.store.queries.plans import run_key_of
 
@@ -120,9 +120,7 @@ def _tasks(connection: Connection, keys: set[int]) -> dict[int, Task]:
 def _answers(
     connection: Connection, run: int, column: AnswerColumn, planned: Mapping[str, Row[Any]], tasks: Mapping[int, Task]
 ) -> dict[str, CandidateAnswer]:
-    candidate = connection.execute(
-        select(schema.candidate.c.key).where(schema.candidate.c.folded == folded(column.candidate))
-    ).scalar_one_or_none()
+    candidate = candidate_named(connection, column.candidate)
     trials = _trials(connection, run, column.k, {row.position for row in planned.values()})
     keys = [row.key for row in trials.values()]
     asked, turns = _asked(connection, keys, candidate), _calls(connection, keys, candidate)

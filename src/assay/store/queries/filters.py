@@ -17,6 +17,7 @@ from assay.domain.selection import Selection
 from assay.domain.verdict_scales import VERDICT
 from assay.store.database import schema
 from assay.store.database.connections import portions
+from assay.store.database.name_keys import is_named
 from assay.store.queries.regrade_families import Families, families
 from assay.store.queries.variants import Variant, variants_of
 
@@ -222,7 +223,7 @@ def _compared(names: Sequence[str], variants: tuple[Variant, ...]) -> list[Colum
     labelled = {folded(variant.label): variant for variant in variants}
     run, own, candidate, beside = schema.run, schema.run_candidate, schema.candidate, schema.run.alias("beside")
     runs_of = [
-        select(own.c.run_key).join(candidate, candidate.c.key == own.c.candidate_key).where(candidate.c.folded == folded(name))
+        select(own.c.run_key).join(candidate, candidate.c.key == own.c.candidate_key).where(is_named(candidate.c.folded, name))
         if (variant := labelled.get(folded(name))) is None
         else select(own.c.run_key).where(own.c.candidate_key == variant.candidate, own.c.run_key.in_(variant.runs))
         for name in names

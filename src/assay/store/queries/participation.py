@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import TO_COME, TrialState
 from assay.store.database import schema
+from assay.store.database.name_keys import is_named
 from assay.store.queries.filters import Scope
 
 _OPEN: Final = (*(state.value for state in TO_COME), TrialState.FAILED.value)
@@ -24,7 +25,7 @@ def runs_of(connection: Connection, scope: Scope, name: str) -> tuple[int, froze
     rows = connection.execute(
         select(table.c.key, own.c.run_key)
         .join(own, own.c.candidate_key == table.c.key)
-        .where(table.c.folded == folded(name), *scope.where_run(own))
+        .where(is_named(table.c.folded, name), *scope.where_run(own))
     ).all()
     return (rows[0].key if rows else 0), frozenset(row.run_key for row in rows)
 

@@ -21,6 +21,7 @@ from assay.store.database import schema
 from assay.store.database.codec import plain
 from assay.store.database.connections import Database
 from assay.store.database.counters import ASSESSMENT, TRIAL
+from assay.store.database.name_keys import candidate_formerly, candidate_named
 from assay.store.queries.filters import HIDDEN_STATES
 from assay.store.queries.run_summaries import left_alone, run_summaries
 from assay.store.queries.runs import something_waits
@@ -229,7 +230,7 @@ def all_candidates(connection: Connection) -> tuple[CandidateRow, ...]:
     return tuple(
         CandidateRow(
             name=name,
-            written=tuple(row.written for row in rows if folded(row.written) != row.folded),
+            written=tuple(row.written for row in rows if folded(row.written) != folded(row.folded)),
             runs=sum(row.runs for row in rows),
             first=min(row.first for row in rows),
             last=max(row.last for row in rows),
@@ -267,12 +268,8 @@ def _follows(connection: Connection, before: RunId, order: RunOrder) -> ColumnEl
 
 
 def _candidate_key(connection: Connection, name: str) -> int | None:
-    table, alias = schema.candidate, schema.candidate_alias
-    same = folded(plain(name))
-    key = connection.execute(select(table.c.key).where(table.c.folded == same)).scalar_one_or_none()
-    if key is None:
-        key = connection.execute(select(alias.c.candidate_key).where(alias.c.folded == same)).scalar_one_or_none()
-    return key
+    key = candidate_named(connection, name)
+    return candidate_formerly(connection, name) if key is None else key
 
 
 def _some_fail(run: Table) -> ColumnElement[bool]:

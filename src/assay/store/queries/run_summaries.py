@@ -103,7 +103,7 @@ def candidates_of(connection: Connection, where: Where) -> dict[int, list[str]]:
         .where(*where(table))
         .order_by(table.c.run_key, table.c.position)
     ):
-        names.setdefault(run_key, []).append(name if folded(name) == same else now)
+        names.setdefault(run_key, []).append(name if folded(name) == folded(same) else now)
     return names
 
 
