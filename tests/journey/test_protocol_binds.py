@@ -99,6 +99,62 @@ def test_a_second_person_decides_or_disputes(assay: Command, items: list[str], m
     assert achieved(assay) == {"decisions": 0, "blind": 0, "by_two": 0, "in_order": None, "waiting_for_second": 3}
 
 
+def test_a_first_opinion_is_shown_only_to_those_whose_own_is_not_due(
+    assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = items[0]
+
+    def shown(*more: str) -> tuple[str, dict[str, Any]]:
+        both = assay("review", "show", item, *more), assay("review", "show", item, "--json", *more)
+        assert [answer.code for answer in both] == [0, 0]
+        return both[0].out, both[1].document
+
+    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    assert assay("review", "reject", item, "--reason", "too long").code == 0
+    text, document = shown()
+    assert "ann: reject: too long (by script)" in text
+    (own,) = document["opinions"]
+    assert (own["reviewer"], own["decision"], own["road"], own["stated_by"]) == ("ann", "reject", "scripted", None)
+    assert (own["scores"], own["corrections"], document["opinions_hidden"]) == ({}, {}, 0)
+    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    for name in ((), ("--reviewer", "ann"), ("--reviewer", "cleo")):
+        text, document = shown(*name)
+        assert "1 opinion of another person is shown once you have given yours." in text
+        assert "too long" not in text
+        assert (document["opinions"], document["opinions_hidden"]) == ([], 1)
+    assert "too long" not in assay("show", item).out
+    assert assay("review", "reject", item, "--reason", "too short").code == 0
+    text, document = shown()
+    assert "ann: reject: too long (by script)" in text
+    assert "bea: reject: too short (pending → rejected; by script)" in text
+    assert [opinion["reviewer"] for opinion in document["opinions"]] == ["ann", "bea"]
+
+
+def test_whose_part_is_done_reads_who_must_decide_next(
+    assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    gate = ("gate", "nora", "--against", "omar", "--margin", "3pts", "--require", "vetted")
+    both_first = "Review them first: `assay review`, or `assay serve`."
+    assert both_first in assay("stats").out
+    assert both_first in assay(*gate).err
+    assert assay("review", "approve", *items[:3]).code == 0
+    where = "on the review page, or with `assay review` under their own login."
+    second = f"items await the opinion of a person other than ann: {where}"
+    assert f"Review yours first: `assay review`, or `assay serve`. 3 {second}" in assay("stats").out
+    assert assay("review", "approve", items[3]).code == 0
+    assert f"Your part is done. 4 {second}" in assay("stats").out
+    assert f"Your part is done. 4 {second}" in assay(*gate).err
+    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    assert both_first in assay("stats").out
+    assert assay("review", "reject", *items[:3], "--reason", "no").code == 0
+    assert "Review yours first: `assay review`, or `assay serve`. 3 items are disputed" in assay("stats").out
+    monkeypatch.setenv("ASSAY_REVIEWER", "nora")
+    assert (
+        "3 items are disputed: a third person settles it at /adjudication (`assay serve`). 1 item grades" in assay("stats").out
+    )
+
+
 def test_python_gives_the_first_of_two_opinions(assay: Command, items: list[str]) -> None:
     events = assay_.review.approve(items, reviewer="ann")
     assert {event.outcome for event in events} == {Outcome.FIRST_OPINION}

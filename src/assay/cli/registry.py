@@ -69,6 +69,7 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
     from assay.app.calibration_status import Stamps
     from assay.app.registry import documents as registry_documents, runs as registry
     from assay.app.review import decisions, documents as review_documents
+    from assay.app.review.double_review import opinions_shown
     from assay.app.runs import bench as agent_runs, documents
     from assay.app.wire import to_json
     from assay.cli.review_item import shown
@@ -78,8 +79,13 @@ def show(identifier: str, store: str | None, as_json: bool) -> int:
             return _show_ungraded(failed, opened.archive.calls.program_logs(failed.key), as_json=as_json)
         if decisions.names_item(identifier):
             details, stamps = decisions.shown_item(opened, identifier), Stamps(opened)
-            items = [review_documents.assessment_detail(d, stamps.of(d.row.run_id, d.row.grader)) for d in details]
-            return answer(items if len(items) != 1 else items[0], "\n\n".join(map(shown, details)), as_json=as_json)
+            opinions = [opinions_shown(opened, detail) for detail in details]
+            items = [
+                review_documents.assessment_detail(detail, stamps.of(detail.row.run_id, detail.row.grader), opinions=of_detail)
+                for detail, of_detail in zip(details, opinions, strict=True)
+            ]
+            text = "\n\n".join(map(shown, details, opinions))
+            return answer(items if len(items) != 1 else items[0], text, as_json=as_json)
         if batch := [s for s in registry.runs(opened) if s.batch_id == identifier]:
             trials = [trial for s in reversed(batch) for trial in agent_runs.outcomes(opened, s.id)]
             agents = {"agent_trials": list(map(to_json, trials))} if trials else {}

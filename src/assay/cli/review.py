@@ -85,18 +85,20 @@ def list_(
 @_reviewer
 @common
 def show(assessment_id: str, reviewer: str | None, store: str | None, as_json: bool) -> int:
-    """Show an assessment with its report, code and decisions."""
+    """Show an assessment with its report, code, decisions, and the opinions that you may see."""
     from assay.app.calibration_status import Stamps, words
     from assay.app.review import decisions, documents
+    from assay.app.review.double_review import opinions_shown
     from assay.cli.review_item import shown
 
     with workspace(store) as opened:
         detail = decisions.assessment(opened, decisions.assessment_key(assessment_id))
         record = Stamps(opened).of(detail.row.run_id, detail.row.grader)
-    text = shown(detail)
+        opinions = opinions_shown(opened, detail, reviewer=reviewer)
+    text = shown(detail, opinions)
     if detail.row.by_model and detail.row.grader != PERSON:
         text += f"\njudge {detail.row.grader}: {words(record)}"
-    return answer(documents.assessment_detail(detail, record), text, as_json=as_json)
+    return answer(documents.assessment_detail(detail, record, opinions=opinions), text, as_json=as_json)
 
 
 @review.command()

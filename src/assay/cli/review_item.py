@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from assay.app.review.double_review import wording
 from assay.cli.output import visible
 from assay.domain.identifiers import shown_assessment
+from assay.domain.review import reviewer_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from assay.app.review.item import Item, RubricRow
+    from assay.domain.opinions import OpinionsShown
     from assay.domain.selection import AssessmentDetail
 
 _BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "tr", "br", "hr"})
@@ -95,8 +98,8 @@ def _texts(nodes: Iterable[object]) -> Iterator[str]:
                 yield "\n"
 
 
-def shown(detail: AssessmentDetail) -> str:
-    """Return an assessment as text: responses, names, grades, flags, report and decisions."""
+def shown(detail: AssessmentDetail, opinions: OpinionsShown) -> str:
+    """Return an assessment as text: responses, names, grades, flags, report, decisions and opinions."""
     row, lines = detail.row, []
     lines.append(f"{row.thing} · trial {row.k} of {row.of} · attempt {row.attempt} · {shown_assessment(row.key)} · {row.state}")
     lines.append(f"suite {row.suite} · run {row.run_id} · judge {row.grader}")
@@ -126,5 +129,21 @@ def shown(detail: AssessmentDetail) -> str:
     for event in detail.events:
         decision = event.decision
         why = f": {decision.reason}" if decision.reason else ""
-        lines.append(f"{event.at} {decision.reviewer_words}: {decision.verb}{why} ({event.before} → {event.after})")
+        change = f"{event.before} → {event.after}"
+        how = wording.decision_road(decision)
+        lines.append(f"{event.at} {decision.reviewer_words}: {decision.verb}{why} ({change}; {how})")
+    lines += _opinion_lines(opinions)
     return visible("\n".join(lines))
+
+
+def _opinion_lines(opinions: OpinionsShown) -> list[str]:
+    lines = []
+    for opinion in opinions.visible:
+        given = opinion.given
+        why = f": {given.reason}" if given.reason else ""
+        scores = "".join(f", {name} {100 * score:.1f}" for name, score in given.result.items())
+        who = reviewer_words(opinion.reviewer, given.stated_by)
+        lines.append(f"  {opinion.at} {who}: {given.verb}{why}{scores} ({wording.road(given.road)})")
+    if opinions.hidden:
+        lines.append(f"  {wording.opinions_hidden(opinions.hidden)}")
+    return ["", "Opinions", *lines] if lines else []

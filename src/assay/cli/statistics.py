@@ -49,6 +49,7 @@ _MARGIN: Final = margin_option(
 @common
 def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int:
     """Show each candidate's mean over tasks with its interval, from the trials that count."""
+    from assay.app.review.double_review import what_waits
     from assay.app.statistics import documents, results
     from assay.app.statistics.basis import basis_of
 
@@ -60,7 +61,8 @@ def stats(by_task: bool, store: str | None, as_json: bool, **chosen: Any) -> int
             print_json(documents.scores_document(scores))
         else:
             ranking = results.rank(opened, filtered, basis=basis)
-            say_standing(scores, ranking, results.leading_verdict(opened, ranking), by_task=by_task)
+            waits = what_waits(opened, basis.chosen.selection) if basis.excluded.awaiting_review and not basis.n_trials else ""
+            say_standing(scores, ranking, results.leading_verdict(opened, ranking), by_task=by_task, waits=waits)
     return 0
 
 
@@ -204,9 +206,12 @@ def _say_gate(outcome: GateResult, document: GateDocument) -> None:
 
 
 def say_standing(
-    candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False
+    candidate_scores: CandidateScores, ranking_result: RankingResult, verdict: str, *, by_task: bool = False, waits: str = ""
 ) -> None:
-    """Print the result of `assay stats`: scores, pairs, verdict, warnings and diagnostics."""
+    """Print the result of `assay stats`: scores, pairs, verdict, warnings and diagnostics.
+
+    `waits`: what awaits review and for whom, printed if nothing counts yet.
+    """
     from assay.app.statistics import documents
     from assay.app.statistics.diagnostics import standing_lines, verdict_lines
     from assay.app.statistics.results import wording
@@ -214,8 +219,8 @@ def say_standing(
     basis = candidate_scores.basis
     _say_basis(basis)
     if not basis.n_trials:
-        if basis.excluded.awaiting_review:
-            say("Review them first: `assay review`, or `assay serve`.")
+        if waits:
+            say(waits)
         _say_warnings(documents.scores_document(candidate_scores).warnings)
         return
     say()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from assay.domain.lifecycle import AssessmentPurpose, Verb
 from assay.domain.protocol import Protocol
+from assay.domain.review import Road
 
 if TYPE_CHECKING:
     from assay.domain.decisions import Place
@@ -102,7 +103,7 @@ class OpinionGiven:
 
     `result`: the scores if this opinion were final; empty for a rejection. `scripted`: True if no item was on a screen, so that
     the opinion measures no agreement between reviewers. `stated_by`: the signed-in person who gave the reviewer's name;
-    empty if this is the reviewer, or if the name was chosen in a browser.
+    empty if the name speaks for itself (`review.stated_by`).
     """
 
     verb: Verb
@@ -112,6 +113,11 @@ class OpinionGiven:
     corrections: Mapping[Place, float] = field(default_factory=dict)
     scripted: bool = False
     stated_by: str = ""
+
+    @property
+    def road(self) -> Road:
+        """How this opinion came about. An imported decision is no opinion."""
+        return Road.SCRIPTED if self.scripted else Road.SHOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

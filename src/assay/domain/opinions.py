@@ -29,11 +29,37 @@ _FAR: Final = 9.0  # replaces the missing score if only one opinion scores a can
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingOpinion:
-    """A reviewer's latest opinion on an item, unless it was withdrawn."""
+    """A reviewer's latest opinion on an item, unless it was withdrawn; `at` is ISO 8601, UTC."""
 
     reviewer: str
+    at: str
     idempotency_key: str
     given: OpinionGiven
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionsShown:
+    """The opinions on an item that somebody may see, and the number of those that are hidden until they gave their own."""
+
+    visible: tuple[StandingOpinion, ...] = ()
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftToOthers:
+    """Numbers of pending items that a reviewer cannot decide.
+
+    `second`: those with an opinion of this reviewer, which need one of another person. `disputed`: those on which two people
+    disagree. `own_work`: those that grade the reviewer's own work.
+    """
+
+    second: int = 0
+    disputed: int = 0
+    own_work: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.second + self.disputed + self.own_work
 
 
 def standing_opinions(observations: Iterable[Observation]) -> dict[str, StandingOpinion]:
@@ -45,7 +71,10 @@ def standing_opinions(observations: Iterable[Observation]) -> dict[str, Standing
         standing.pop(name, None)
         if isinstance(observation.body, OpinionGiven):
             standing[name] = StandingOpinion(
-                reviewer=observation.reviewer, idempotency_key=observation.idempotency_key, given=observation.body
+                reviewer=observation.reviewer,
+                at=observation.at,
+                idempotency_key=observation.idempotency_key,
+                given=observation.body,
             )
     return standing
 
@@ -139,6 +168,23 @@ def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[st
 
 def _people(reviewer: str, given: OpinionGiven) -> frozenset[str]:
     return frozenset(folded(name) for name in (reviewer, given.stated_by) if name)
+
+
+def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, StandingOpinion]) -> OpinionsShown:
+    """Return the opinions that somebody may see.
+
+    The first opinion is hidden from everybody whose own may still follow it, because the second must be independent.
+
+    Args:
+        readers: the name that the reader gives, and the signed-in person; none of them may have an opinion to give.
+        pending: True if the item has no decision yet.
+    """
+    opinions = tuple(standing.values())
+    given = {name for opinion in opinions for name in _people(opinion.reviewer, opinion.given)}
+    second_is_due = pending and len(opinions) == 1
+    if second_is_due and not given.issuperset(map(folded, readers)):
+        return OpinionsShown(hidden=len(opinions))
+    return OpinionsShown(visible=opinions)
 
 
 def by_two_people(standing: Mapping[str, StandingOpinion]) -> bool:

@@ -97,13 +97,21 @@ def reviewer_words(reviewer: str, stater: str) -> str:
 class Decision:
     """A person's decision on one assessment or control item, depending on `purpose`.
 
+    On an item that needs two people, it is an opinion: the store applies it once another person has given the same one.
+
     Attributes:
+        reviewer: the name under which the person decides, as typed.
+        via: interface that sent the decision; with `displayed`, it determines `road`.
+        reason: why the grades are rejected or corrected, or the trial is judged again; required for these verbs.
+        note: further words of the reviewer; the judge of a rerun reads them.
         corrections: new scores between 0 and 1, keyed by (candidate, criterion); if the criterion is None, the score overrides
             the candidate's overall score.
-        displayed: True if the whole item was shown to the reviewer before the decision.
-        stated_by: the signed-in person who gave the reviewer's name; empty if this is the reviewer. Neither may be
-            the author of graded work, and one person gives no second opinion under another name.
-        key: idempotency key; a second decision with the same key on the same assessment changes nothing.
+        displayed: True if the whole item was shown to the reviewer before the decision; False for an undo.
+        key: idempotency key; a second decision with the same key on the same assessment changes nothing. None for a decision
+            that nobody sends twice.
+        purpose: kind of the item, so that a command cannot decide a control item by accident.
+        stated_by: the person who gave the reviewer's name, by the rule of the function `stated_by`; empty if the name speaks
+            for itself. Neither may be the author of graded work, and together they give one of two opinions.
     """
 
     assessment: AssessmentKey

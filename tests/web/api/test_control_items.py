@@ -66,6 +66,8 @@ def key_of(served: Served, name: str) -> str:
 
 
 def decide(served: Served, item: str, verb: str, *, as_: str = "ann", **more: Any) -> dict[str, Any]:
+    """Decide as a page does: it shows the item to this person first, so that an opinion is this person's own."""
+    asked(served, f"/api/assessments/{item}", as_=as_)
     key = f"{as_}-{verb}-{item}-{len(more)}-{more.pop('n', 0)}"
     body = {"key": key, "id": item, "verb": verb, "reviewer": as_, "reason": "why", "active_ms": 4200, **more}
     found: dict[str, Any] = asked(served, "/api/decisions", {"decisions": [body]}, as_=as_)["results"][0]

@@ -24,6 +24,8 @@ def asked(served: Served, path: str, body: dict[str, Any] | None = None, *, as_:
 
 
 def decide(served: Served, item: str, verb: str, *, as_: str) -> None:
+    """Decide as a page does: it shows the item to this person first, so that the opinion is this person's own."""
+    asked(served, f"/api/assessments/{item}", as_=as_)
     said = {"key": f"{item}-{as_}-{verb}", "id": item, "verb": verb, "reason": "why", "reviewer": as_}
     (result,) = asked(served, "/api/decisions", {"decisions": [said]}, as_=as_)["results"]
     assert result["ok"], result

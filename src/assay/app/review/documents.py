@@ -11,7 +11,9 @@ from assay.domain.lifecycle import AssessmentState
 
 if TYPE_CHECKING:
     from assay.domain.calibration import CalibrationRecord
+    from assay.domain.decisions import Place
     from assay.domain.failure import Failure
+    from assay.domain.opinions import OpinionsShown, StandingOpinion
     from assay.domain.review import ReviewEvent
     from assay.domain.selection import AssessmentDetail, AssessmentRow, RunSummary
 
@@ -151,8 +153,31 @@ class ReviewEventDocument:
 
 
 @document
+class OpinionDocument:
+    """JSON of one of two opinions on an item. Keys of corrections are `candidate` or `candidate/criterion`.
+
+    `road`: `shown` on the reviewer's screen, or `scripted`. `stated_by`: the person who gave the reviewer's name; null if this
+    was the reviewer. `scores`: the scores from 0 to 1 that the opinion would make final; empty for a rejection.
+    """
+
+    decision: str = source("given.verb")
+    reviewer: str
+    at: str
+    road: str = source("given.road")
+    stated_by: str | None
+    reason: str = source("given.reason")
+    note: str = source("given.note")
+    scores: Mapping[str, float] = source("given.result")
+    corrections: Mapping[str, float]
+
+
+@document
 class AssessmentDetailDocument(AssessmentDocument):
-    """JSON of `assay review show`: report, responses, other attempts and past decisions."""
+    """JSON of `assay review show`: report, responses, other attempts and past decisions.
+
+    `opinions` are those that the reader may see; `opinions_hidden` counts those that the reader may see only after their own.
+    An export has neither.
+    """
 
     context: str
     prompt: tuple[MessageDocument, ...]
@@ -170,6 +195,8 @@ class AssessmentDetailDocument(AssessmentDocument):
     attempts: tuple[str, ...]
     events: tuple[ReviewEventDocument, ...]
     call: Mapping[str, Json]
+    opinions: tuple[OpinionDocument, ...] | Absent = optional()
+    opinions_hidden: int | Absent = optional()
 
 
 def assessment_counts(summary: RunSummary) -> dict[str, int]:
@@ -195,7 +222,10 @@ def assessment_row(
     )
 
 
-def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None = None) -> AssessmentDetailDocument:
+def assessment_detail(
+    detail: AssessmentDetail, record: CalibrationRecord | None = None, *, opinions: OpinionsShown | None = None
+) -> AssessmentDetailDocument:
+    """Return the JSON of an assessment; `opinions` are those that its reader may see, None to leave them out."""
     return fill(
         AssessmentDetailDocument,
         detail.row,
@@ -209,7 +239,14 @@ def assessment_detail(detail: AssessmentDetail, record: CalibrationRecord | None
         raw=detail.judged.raw,
         attempts=tuple(shown_assessment(key) for key in detail.attempts),
         events=tuple(review_event(event) for event in detail.events),
+        opinions=ABSENT if opinions is None else tuple(map(_opinion, opinions.visible)),
+        opinions_hidden=ABSENT if opinions is None else opinions.hidden,
     )
+
+
+def _opinion(opinion: StandingOpinion) -> OpinionDocument:
+    corrections = _corrections(opinion.given.corrections)
+    return fill(OpinionDocument, opinion, stated_by=opinion.given.stated_by or None, corrections=corrections)
 
 
 def review_event(event: ReviewEvent) -> ReviewEventDocument:
@@ -219,8 +256,9 @@ def review_event(event: ReviewEvent) -> ReviewEventDocument:
         event=event.id,
         id=shown_assessment(event.decision.assessment),
         stated_by=event.decision.stated_by or None,
-        corrections={
-            name if criterion is None else f"{name}/{criterion}": value
-            for (name, criterion), value in event.decision.corrections.items()
-        },
+        corrections=_corrections(event.decision.corrections),
     )
+
+
+def _corrections(given: Mapping[Place, float]) -> dict[str, float]:
+    return {name if criterion is None else f"{name}/{criterion}": value for (name, criterion), value in given.items()}

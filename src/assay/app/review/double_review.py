@@ -4,27 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.app.review.protocol import RunProtocols
 from assay.domain.identifiers import AssessmentKey, RunId
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.observations import ObservationKind
 from assay.domain.opinions import (
+    LeftToOthers,
+    OpinionsShown,
     StandingOpinion,
     differ,
     disputed,
     opinion_of,
     requests_second,
+    shown_to,
     standing_by_item,
     standing_opinions,
     takes_two,
 )
+from assay.report import wording as wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from assay.app.review.protocol import RunProtocols
     from assay.app.workspace import Workspace
     from assay.domain.protocol import Protocol
     from assay.domain.selection import AssessmentDetail, Selection
+
+
+def what_waits(workspace: Workspace, selection: Selection) -> str:
+    """State what the signed-in person can do about a selection's pending items, and which of them wait for somebody else."""
+    reviewer = workspace.reviewer
+    left = SecondOpinions(workspace, RunProtocols(workspace)).left_to_others(selection, reviewer=reviewer)
+    pending = workspace.archive.assessments.matching(
+        selection, states=frozenset({AssessmentState.PENDING}), limit=left.total + 1
+    )
+    is_part_done = sum(1 for _ in pending) <= left.total
+    return wording.what_waits(left, reviewer=reviewer, is_part_done=is_part_done)
+
+
+def opinions_shown(workspace: Workspace, detail: AssessmentDetail, *, reviewer: str | None = None) -> OpinionsShown:
+    """Return the opinions on an assessment that the signed-in person may see, also under another reviewer's name."""
+    read = workspace.observations.read
+    opinions = read(kinds=(ObservationKind.OPINION,), purpose=detail.row.purpose, assessments=(detail.row.key,))
+    readers = {workspace.reviewer, reviewer or workspace.reviewer}
+    pending = detail.row.state is AssessmentState.PENDING
+    return shown_to(readers, pending=pending, standing=standing_opinions(opinions))
 
 
 class SecondOpinions:
@@ -53,14 +77,20 @@ class SecondOpinions:
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
         """Count the pending items that this reviewer cannot decide; runs with control items are left out to hide these."""
+        return self.left_to_others(selection, reviewer=reviewer).total
+
+    def left_to_others(self, selection: Selection, *, reviewer: str) -> LeftToOthers:
+        """Count the same items by what they wait for."""
         opinions = self._workspace.observations.opinions_that_wait(selection)
         protocols = {run: self._plans.protocol(run) for run in {opinion.run_id for opinion in opinions}}
         plain = [opinion for opinion in opinions if not protocols[opinion.run_id].control_share]
         standing = standing_by_item(plain).items()
-        closed = {key for key, given in standing if opinion_of(reviewer, given) or len(given) > 1}
+        disputes = {key for key, given in standing if len(given) > 1}
+        second = {key for key, given in standing if opinion_of(reviewer, given)} - disputes
         own_work = self._workspace.archive.assessments.own_work_waiting(selection, reviewer)
         shown = {run: not self._plans.protocol(run).control_share for run in set(own_work.values())}
-        return len(closed | {key for key, run in own_work.items() if shown[run]})
+        own = {key for key, run in own_work.items() if shown[run]} - disputes - second
+        return LeftToOthers(second=len(second), disputed=len(disputes), own_work=len(own))
 
     def requested(self, keys: Collection[AssessmentKey]) -> frozenset[AssessmentKey]:
         read = self._workspace.observations.read(kinds=(ObservationKind.SECOND,), assessments=keys)

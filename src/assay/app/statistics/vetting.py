@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.app.review.double_review import what_waits
 from assay.app.statistics.basis import approvals_of
 from assay.domain.errors import Refused
 from assay.domain.identifiers import shown_assessment
@@ -24,7 +25,7 @@ def require_vetted(workspace: Workspace, selection: Selection) -> None:
     scores = workspace.archive.scores
     waiting = scores.excluded(selection).awaiting_review
     if waiting and not scores.counted_by_run(selection):
-        raise Refused("--require vetted", wording.none_counts(waiting), remedy="Review them: `assay review`, or `assay serve`.")
+        raise Refused("--require vetted", wording.none_counts(waiting), remedy=what_waits(workspace, selection))
     given, unseen = approvals_of(workspace, selection), scores.unreviewed(selection)
     problems, remedies = [], []
     if given.scripted and not given.scripted_allowed:

@@ -13,8 +13,11 @@ from assay.report.wording.approvals import (
     approvals as approvals,
     approvals_cell as approvals_cell,
     approved_or_corrected as approved_or_corrected,
+    decision_road as decision_road,
     none_counts as none_counts,
+    opinions_hidden as opinions_hidden,
     reviewer_decisions as reviewer_decisions,
+    road as road,
     runs_approved as runs_approved,
     scripted_refused as scripted_refused,
     unseen_refused as unseen_refused,
@@ -81,6 +84,7 @@ from assay.report.wording.reviews import (
     trials_that_count as trials_that_count,
     unfinished as unfinished,
     what_counts as what_counts,
+    what_waits as what_waits,
 )
 from assay.report.wording.runs import (
     FILE_DATE as FILE_DATE,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from assay.domain.review import Road, Via
 from assay.report.wording.numbers import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from assay.domain.review import Approvals
+    from assay.domain.review import Approvals, Decision
+
+_ROADS: Final = {Road.SHOWN: "read on screen", Road.SCRIPTED: "by script", Road.IMPORTED: "imported"}
 
 NONE_APPROVED: Final = "none approved by a person"
 
@@ -35,9 +38,26 @@ def approvals_cell(numbers: Approvals) -> str:
 
 def approval_roads(numbers: Approvals) -> str:
     """State how the approvals came about: `21 read on screen, 7 by script`; empty without any."""
-    parts = ((numbers.shown, "read on screen"), (numbers.scripted, "by script"), (numbers.imported, "imported"))
-    text = ", ".join(f"{number:,} {how}" for number, how in parts if number)
+    parts = ((numbers.shown, Road.SHOWN), (numbers.scripted, Road.SCRIPTED), (numbers.imported, Road.IMPORTED))
+    text = ", ".join(f"{number:,} {_ROADS[taken]}" for number, taken in parts if number)
     return text + _ALLOWED if numbers.scripted and numbers.scripted_allowed else text
+
+
+def road(taken: Road) -> str:
+    """State how one decision came about: `read on screen`, `by script` or `imported`."""
+    return _ROADS[taken]
+
+
+def decision_road(decision: Decision) -> str:
+    """State how one decision came about and where: `read on screen in the browser`, `by script` or `imported`."""
+    screens = {Via.PAGE: " in the browser", Via.TERMINAL: " in the terminal"}
+    return _ROADS[decision.road] + (screens.get(decision.via, "") if decision.road is Road.SHOWN else "")
+
+
+def opinions_hidden(n: int) -> str:
+    """State that a reader may not see another person's opinion before giving their own."""
+    other = "1 opinion of another person is" if n == 1 else f"{n:,} opinions of other people are"
+    return f"{other} shown once you have given yours."
 
 
 def approved_or_corrected(n: int) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.analysis.references import JudgeAgainstReferences
     from assay.analysis.verdict_agreement import VerdictAgreement
     from assay.domain.attention import Attention
+    from assay.domain.opinions import LeftToOthers
     from assay.domain.review import Approvals
     from assay.domain.selection import Excluded, ReplacedGrades
     from assay.statistics.bounds import Coverage
@@ -366,6 +367,28 @@ def checks(in_use: Mapping[str, Any]) -> str:
     if not planned:
         return achieved or "no extra checks"
     return f"{achieved}; planned: {planned}" if achieved else f"planned: {planned}"
+
+
+def what_waits(others: LeftToOthers, *, reviewer: str, is_part_done: bool) -> str:
+    """State what awaits review, and for whom.
+
+    For example, `Your part is done. 4 items await the opinion of a person other than ann: …`. `is_part_done`: True if the
+    reviewer can decide nothing.
+    """
+    if not others.total:
+        return "Review them first: `assay review`, or `assay serve`."
+    lines = ["Your part is done." if is_part_done else "Review yours first: `assay review`, or `assay serve`."]
+    if others.second:
+        wait = f"{count(others.second, 'item')} {'awaits' if others.second == 1 else 'await'}"
+        where = "on the review page, or with `assay review` under their own login"
+        lines.append(f"{wait} the opinion of a person other than {reviewer}: {where}.")
+    if others.disputed:
+        disputed = f"{count(others.disputed, 'item')} {'is' if others.disputed == 1 else 'are'} disputed"
+        lines.append(f"{disputed}: a third person settles it at /adjudication (`assay serve`).")
+    if others.own_work:
+        graded = f"{count(others.own_work, 'item')} {'grades' if others.own_work == 1 else 'grade'}"
+        lines.append(f"{graded} the work of {reviewer}: another reviewer must decide it.")
+    return " ".join(lines)
 
 
 def _achieved(achieved: Mapping[str, int | None], shares: Mapping[str, float], *, ordered: bool) -> str:
