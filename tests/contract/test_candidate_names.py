@@ -131,9 +131,7 @@ def test_calls_are_summed_by_model(misspelt: Store) -> None:
     assert (found.role, found.name, found.calls, found.input_tokens) == ("candidate", "alcie", 2, 20)
 
 
-def test_a_store_that_an_earlier_version_folded_still_knows_its_candidates(
-    store: Store, url: str, opened: Callable[[], Store]
-) -> None:
+def test_a_store_of_an_earlier_version_still_knows_its_candidates(store: Store, url: str, opened: Callable[[], Store]) -> None:
     a_run(store, OLD, ("ｂｏｔ", "bob"), 0.2)
     fold_as_before(url, "bot", "ｂｏｔ")
     fresh = opened()

@@ -126,9 +126,7 @@ def of_two(tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.mark.parametrize("headers", [BROWSER, OLDER_BROWSER])
-def test_two_names_that_one_login_states_without_showing_the_item_are_one_person(
-    of_two: Workspace, headers: Mapping[str, str]
-) -> None:
+def test_names_that_one_login_states_for_an_unseen_item_are_one_person(of_two: Workspace, headers: Mapping[str, str]) -> None:
     client = client_of(of_two)
     assert opinion(client, "bea", shown=False, headers=headers)["state"] == "pending"
     for name in ("cleo", "ann"):
