@@ -162,12 +162,16 @@ def outcome_of_opinion(
 
 def _under_another_name(reviewer: str, given: OpinionGiven, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
     """Return a standing opinion of the same person under another name, as `--reviewer` can state any."""
-    people = _people(reviewer, given)
-    return next((opinion for opinion in standing.values() if people & _people(opinion.reviewer, opinion.given)), None)
+    people = _people(reviewer, given.stated_by)
+    return next((opinion for opinion in standing.values() if people & _people_of(opinion)), None)
 
 
-def _people(reviewer: str, given: OpinionGiven) -> frozenset[str]:
-    return frozenset(folded(name) for name in (reviewer, given.stated_by) if name)
+def _people(reviewer: str, stated_by: str) -> frozenset[str]:
+    return frozenset(folded(name) for name in (reviewer, stated_by) if name)
+
+
+def _people_of(opinion: StandingOpinion) -> frozenset[str]:
+    return _people(opinion.reviewer, opinion.given.stated_by)
 
 
 def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, StandingOpinion]) -> OpinionsShown:
@@ -180,7 +184,7 @@ def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, St
         pending: True if the item has no decision yet.
     """
     opinions = tuple(standing.values())
-    given = {name for opinion in opinions for name in _people(opinion.reviewer, opinion.given)}
+    given = {name for opinion in opinions for name in _people_of(opinion)}
     second_is_due = pending and len(opinions) == 1
     if second_is_due and not given.issuperset(map(folded, readers)):
         return OpinionsShown(hidden=len(opinions))
@@ -189,7 +193,7 @@ def shown_to(readers: Iterable[str], *, pending: bool, standing: Mapping[str, St
 
 def by_two_people(standing: Mapping[str, StandingOpinion]) -> bool:
     """True if two of the opinions come from different people, and not from one person under two names."""
-    people = [_people(opinion.reviewer, opinion.given) for opinion in standing.values()]
+    people = [_people_of(opinion) for opinion in standing.values()]
     return any(first.isdisjoint(second) for first, second in combinations(people, 2))
 
 
@@ -205,11 +209,14 @@ def withdrawn_by_undo(reviewer: str, standing: Mapping[str, StandingOpinion]) ->
     return () if differ(standing) else tuple(standing.values())
 
 
-def check_settles(key: AssessmentKey, *, reviewer: str, together: bool, standing: Mapping[str, StandingOpinion]) -> None:
-    """Raise `Refused` unless the item is disputed and this person may settle the dispute."""
+def check_settles(
+    key: AssessmentKey, *, reviewer: str, stated_by: str, together: bool, standing: Mapping[str, StandingOpinion]
+) -> None:
+    """Raise `Refused` unless the item is disputed and this person, under whichever name, may settle the dispute."""
     where = shown_assessment(key)
     if not differ(standing):
         raise Refused(where, "is not disputed.", remedy="/adjudication lists the disputed ones.")
-    pair = dict(list(standing.items())[:2])
-    if opinion_of(reviewer, pair) is not None and not together:
+    people = _people(reviewer, stated_by)
+    of_the_two = any(people & _people_of(opinion) for opinion in list(standing.values())[:2])
+    if of_the_two and not together:
         raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")

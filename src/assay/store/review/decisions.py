@@ -153,7 +153,7 @@ class _Transaction:
         item = self._item(decision)
         after = rules.after(decision.verb, item.state, where=item.where)
         standing = item.of_run.opinions(item.key).standing
-        check_settles(item.key, reviewer=decision.reviewer, together=together, standing=standing)
+        check_settles(item.key, reviewer=decision.reviewer, stated_by=decision.stated_by, together=together, standing=standing)
         self._check_own_work(decision, item)
         counts = item.counted(decision)
         return self._carry_out(decision, item, after, counts)
