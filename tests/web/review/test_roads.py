@@ -172,6 +172,8 @@ def test_only_the_owner_reads_signs_of_careless_reviewing_by_name(workspace: Wor
             assert client.get(invited.link).status_code == 200
         page, twin = client.get("/reviewers"), client.get("/reviewers.json")
         words = "1 of 1 decision took under 1 s"
+        # The share stands beside the result for everybody who may read it, without a name.
+        assert (f"Attention: {words}" in client.get("/results").text) == (visitor != "reviewer")
         if visitor == "owner":
             assert words in page.text
             (signs,) = twin.json()["attention"]
