@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.app.workspace import Workspace
 from assay.domain.run import ClaimedTrial
 from assay.engine.batch import BatchAsker
 from tests.journey.conftest import Command
@@ -170,6 +171,25 @@ def test_trials_that_the_budget_does_not_cover_wait_for_answers(
     assert (run["failures"], run["state"], run["paused"]) == ([], "submitted", None)
     sent = sum(len(batch.lines) for batch in server.batches.values())
     assert 0 < sent == 6 - run["trials"]["pending"] < 6
+
+
+def test_a_budget_sends_a_random_sample_of_the_rows(
+    assay: Command,
+    server: BatchServer,  # noqa: F811
+    project: Path,
+) -> None:
+    tasks = [{"id": f"t{number}", "prompt": f"Say {number}.", "expected": str(number)} for number in range(60)]
+    suite = {"name": "asked", "parameters": {"max_tokens": 50}, "candidates": ["openai/gpt-4o-mini"], "score": "exact"}
+    (project / "suite.json").write_text(json.dumps({**suite, "tasks": tasks}), "utf-8")
+    run = assay("batch", "submit", "suite.json", "--budget", "0.0002", "--json").document["run"]
+    lines = [json.dumps(line) for batch in server.batches.values() for line in batch.lines]
+    sent = {number for number in range(60) if any(f"Say {number}." in line for line in lines)}
+    assert 5 < len(sent) == len(lines) == 60 - run["trials"]["pending"]
+    with Workspace.open(project, environment={}) as workspace:
+        places = {planned.task.id: planned.position for planned, _ in workspace.journal.tasks_of(run["run_id"])}
+    # The order is drawn, so that the rows that are paid for are a sample. Chance sends the first rows once in 10 billion runs.
+    assert {places[f"t{number}"] for number in sent} == set(range(len(sent)))
+    assert sent != set(range(len(sent)))
 
 
 def test_answers_free_the_budget_for_the_next_batch(

@@ -201,7 +201,7 @@ def test_a_sorted_table_on_a_budget(
     walk([*steps[:1], ("$", "assay validate rows.yaml")])
     small = {"5": "0.0045", "12": "0.0048"}
     paused, _ = walk(steps[1:3], **small)
-    assert "paused, because the budget is spent" in paused
+    assert "paused, because the budget is reached" in paused
     first = assay("compare", "terse", "long", "--json").document
     assert first["difference"] < 0
     (run,) = re.findall(r"assay resume (\S+)", paused)

@@ -140,6 +140,18 @@ def test_pool_anyway_labels_the_verdict(assay: Command, corrected: tuple[str, st
     assert f"{new} (24), {old} (24)" in first_line(said)
 
 
+def test_show_and_diff_take_the_newest_run_as_latest(assay: Command, corrected: tuple[str, str]) -> None:
+    old, new = corrected
+    assert assay("show", "latest", "--json").document["run_id"] == new
+    assert assay("diff", old, "LATEST", "--json").document["after"] == new
+    assert assay("diff", "latest", new).code == 2
+
+
+def test_latest_of_an_empty_store_is_no_run(assay: Command) -> None:
+    refused = assay("show", "latest")
+    assert (refused.code, "Traceback" in refused.err) == (2, False)
+
+
 def test_pool_anyway_labels_charts_and_captions(assay: Command, corrected: tuple[str, str], project: Path) -> None:
     old, new = corrected
     label = f"Mixed runs, which differ in the scorer (exact in {old}; numeric in {new}): "

@@ -87,7 +87,7 @@ def _planned(opened: Workspace, suite: Path, options: dict[str, Any]) -> Iterato
         loaded, chosen, ahead = looked_ahead(opened, suite, options, rubric)
         for note in ahead.notes:
             tell(f"note: {note}")
-        yield ahead.plan, tasks_of(loaded, chosen)
+        yield ahead.plan, tasks_of(loaded, chosen, ahead.plan)
         return
     judge = options["judge"] or opened.settings.values["judge"]
     review = None if options["review"] is None else parsed_rule(options["review"], where="--review")

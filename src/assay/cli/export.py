@@ -83,11 +83,13 @@ def _tell(exported: Exported) -> None:
         tell(f"{exported.output}: {counted(exported.rows, 'run')}")
         return
     where = "" if exported.output is None else f"{exported.output}: "
-    tell(f"{where}{exported.rows} counted rows{' so far' if not exported.rows else ''}")
+    tell(f"{where}{counted(exported.rows, 'counted row')}{' so far' if not exported.rows else ''}")
     if exported.unseen:
         tell(f"no person saw {exported.unseen} of them, as the review policy allows")
     if exported.apart is not None:
-        tell(f"{exported.apart}: {exported.rows_apart} rows that do not count")
+        tell(
+            f"{exported.apart}: {counted(exported.rows_apart, 'row')} that {'does' if exported.rows_apart == 1 else 'do'} not count"
+        )
 
 
 def _to_stdout(text: str) -> None:

@@ -31,7 +31,7 @@ _MOST_TASKS = 200
 )
 @common
 def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: bool) -> int:
-    """Compare the set-up and results of two runs."""
+    """Compare the set-up and results of two runs; latest is the newest run."""
     from assay.app.registry import run_diff
 
     with workspace(store) as opened:

@@ -65,7 +65,7 @@ def _say_runs(
 @click.argument("identifier", metavar="ID")
 @common
 def show(identifier: str, store: str | None, as_json: bool) -> int:
-    """Show a run, a batch, a trial (t5) or an assessment (a17)."""
+    """Show a run (or the newest: latest), a batch, a trial (t5) or an assessment (a17)."""
     from assay.app.calibration_status import Stamps
     from assay.app.registry import documents as registry_documents, runs as registry
     from assay.app.review import decisions, documents as review_documents

@@ -240,7 +240,9 @@ def say_standing(
         _say_tasks(candidate_scores)
     if candidate_scores.anytime is not None:
         say()
-        _say_unfinished(basis.still_open, p_value=False)
+        _say_unfinished(
+            basis.still_open, p_value=False, ranges=any(estimate.ci95 is not None for estimate in candidate_scores.estimates)
+        )
         for estimate, now in zip(candidate_scores.estimates, candidate_scores.anytime, strict=True):
             say(f"  {wording.anytime_mean(str(estimate.candidate), now)}")
     if candidate_scores.looks is not None:
@@ -383,8 +385,11 @@ def _say_contrast(comparison_result: ComparisonResult, document: ComparisonDocum
     if comparison.d_total is not None:
         say(f"effect size d = {comparison.d_total:.2f} ({comparison.effect_label})")
     if comparison_result.anytime is not None:
-        _say_unfinished(comparison_result.still_open, p_value=comparison.p_value is not None)
-        say(wording.anytime_difference(comparison_result.anytime))
+        _say_unfinished(
+            comparison_result.still_open, p_value=comparison.p_value is not None, ranges=comparison.ci95 is not None
+        )
+        if evidence := wording.anytime_beside(comparison_result.anytime, comparison):
+            say(evidence)
         if comparison_result.looks is not None:
             say(wording.looks(comparison_result.looks, comparison.p_value))
     _say_warnings(document.warnings)
@@ -433,10 +438,10 @@ def _sample_size(size: SampleSize | None) -> str:
     return f"{size.needed:,} ({size.trials:,} trials to run{cost})"
 
 
-def _say_unfinished(still_open: StillOpen, *, p_value: bool) -> None:
+def _say_unfinished(still_open: StillOpen, *, p_value: bool, ranges: bool) -> None:
     from assay.app.statistics.results import wording
 
-    say(wording.unfinished(running=still_open.running, pending=still_open.waiting, p_value=p_value))
+    say(wording.unfinished(running=still_open.running, pending=still_open.waiting, p_value=p_value, ranges=ranges))
 
 
 def _say_diagnostics(lines: list[str]) -> None:

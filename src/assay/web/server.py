@@ -343,7 +343,8 @@ def _plain(request: Request, error: HTTPException) -> Response:
     message = f"{error.detail}."
     if _wants_page(request):
         return error_pages.problem_page(request.scope, error.status_code, AssayError(request.url.path, message))
-    return JSONResponse(problem(request.url.path, message), status_code=error.status_code)
+    remedy = "/openapi.json lists the addresses for programs." if error.status_code == 404 else ""
+    return JSONResponse(problem(request.url.path, message, remedy), status_code=error.status_code)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

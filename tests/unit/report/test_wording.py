@@ -244,7 +244,7 @@ def test_a_rank_is_told_with_the_ranks_the_data_support() -> None:
 
 
 def test_looking_early_is_warned_of_and_answered() -> None:
-    said = wording.unfinished(running=True, pending=1, p_value=True)
+    said = wording.unfinished(running=True, pending=1, p_value=True, ranges=True)
     assert said == (
         "A selected run is not finished and 1 trial awaits review. Until the run and the review are complete, the p-value "
         "and the 95% range above overstate certainty."
@@ -255,6 +255,33 @@ def test_looking_early_is_warned_of_and_answered() -> None:
     assert "enough to decide now" in said
     assert "stays valid however often you look" in said
     assert "too early" in wording.anytime_mean("A", anytime_mean(table, alone(spread(0.8, 1, trials=2))))
+
+
+@pytest.mark.parametrize(
+    ("p_value", "ranges", "words"),
+    [
+        (False, True, "the 95% ranges above overstate certainty."),
+        (True, False, "the p-value above overstates certainty."),
+        (False, False, "the scores above may change."),
+    ],
+)
+def test_the_warning_of_unfinished_runs_names_only_what_the_result_has(p_value: bool, ranges: bool, words: str) -> None:
+    said = wording.unfinished(running=False, pending=2, p_value=p_value, ranges=ranges)
+    assert said == f"2 trials await review. Until the review is complete, {words}"
+
+
+def test_evidence_missing_for_the_verdicts_own_reason_is_not_repeated() -> None:
+    missing = replace(of(spread(0.8, 4), spread(0.6, 4)), difference=None, reason="no_approved_trials")
+    none = Anytime(n=0, unit="task", reason="no_approved_trials")
+    assert wording.anytime_difference(none).removeprefix("At any time: ") in wording.verdict(missing)
+    assert wording.anytime_beside(none, missing) == ""
+    other = Anytime(n=0, unit="task", reason="zero_variance")
+    assert wording.anytime_beside(other, missing) == wording.anytime_difference(other)
+
+
+def test_a_printed_range_of_differences_stops_where_scores_end() -> None:
+    assert wording.difference_range((-1.332, 1.332)) == "−100.0 to +100.0"
+    assert wording.difference_range((-0.332, 0.1)) == "−33.2 to +10.0"
 
 
 def test_planned_looks_say_the_bar() -> None:

@@ -58,7 +58,7 @@ def submitted(workspace: Workspace) -> str:
     suite = preflight.load(workspace, path)
     options = RunOptions()
     plan = preflight.look_ahead(workspace, suite, options).plan
-    return batch.submit(workspace, plan, tasks_of(suite, options)).result.summary.id
+    return batch.submit(workspace, plan, tasks_of(suite, options, plan)).result.summary.id
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -410,7 +410,7 @@ def test_the_budget_is_obeyed_and_named_as_the_reason(tmp_path: Path, server: Mo
     with Workspace.open(tmp_path, environment=environment) as opened, TestClient(create_app(opened), base_url=HOME) as client:
         found = ended(client, submitted(client, {**THING, "budget": 0.000001}))
     assert (found["state"], found["failures"]) == ("paused", [])
-    assert found["message"].startswith("It is paused, because the budget is spent")
+    assert found["message"].startswith("It is paused, because the budget is reached")
     assert server.calls == ()
 
 

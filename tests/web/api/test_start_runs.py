@@ -446,7 +446,7 @@ def test_a_run_that_met_its_budget_resumes_with_another(client: TestClient, fold
     assert (page["failures"], page["paused"]["fault"]) == ([], "budget")
     enough = page["facts"]["enough_usd"]
     assert page["paused"]["remedy"].endswith(f"assay resume {run} --budget {enough:g}")
-    assert "The run paused because its budget is spent" in client.get(f"/runs/{run}").text
+    assert "The run paused because its budget is reached" in client.get(f"/runs/{run}").text
     assert f'id="budget" inputmode="decimal" size="8" autocomplete="off" value="{enough:g}"' in client.get(f"/runs/{run}").text
     refused = post(client, f"/api/runs/{run}/steer", 422, wish="resume", budget=-1)
     assert refused["error"]["where"] == "budget"

@@ -81,13 +81,13 @@ class Project:
     ) -> CompletedRun:
         """Store a run and send its first requests as a batch; arguments as in `run`. `only_structure` stops before judging."""
         from assay.app.runs import batch
-        from assay.engine.planning import planned_tasks
+        from assay.app.runs.start import tasks_of
 
         def work(_: Stopper | None) -> CompletedRun:
             with self._open() as workspace:
                 checked, chosen = _checked(workspace, suite, options, judge)
                 plan = preflight.look_ahead(workspace, checked, chosen).plan
-                done = batch.submit(workspace, plan, planned_tasks(checked, chosen), only_structure=only_structure)
+                done = batch.submit(workspace, plan, tasks_of(checked, chosen, plan), only_structure=only_structure)
             return self._completed(done.result)
 
         return outside_loop(work)

@@ -12,6 +12,7 @@ from assay.analysis.paired_runs import RunSide, paired_table, side_of
 from assay.app.provenance import Provenance, provenance
 from assay.app.recorded_settings import graded_rubric, record_document, run_parameters
 from assay.app.statistics.pooling import measured_differently
+from assay.app.statistics.run_choice import named_run
 from assay.app.wire import document, source
 from assay.domain.errors import InputError
 from assay.domain.identifiers import folded
@@ -104,11 +105,13 @@ class RunDiff:
 
 
 def diff(workspace: Workspace, before: str, after: str) -> RunDiff:
-    """Compare two runs, each given by its id or a unique prefix. Only tasks with the same content in both runs are compared.
+    """Compare two runs, each given by its id, a unique prefix or `latest`. Only tasks with the same content in both are compared.
 
     Trials count as independent. Raises `UnknownName` for an unknown run, and `InputError` if both ids belong to the same run.
     """
-    (before_run,), (other,) = (workspace.archive.runs.matching(Selection(runs=(run,))) for run in (before, after))
+    (before_run,), (other,) = (
+        workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run),))) for run in (before, after)
+    )
     if before_run.id == other.id:
         raise InputError("", f"{before_run.id!r} is compared with itself.", remedy="Name two runs.")
     sides = (provenance(workspace, before_run), provenance(workspace, other))

@@ -13,6 +13,7 @@ from assay.app.review.protocol import in_use
 from assay.app.runs.budget import enough_usd
 from assay.app.runs.causes import Cause, Pause, causes_of, pause_of
 from assay.app.runs.remaining_cost import RemainingCost, remaining_cost
+from assay.app.statistics.run_choice import named_run
 from assay.domain.lifecycle import COUNTS, HIDDEN, AssessmentState, RunState
 from assay.domain.run_list import RunFilter
 from assay.domain.selection import RunSummary, Selection, TrialRow
@@ -77,8 +78,8 @@ def stamp_of(workspace: Workspace, run: RunId, judge: str) -> str:
 
 
 def run_in_full(workspace: Workspace, run_id: str) -> RunInFull:
-    """Return a run by its id or a unique prefix; raises `UnknownName`."""
-    (summary,) = workspace.archive.runs.matching(Selection(runs=(run_id,)))
+    """Return a run by its id or a unique prefix, or the newest one by `latest`; raises `UnknownName`."""
+    (summary,) = workspace.archive.runs.matching(Selection(runs=(named_run(workspace, run_id),)))
     origin = provenance(workspace, summary)
     plan = origin.plan
     stamps = Stamps(workspace)

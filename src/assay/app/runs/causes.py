@@ -47,7 +47,7 @@ class Pause:
     @property
     def sentence(self) -> str:
         if self.by_budget:
-            return f"paused, because the budget is spent: {self.detail}"
+            return f"paused, because the budget is reached: {self.detail}"
         calls = "1 call" if self.trials == 1 else f"{self.trials:,} calls"
         return f"paused, because further calls would probably fail as {calls} did: {self.detail}"
 

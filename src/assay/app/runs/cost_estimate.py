@@ -38,7 +38,7 @@ def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, 
     from assay.report import wording  # loads NumPy, which most runs do not need
 
     likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
-    return (f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is spent.",)
+    return (f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is reached.",)
 
 
 class Tally:

@@ -124,8 +124,9 @@ def look(workspace: Workspace, wish: Wish) -> tuple[Suite, RunOptions, LookAhead
     return suite, options, preflight.look_ahead(workspace, suite, options)
 
 
-def tasks_of(suite: Suite, options: RunOptions) -> Iterator[PlannedTask]:
-    return planned_tasks(suite, options)
+def tasks_of(suite: Suite, options: RunOptions, plan: RunPlan) -> Iterator[PlannedTask]:
+    """Yield the tasks of a run; with a budget, chance draws their order from the run's seed."""
+    return planned_tasks(suite, options, seed=plan.seed)
 
 
 def write_down(workspace: Workspace, wish: Wish) -> RunPlan:

@@ -342,7 +342,8 @@ class _Kept:
         unfinished = looks = anytime = None
         if shows_open:
             p_value = contrast is not None and contrast.p_value is not None
-            unfinished = wording.unfinished(running=running, pending=still_open.waiting, p_value=p_value)
+            ranges = any(estimate.ci95 is not None for estimate in report.estimates)
+            unfinished = wording.unfinished(running=running, pending=still_open.waiting, p_value=p_value, ranges=ranges)
             looks = basis_.looks_now(rules.looks, cells.n_trials, excluded)
             if contrast is not None and contrast.scope == TASKS_LIKE_THESE:
                 anytime = anytime_over_tasks(contrast)

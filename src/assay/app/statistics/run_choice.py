@@ -64,6 +64,16 @@ def resolved(workspace: Workspace, selection: Selection) -> Selection:
     return choose(workspace, selection).selection
 
 
+def named_run(workspace: Workspace, run: str) -> str:
+    """Return a run's name as it was given, or the id of the newest run for `latest`; raises `UnknownName` without any run."""
+    if folded(run) != LATEST:
+        return run
+    chosen = choose(workspace, Selection(runs=(LATEST,)))
+    if not chosen.runs:
+        raise UnknownName("run", run, remedy="No runs are stored yet: `assay run SUITE` creates one.")
+    return chosen.runs[0].id
+
+
 def _named(workspace: Workspace, selection: Selection) -> ChosenRuns:
     archive = workspace.archive.runs
     ids = tuple(run for run in selection.runs if folded(run) != LATEST)

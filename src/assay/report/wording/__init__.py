@@ -105,6 +105,7 @@ from assay.report.wording.verdict_rates import (
 )
 from assay.report.wording.verdicts import (
     TAKEN_BACK as TAKEN_BACK,
+    anytime_beside as anytime_beside,
     anytime_difference as anytime_difference,
     beneath_headline as beneath_headline,
     comparisons_made as comparisons_made,

@@ -41,8 +41,13 @@ def range_words(interval: tuple[float, float]) -> str:
 
 
 def difference_range(interval: tuple[float, float]) -> str:
-    """Write a range of differences: `+2.0 to +10.1`."""
-    return f"{signed(interval[0])} to {signed(interval[1])}"
+    """Write a range of differences: `+2.0 to +10.1`.
+
+    A t interval from few tasks may go beyond what differences of scores can be, so the words stop at −100 and +100. Tests and
+    JSON keep its bounds.
+    """
+    low, high = (min(max(bound, -1.0), 1.0) for bound in interval)
+    return f"{signed(low)} to {signed(high)}"
 
 
 def probability(value: float | None) -> str:

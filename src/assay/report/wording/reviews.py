@@ -78,8 +78,11 @@ def trials_that_count(n: int, given: Approvals) -> str:
     return f"{count(n, 'trial')} {'counts' if n == 1 else 'count'}{rests}"
 
 
-def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
-    """Warn that the numbers above overstate certainty, because a run or its review is unfinished."""
+def unfinished(*, running: bool, pending: int, p_value: bool, ranges: bool) -> str:
+    """Warn that the numbers above overstate certainty, because a run or its review is unfinished.
+
+    `p_value` and `ranges`: True if the result states a p-value, and 95% ranges. Without both, the scores alone may change.
+    """
     reasons, ends = [], []
     if running:
         reasons.append("a selected run is not finished")
@@ -87,9 +90,14 @@ def unfinished(*, running: bool, pending: int, p_value: bool) -> str:
     if pending:
         reasons.append(f"{count(pending, 'trial')} {'awaits' if pending == 1 else 'await'} review")
         ends.append("review")
-    numbers = "the p-value and the 95% range above overstate" if p_value else "the 95% ranges above overstate"
+    if p_value:
+        warning = (
+            "the p-value and the 95% range above overstate certainty" if ranges else "the p-value above overstates certainty"
+        )
+    else:
+        warning = "the 95% ranges above overstate certainty" if ranges else "the scores above may change"
     are = "is" if len(ends) == 1 else "are"
-    return f"{capitalise(' and '.join(reasons))}. Until the {' and the '.join(ends)} {are} complete, {numbers} certainty."
+    return f"{capitalise(' and '.join(reasons))}. Until the {' and the '.join(ends)} {are} complete, {warning}."
 
 
 def switched_protocol(runs: str, n: int) -> str:

@@ -171,6 +171,13 @@ def anytime_difference(anytime: Anytime) -> str:
     )
 
 
+def anytime_beside(anytime: Anytime, comparison: Comparison) -> str:
+    """State this evidence beside a comparison's verdict; empty if it is missing for the reason that the verdict states."""
+    if anytime.e_value is None and anytime.reason == comparison.reason:
+        return ""
+    return anytime_difference(anytime)
+
+
 def looks(looks: Looks, p_value: float | None) -> str:
     """State which planned look (interim test) was reached and the p-value that a claim needs there."""
     if looks.p_to_beat is None:

@@ -96,7 +96,7 @@ def look(request: Request, body: StartBody) -> Response:
     except InputError as error:
         nothing = dict.fromkeys(("tasks", "trials", "estimate", "review", "reviews", "models"))
         return Answer({**nothing, "notes": [], "problems": _problems(error, body.suite)})
-    load = protocols.load_of(ahead.plan, starting.tasks_of(suite, options))
+    load = protocols.load_of(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
     return Answer(
         {
             "tasks": ahead.tasks,
@@ -120,7 +120,7 @@ def start(request: Request, body: StartBody) -> Response:
         rooms.runner.check_room()
         if body.provider_batch:
             suite, options, ahead = starting.look(rooms.workspace, body.wish())
-            rooms.runner.submit(ahead.plan, starting.tasks_of(suite, options))
+            rooms.runner.submit(ahead.plan, starting.tasks_of(suite, options, ahead.plan))
             return ahead.plan.id
         plan = starting.write_down(rooms.workspace, body.wish())
         rooms.runner.begin(plan)

@@ -93,6 +93,7 @@ def report_file(request: Request, ending: str) -> Response:
 
 
 @router.get("/statistics/behind.json")
+@router.get("/results.json")
 @router.get("/statistics.json")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
 def statistics_twin(request: Request) -> Response:

@@ -73,7 +73,7 @@ def first_parts(overview: StatisticsOverview, asked: StatisticsQuery) -> Mapping
         "warnings": [_warning(caution) for caution in overview.cautions],
         "unfinished": overview.unfinished,
         "looks": None if overview.looks is None else wording.looks(overview.looks, p_value),
-        "anytime": None if overview.anytime is None else wording.anytime_difference(overview.anytime),
+        "anytime": None if overview.anytime is None or contrast is None else wording.anytime_beside(overview.anytime, contrast),
         "protocols": [wording.protocol(protocol) for protocol in overview.protocols],
         "attention": wording.attention(overview.attention),
         "candidates": [
@@ -487,9 +487,9 @@ def _sensitivity(details: StatisticsDetails) -> list[str]:
 
 
 def _anytime(details: StatisticsDetails) -> list[str]:
-    lines = []
+    lines: list[str] = []
     if details.contrast is not None and details.contrast.anytime is not None:
-        lines.append(wording.anytime_difference(details.contrast.anytime))
+        lines += filter(None, [wording.anytime_beside(details.contrast.anytime, details.contrast.comparison)])
     for estimate, now in zip(details.standing.estimates, details.standing.anytime or (), strict=False):
         lines.append(wording.anytime_mean(str(estimate.candidate), now))
     return lines
