@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from tests.attack import figures
 from tests.journey.conftest import Command
 
-from assay.domain.errors import InputError
 from assay.report.charts import output
 from assay.report.charts.chart import SPOKEN, Chart, Row
-from assay.report.charts.renderer import Renderer
 
-FAR = "https://vega.github.io/schema/vega-lite/v5.json"
 SVG = "http://www.w3.org/2000/svg"
 CODES = [0, 1, 27, 0x7F, 0x85, 0xD800, 0xFFFE, 0xFFFF]
 
 
-def bar(name: str, *, n: int = 1) -> dict[str, Any]:
-    """A specification whose title and marks have this name."""
-    return {
-        "$schema": FAR,
-        "title": name,
-        "data": {"values": [{"candidate": f"{name}{k}", "score": 50.0} for k in range(n)]},
-        "mark": "bar",
-        "encoding": {"y": {"field": "candidate", "type": "nominal"}, "x": {"field": "score", "type": "quantitative"}},
-    }
-
-
-@pytest.fixture
-def renderer() -> Iterator[Renderer]:
-    pytest.importorskip("vl_convert")
-    with closing(Renderer()) as opened:
-        yield opened
-
-
-def test_charts_with_hostile_names_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charts_with_hostile_names_are_drawn() -> None:
     pytest.importorskip("vl_convert")
     failed = 0
     for code in CODES:
@@ -49,45 +24,8 @@ def test_charts_with_hostile_names_are_drawn(monkeypatch: pytest.MonkeyPatch) ->
         row: Row = {"candidate": name, "rank": 1, "low": 1, "high": 1, "label": name, SPOKEN: name}
         chart = Chart(kind="ranks", title=name, about=name, rows=(row,), settings={"most": 1})
         failed += ElementTree.fromstring(output.as_svg(chart).encode("utf-8", "replace")).tag != f"{{{SVG}}}svg"
-        monkeypatch.setattr(output, "specification", lambda *_, name=name, **__: bar(name))
         failed += not output.as_png(chart).startswith(b"\x89PNG")
     figures.publish("name with a character that ends the process that draws", tried=2 * len(CODES), through=failed)
-
-
-def test_an_abort_of_the_renderer_ends_only_its_child(renderer: Renderer) -> None:
-    with pytest.raises(InputError, match="could not be drawn: the drawing process ended with code -"):
-        renderer.draw(bar("a\x01b"))
-    assert renderer.draw(bar("ann"))
-
-
-def test_a_specification_that_is_none_is_a_message(renderer: Renderer) -> None:
-    with pytest.raises(InputError, match="could not be drawn: ValueError"):
-        renderer.draw({"$schema": FAR, "mark": {"type": "no such mark"}, "layer": 5})
-
-
-def test_a_drawing_without_end_is_given_up() -> None:
-    pytest.importorskip("vl_convert")
-    with closing(Renderer(limit_s=0.01)) as renderer, pytest.raises(InputError, match=r"took more than 0\.01 s"):
-        renderer.draw(bar("ann"))
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits the memory of data")
-def test_a_drawing_that_takes_too_much_memory_is_given_up() -> None:
-    pytest.importorskip("vl_convert")
-    with closing(Renderer(memory=40 << 20)) as renderer, pytest.raises(InputError, match="could not be drawn"):
-        renderer.draw(bar("ann", n=50_000))
-
-
-def test_a_fork_draws_with_a_child_of_its_own(renderer: Renderer) -> None:
-    renderer.draw(bar("ann"))
-    before = renderer._child
-    assert before is not None
-    renderer._owner += 1  # as in a process that was forked from this one
-    assert renderer.draw(bar("ann"))
-    assert renderer._child is not before
-    assert before.poll() is None
-    before.kill()
-    before.communicate()
 
 
 ENTRANCES = {

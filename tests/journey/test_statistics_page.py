@@ -147,7 +147,7 @@ def test_an_address_that_means_nothing_is_answered_with_a_sentence(
 
 
 @pytest.mark.slow
-def test_only_png_and_vega_lite_need_the_charts_extra(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_png_needs_the_charts_extra(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for ending, begins in (("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"candidate,"), ("json", b"{")):
         answer = client.get(f"/statistics/charts/forest.{ending}")
         assert answer.content.startswith(begins)

@@ -27,7 +27,7 @@ KEYS = {
 
 EXTRAS = {
     "math": ("math_verify", "the math scorer"),
-    "charts": ("vl_convert", "charts as PNG and Vega-Lite"),
+    "charts": ("vl_convert", "charts as PNG"),
     "postgres": ("psycopg", "a store on PostgreSQL"),
     "specialists": ("trafilatura", "enriched templates and snapshots"),
     "parquet": ("pyarrow", "exports and imports Parquet"),

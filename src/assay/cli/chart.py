@@ -13,7 +13,7 @@ from assay.domain.errors import InputError
 
 @click.command()
 @click.argument("kind", type=click.Choice(["forest", "ranks", "pairs", "scores"]))
-@click.option("--output", required=True, metavar="FILE", help="FILE.svg, .png, .csv (the table) or .json (Vega-Lite).")
+@click.option("--output", required=True, metavar="FILE", help="FILE.svg, .png, .csv (the table) or .json (title and rows).")
 @click.option("--dark", is_flag=True, help="Use colours for dark pages.")
 @filters
 @common

@@ -50,7 +50,7 @@ def diff(before: str, after: str, exit_code: bool, store: str | None, as_json: b
 @click.command()
 @click.argument("suite")
 @click.option("--candidate", "candidates", multiple=True, metavar="NAME", help="Only this candidate. May be repeated.")
-@click.option("--output", metavar="FILE", help="Also draw a chart: FILE.svg, .png, .csv (the table) or .json (Vega-Lite).")
+@click.option("--output", metavar="FILE", help="Also draw a chart: FILE.svg, .png, .csv (the table) or .json (title and rows).")
 @common
 def trend(suite: str, candidates: tuple[str, ...], output: str | None, store: str | None, as_json: bool) -> int:
     """Show each candidate's score in every run of a suite."""

@@ -91,7 +91,7 @@ def download(content: str | bytes | Iterator[bytes], name: str, media_type: str)
 
 
 def chart_file(chart: Chart, name: str, ending: str, *, dark: bool) -> Response:
-    """Return a chart as `svg`, `png`, `csv` (its table) or `json` (Vega-Lite); raises `UnknownName` for another ending."""
+    """Return a chart as `svg`, `png`, `csv` (its table) or `json` (title and rows); raises `UnknownName` for another ending."""
     if ending not in _CHART_TYPES:
         raise UnknownName("ending", ending, _CHART_TYPES)
     return download(chart_bytes(chart, ending, dark=dark), f"{name}.{ending}", _CHART_TYPES[ending])

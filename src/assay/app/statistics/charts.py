@@ -78,20 +78,20 @@ def endings() -> tuple[str, ...]:
 
 
 def write_chart(chart: Chart, path: Path, *, dark: bool = False) -> None:
-    """Write a chart to a file. The suffix selects SVG, PNG, CSV (the rows) or JSON (Vega-Lite)."""
+    """Write a chart to a file. The suffix selects SVG, PNG, CSV (the rows) or JSON (title, description and rows)."""
     content = chart_bytes(chart, path.suffix.lower().removeprefix("."), dark=dark)
     with AtomicFile(path, force=True) as file:
         file.file.write(content)
 
 
 def chart_bytes(chart: Chart, ending: str, *, dark: bool = False) -> bytes:
-    """Return a chart as `png`, `csv` (its rows), `json` (Vega-Lite) or `svg`."""
+    """Return a chart as `png`, `csv` (its rows), `json` (title, description and rows) or `svg`."""
     match ending:
         case "png":
             return output.as_png(chart, dark=dark)
         case "csv":
             return output.as_csv(chart).encode()
         case "json":
-            return f"{output.as_json(chart, dark=dark)}\n".encode()
+            return f"{output.as_json(chart)}\n".encode()
         case _:
             return output.as_svg(chart, dark=dark).encode()

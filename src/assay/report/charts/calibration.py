@@ -7,7 +7,6 @@ from typing import Any
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart
-from assay.report.charts.vega import WIDTH, linked
 
 
 def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
@@ -38,32 +37,3 @@ def calibration(samples: Sequence[Mapping[str, Any]]) -> Chart:
         "equal; above it, the judge's is higher.",
         rows=rows,
     )
-
-
-def draw_calibration(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a circle for each pair of scores, and the line on which both scores are equal."""
-    base = alt.Chart(alt.Data(values=list(chart.rows)))
-    scale = alt.Scale(domain=[0, 100], nice=False)
-    x = alt.X("deserved:Q", title="deserved, points out of 100", scale=scale)
-    y = alt.Y("given:Q", title="given", scale=scale)
-    words = ["within tolerance", "outside tolerance"]
-    legend = alt.Legend(title=None, orient="bottom", symbolSize=90, symbolOpacity=1, columnPadding=36)
-    ends = alt.Data(values=[{"deserved": 0, "given": 0}, {"deserved": 100, "given": 100}])
-    line = alt.Chart(ends).mark_line(strokeWidth=1.5, strokeDash=[4, 4], color=colours["soft"], aria=False)
-    tips = [
-        alt.Tooltip("deserved:Q", format=".1f"),
-        alt.Tooltip("given:Q", format=".1f"),
-        alt.Tooltip("n:Q", title="references"),
-        alt.Tooltip("references:N"),
-    ]
-    dots = base.mark_point(filled=True, opacity=0.85, strokeWidth=1).encode(
-        x=x,
-        y=y,
-        size=alt.Size("n:Q", scale=alt.Scale(domain=[1, 12], range=[90, 700], clamp=True), legend=None),
-        color=alt.Color("within:N", scale=alt.Scale(domain=words, range=[colours["better"], colours["worse"]]), legend=legend),
-        shape=alt.Shape("within:N", scale=alt.Scale(domain=words, range=["circle", "diamond"]), legend=legend),
-        tooltip=tips,
-        **linked(alt),
-    )
-    side = min(WIDTH, 380)
-    return alt.layer(line.encode(x=x, y=y), dots).properties(width=side, height=side)

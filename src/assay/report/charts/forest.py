@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay.report import wording
 from assay.report.charts.chart import SPOKEN, Chart, points
-from assay.report.charts.vega import WIDTH, height_of, linked, rows_base, with_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from assay.analysis.votes import Strength
     from assay.statistics.estimates import Estimate
@@ -73,33 +72,6 @@ def strengths(by_candidate: Sequence[Strength]) -> Chart:
         rows=rows,
         settings={"axis": "preferred to an average candidate, %"},
     )
-
-
-def draw_forest(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw ranges as bars with the means as dots on top."""
-    ends = [value for row in chart.rows for value in (row["low"], row["high"], row["mean"]) if value is not None]
-    low, high = min(map(float, ends)), max(map(float, ends))
-    room = max(high - low, 4.0)
-    domain = [max(0.0, low - 0.08 * room), min(100.0, high + 0.08 * room)]
-    base = rows_base(alt, chart)
-    x = alt.X(
-        "low:Q",
-        title=chart.settings.get("axis", "score, points out of 100"),
-        scale=alt.Scale(domain=domain, nice=True, zero=False),
-    )
-    tips = [
-        alt.Tooltip("candidate:N"),
-        alt.Tooltip("mean:Q", format=".1f"),
-        alt.Tooltip("low:Q", format=".1f"),
-        alt.Tooltip("high:Q", format=".1f"),
-    ]
-    if chart.kind == "forest":
-        tips += [alt.Tooltip("n_tasks:Q", title="tasks"), alt.Tooltip("n_trials:Q", title="trials")]
-    base = base.encode(**linked(alt))
-    ranged = base.transform_filter("isValid(datum.low)")
-    bars = ranged.mark_bar(height=9, cornerRadius=4.5, color=colours["band"]).encode(x=x, x2="high:Q", tooltip=tips)
-    dots = base.mark_point(filled=True, size=110, color=colours["accent"], opacity=1).encode(x="mean:Q", tooltip=tips)
-    return with_labels(alt, alt.layer(bars, dots).properties(width=WIDTH, height=height_of(chart)), chart, colours)
 
 
 def _scope_words(ranking: Ranking) -> str:

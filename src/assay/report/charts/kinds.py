@@ -1,36 +1,21 @@
-"""Kinds of charts, each with its drawing function and, for `assay chart`, the function that makes it from results.
+"""Kinds of charts that `assay chart` and the statistics page offer, each with the function that makes it from results.
 
-To add a chart, add a file like `ranks.py` to this folder and a line to `DRAWN`. If `assay chart` and the statistics page should
-offer it, also add a line to `OF_RESULTS`.
+To add a chart, add a file like `ranks.py` to this folder, its drawing function to `svg`, and a line to `DRAWN` in
+`svg/drawing.py`. If `assay chart` should offer it, also add a line to `OF_RANKING`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-from assay.report.charts.calibration import draw_calibration
 from assay.report.charts.chart import Chart
-from assay.report.charts.forest import draw_forest, forest_of_ranking
-from assay.report.charts.pairs import draw_pairs, pairs
-from assay.report.charts.ranks import draw_ranks, ranks
-from assay.report.charts.scores import draw_scores, scores
-from assay.report.charts.trend import draw_trend
+from assay.report.charts.forest import forest_of_ranking
+from assay.report.charts.pairs import pairs
+from assay.report.charts.ranks import ranks
+from assay.report.charts.scores import scores
 from assay.statistics.ranking import Ranking
 from assay.statistics.table import ScoreTable
-
-Draw: TypeAlias = "Callable[[Any, Chart, Mapping[str, str]], Any]"
-"""Function that returns an Altair chart, given the module altair, a chart with rows, and colours by name."""
-
-DRAWN: Final[Mapping[str, Draw]] = {
-    "forest": draw_forest,
-    "ranks": draw_ranks,
-    "pairs": draw_pairs,
-    "scores": draw_scores,
-    "strengths": draw_forest,
-    "trend": draw_trend,
-    "calibration": draw_calibration,
-}
 
 OF_RANKING: Final[Mapping[str, Callable[[Ranking], Chart]]] = {"forest": forest_of_ranking, "ranks": ranks, "pairs": pairs}
 """Charts that need only a ranking, so the page redraws them after every decision."""

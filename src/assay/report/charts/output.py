@@ -1,7 +1,6 @@
-"""Output of charts as SVG, PNG, Vega-Lite and CSV.
+"""Output of charts as SVG, PNG, JSON and CSV.
 
-SVG is drawn here without any package. PNG and Vega-Lite need the extra `charts` (Altair and vl-convert). Light and dark
-specifications differ only in their config. vl-convert draws in a child process, and its settings forbid network access.
+SVG is drawn here without any package. PNG is the same drawing, converted by vl-convert (extra `charts`).
 """
 
 from __future__ import annotations
@@ -11,17 +10,12 @@ import io
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
-from assay.domain.digest import JsonValue
 from assay.domain.errors import InputError
 from assay.report.charts.chart import DRAWING_ONLY, Chart
 from assay.report.charts.colours import DARK, LIGHT, PAGE
-from assay.report.charts.kinds import DRAWN
-from assay.report.charts.renderer import shared_renderer
 from assay.report.charts.svg.drawing import draw_file, draw_for_page
-from assay.report.charts.vega import ROW_HEIGHT, WIDTH, configured
-from assay.report.junit import NOT_XML
 
 FORMATS: Final = ("svg", "png", "csv", "json")
 
@@ -42,8 +36,8 @@ def drawing(chart: Chart) -> Drawing:
 
 
 def can_draw() -> bool:
-    """True if Altair and vl-convert are installed, which PNG and Vega-Lite need; imports neither package."""
-    return all(find_spec(name) is not None for name in ("altair", "vl_convert"))
+    """True if vl-convert is installed, which PNG needs; does not import it."""
+    return find_spec("vl_convert") is not None
 
 
 def as_csv(chart: Chart) -> str:
@@ -57,23 +51,12 @@ def as_csv(chart: Chart) -> str:
     return target.getvalue()
 
 
-def specification(chart: Chart, *, dark: bool = False) -> dict[str, JsonValue]:
-    """Return the chart as Vega-Lite; needs Altair."""
-    alt = _altair()
-    colours = DARK if dark else LIGHT
-    if not chart.rows:
-        drawn = alt.Chart(alt.Data(values=[{"text": "No trials count yet."}])).mark_text(size=14, color=colours["soft"])
-        drawn = drawn.encode(text="text:N").properties(width=WIDTH, height=2 * ROW_HEIGHT)
-    else:
-        drawn = DRAWN[chart.kind](alt, chart, colours)
-    title = alt.TitleParams(chart.title, subtitle=_wrapped(chart.about, 100 if chart.kind != "pairs" else 64))
-    spec: dict[str, Any] = configured(drawn.properties(title=title), colours).to_dict()
-    spec["description"] = chart.about
-    return spec
-
-
-def as_json(chart: Chart, *, dark: bool = False) -> str:
-    return json.dumps(specification(chart, dark=dark), ensure_ascii=False, allow_nan=False, indent=1)
+def as_json(chart: Chart) -> str:
+    """Write the chart's title, its description and all rows as JSON."""
+    rows = [dict(row) for row in (chart.rows if chart.every is None else chart.every())]
+    shown = [{name: value for name, value in row.items() if name not in DRAWING_ONLY} for row in rows]
+    document = {"kind": chart.kind, "title": chart.title, "about": chart.about, "rows": shown}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
 
 
 def as_svg(chart: Chart, *, dark: bool = False) -> str:
@@ -82,34 +65,16 @@ def as_svg(chart: Chart, *, dark: bool = False) -> str:
 
 
 def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
-    """Draw the chart as PNG, without network access."""
-    if find_spec("vl_convert") is None:
-        raise _lacking("vl-convert-python")
-    return shared_renderer().draw(_drawable(specification(chart, dark=dark)), scale=scale)
-
-
-def _drawable(value: JsonValue) -> JsonValue:
-    """Return a specification with U+FFFD in place of characters that XML forbids, which would make vl-convert abort."""
-    match value:
-        case str():
-            return NOT_XML.sub("\ufffd", value)
-        case list():
-            return [_drawable(inner) for inner in value]
-        case dict():
-            return {str(_drawable(key)): _drawable(inner) for key, inner in value.items()}
-    return value
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Wrap the text to as few lines as possible, of similar length, so that no line has only one word."""
-    n_lines = -(-len(text) // width)
-    width = min(width, len(text) // n_lines + 8)
-    lines = [""]
-    for word in text.split():
-        if len(lines[-1]) + len(word) + 1 > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+    """Draw the SVG file as PNG, without network access. Raises `InputError` if vl-convert is not installed."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise InputError(
+            "chart",
+            "PNG needs vl-convert-python, which is not installed.",
+            remedy='Install the extra: pip install "assay-bench[charts]". Other formats need no extra: --output FILE.svg.',
+        ) from error
+    return bytes(vl_convert.svg_to_png(as_svg(chart, dark=dark), scale=scale))
 
 
 def _safe_cell(value: str | float | None) -> str | float | None:
@@ -120,19 +85,3 @@ def _safe_cell(value: str | float | None) -> str | float | None:
 
 def _is_number(text: str) -> bool:
     return text.lstrip("+−-").replace(".", "", 1).isdigit()
-
-
-def _altair() -> Any:
-    try:
-        import altair
-    except ImportError as error:
-        raise _lacking("altair") from error
-    return altair
-
-
-def _lacking(package: str) -> InputError:
-    return InputError(
-        "chart",
-        f"PNG and Vega-Lite need {package}, which is not installed.",
-        remedy='Install the extra: pip install "assay-bench[charts]". SVG and CSV need no extra: --output FILE.svg.',
-    )

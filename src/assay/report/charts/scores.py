@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import mean
-from typing import Any, Final
+from typing import Final
 
 from assay.report import wording
 from assay.report.charts.chart import OFFSET, SPOKEN, Chart, Row
-from assay.report.charts.vega import WIDTH, linked
 from assay.statistics.arrays import Ints
 from assay.statistics.table import ScoreTable
 
@@ -44,28 +43,6 @@ def scores(table: ScoreTable, *, trials: Callable[[int], str] | None = None) -> 
         settings={"order": order, "n": counts},
         every=partial(_every_score, table, trials) if thinned else None,
     )
-
-
-def draw_scores(alt: Any, chart: Chart, colours: Mapping[str, str]) -> Any:
-    """Draw a dot for each trial over a box for the middle half; many dots are drawn small and faint."""
-    order = list(chart.settings["order"])
-    base = alt.Chart(alt.Data(values=list(chart.rows)))
-    y = alt.Y("candidate:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False))
-    low = min(float(row["score"] or 0.0) for row in chart.rows)
-    domain = [10 * (int(min(low, 90)) // 10), 100]
-    x = alt.X("score:Q", title="score of a trial, points out of 100", scale=alt.Scale(domain=domain, zero=False))
-    offset = alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
-    tips = [alt.Tooltip("candidate:N"), alt.Tooltip("task:N"), alt.Tooltip("score:Q", format=".1f")]
-    many = len(chart.rows) / max(len(order), 1)
-    dots = base.mark_circle(
-        size=46 if many < 80 else 24 if many < 400 else 10, opacity=0.75 if many < 400 else 0.35, color=colours["accent"]
-    ).encode(x=x, y=y, yOffset=offset, tooltip=tips, **linked(alt))
-    quarters = base.transform_aggregate(q1="q1(score)", middle="median(score)", q3="q3(score)", groupby=["candidate"])
-    box = quarters.mark_bar(height=36, cornerRadius=5, color=colours["band"], opacity=0.35, aria=False).encode(
-        x=alt.X("q1:Q"), x2="q3:Q", y=y
-    )
-    middle = quarters.mark_tick(thickness=3, size=36, color=colours["ink"], aria=False).encode(x="middle:Q", y=y)
-    return alt.layer(box, dots, middle).properties(width=WIDTH, height=max(2, len(order)) * 58)
 
 
 def _by_score(table: ScoreTable, code: int) -> Ints:

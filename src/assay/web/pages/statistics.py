@@ -221,7 +221,7 @@ def one_trial(request: Request, trial_id: str, candidate: str | None = None, jud
 @router.get("/statistics/charts/{name}")
 @reads(*FILTERS, *SWITCHES, *_COMPARED)
 def statistics_chart(request: Request, name: str, dark: bool = False) -> Response:
-    """Return a chart as `.svg`, `.png`, `.csv` (its table) or `.json` (Vega-Lite)."""
+    """Return a chart as `.svg`, `.png`, `.csv` (its table) or `.json` (title and rows)."""
     kind, _, ending = name.rpartition(".")
     if kind not in charts.KINDS:
         raise UnknownName("chart", name, remedy=f"Kinds: {', '.join(charts.KINDS)}.")

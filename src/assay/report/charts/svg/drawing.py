@@ -20,8 +20,8 @@ MOST_LINKS: Final = 60
 _EDGE: Final = 20
 _FONT: Final = "Inter, system-ui, -apple-system, Segoe UI, Noto Sans, Liberation Sans, sans-serif"
 
-_Draw: TypeAlias = "Callable[[Canvas, Chart], None]"
-_DRAWN: Final[Mapping[str, _Draw]] = {
+Draw: TypeAlias = "Callable[[Canvas, Chart], None]"
+DRAWN: Final[Mapping[str, Draw]] = {
     "forest": draw_forest,
     "strengths": draw_forest,
     "ranks": draw_ranks,
@@ -72,7 +72,7 @@ def _element(chart: Chart, colours: Mapping[str, str], width: int, name: str) ->
 
 def _draw(canvas: Canvas, chart: Chart) -> None:
     if chart.rows:
-        _DRAWN[chart.kind](canvas, chart)
+        DRAWN[chart.kind](canvas, chart)
         return
     canvas.text(2, 20, "No trials count yet.", colour="soft")
     canvas.height = 34
