@@ -18,7 +18,7 @@ from assay.app.workspace import Workspace
 from assay.domain.errors import InputError
 from assay.domain.lifecycle import COUNTS
 from assay.domain.selection import Selection
-from assay.exchange.writers.csv import unguarded
+from assay.formats.csv_lines import unguarded
 from assay.statistics import ScoreTable, compare as compared
 from tests.journey.conftest import Command
 from tests.support.model_server import ModelServer

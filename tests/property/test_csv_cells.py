@@ -7,7 +7,7 @@ import io
 
 from hypothesis import example, given, strategies as st
 
-from assay.exchange.writers.csv import CsvLines, guarded, unguarded
+from assay.formats.csv_lines import CsvLines, guarded, unguarded
 
 TEXTS = st.text(alphabet=st.characters(codec="utf-8"), max_size=12) | st.text(alphabet="'=+-@\t\r\n＝ a,\"", max_size=6)
 

@@ -28,8 +28,8 @@ from assay.domain.identifiers import shown_assessment
 from assay.domain.lifecycle import AssessmentState
 from assay.domain.secret_masking import masked_line
 from assay.exchange.results_folder import folder as results_folder
-from assay.exchange.writers.csv import CsvLines
 from assay.exchange.writers.parquet import ParquetRows, need_pyarrow
+from assay.formats.csv_lines import CsvLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from assay.domain.errors import InputError
 from assay.domain.event_log import ChainLook, EventFilter, LoggedEvent
 from assay.domain.lifecycle import Verb
 from assay.domain.review import Via
-from assay.exchange.writers.csv import CsvLines
+from assay.formats.csv_lines import CsvLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

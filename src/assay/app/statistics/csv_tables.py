@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from assay.exchange.writers.csv import CsvLines
+from assay.formats.csv_lines import CsvLines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

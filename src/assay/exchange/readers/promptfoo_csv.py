@@ -27,7 +27,7 @@ from assay.exchange.parsing.json_values import shorten
 from assay.exchange.parsing.metric_grades import MetricGrades, MetricValue, outside_their_scale
 from assay.exchange.parsing.score_rows import cell_number
 from assay.exchange.readers.promptfoo import candidate_names
-from assay.exchange.writers.csv import unguarded
+from assay.formats.csv_lines import unguarded
 from assay.formats.separated import separated_rows
 
 NAME: Final = "promptfoo_csv"

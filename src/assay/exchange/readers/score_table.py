@@ -22,7 +22,7 @@ from assay.exchange.parsing.json_values import as_list, objects_in
 from assay.exchange.parsing.off_scale import ScaleCheck
 from assay.exchange.parsing.score_rows import AssessmentGatherer, cell_number, cell_text
 from assay.exchange.parsing.tables import TableRow, read_header, read_table
-from assay.exchange.writers.csv import unguarded
+from assay.formats.csv_lines import unguarded
 from assay.formats.parquet import MAGIC
 from assay.formats.separated import cells_by_name, is_utf8, separated_blocks, sniff_delimiter
 

@@ -5,14 +5,13 @@ SVG is drawn here without any package. PNG is the same drawing, converted by vl-
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
 from assay.domain.errors import InputError
+from assay.formats.csv_lines import CsvLines
 from assay.report.charts.chart import DRAWING_ONLY, Chart
 from assay.report.charts.colours import DARK, LIGHT, PAGE
 from assay.report.charts.svg.drawing import draw_file, draw_for_page
@@ -42,13 +41,12 @@ def can_draw() -> bool:
 
 def as_csv(chart: Chart) -> str:
     """Write all rows as a table, even if only some of them are drawn."""
-    target = io.StringIO()
     names = [name for name in chart.rows[0] if name not in DRAWING_ONLY] if chart.rows else []
-    writer = csv.DictWriter(target, names, lineterminator="\n")
-    writer.writeheader()
+    lines: list[str] = []
+    table = CsvLines(lines.append, names)
     for row in chart.rows if chart.every is None else chart.every():
-        writer.writerow({name: _safe_cell(row[name]) for name in names})
-    return target.getvalue()
+        table.row([row[name] for name in names])
+    return "".join(lines)
 
 
 def as_json(chart: Chart) -> str:
@@ -75,13 +73,3 @@ def as_png(chart: Chart, *, dark: bool = False, scale: float = 2.0) -> bytes:
             remedy='Install the extra: pip install "assay-bench[charts]". Other formats need no extra: --output FILE.svg.',
         ) from error
     return bytes(vl_convert.svg_to_png(as_svg(chart, dark=dark), scale=scale))
-
-
-def _safe_cell(value: str | float | None) -> str | float | None:
-    """Return the cell with a leading quote if a spreadsheet would run it as a formula."""
-    # A negative number begins like a formula but must stay a number.
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and not _is_number(value) else value
-
-
-def _is_number(text: str) -> bool:
-    return text.lstrip("+−-").replace(".", "", 1).isdigit()

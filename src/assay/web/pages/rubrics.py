@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import quote, urlencode
@@ -14,6 +12,7 @@ from starlette.responses import RedirectResponse
 from assay.app.registry.rubrics import changes, scale_of
 from assay.app.statistics.results import wording
 from assay.domain.identifiers import shown_assessment
+from assay.formats.csv_lines import CsvLines
 from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.query_params import within
@@ -91,13 +90,12 @@ def rubric_twin(request: Request, name: str, against: str | None = None) -> Resp
 def grades_csv(request: Request, name: str) -> Response:
     """Return the distribution of each criterion's counted grades as CSV."""
     rubric = judging_of(request).criteria.in_full(name)
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(("criterion", "from", "to", "counted"))
+    lines: list[str] = []
+    table = CsvLines(lines.append, ("criterion", "from", "to", "counted"))
     for criterion in rubric.criteria:
         for step in criterion.report.steps:
-            writer.writerow((_defused(criterion.criterion.name), f"{step.low:g}", f"{step.high:g}", step.n))
-    return download(target.getvalue(), "assay-grades.csv", CSV)
+            table.row((criterion.criterion.name, step.low, step.high, step.n))
+    return download("".join(lines), "assay-grades.csv", CSV)
 
 
 @router.get("/criteria/{name}")
@@ -301,8 +299,3 @@ def _name(rubric_in_use: RubricInUse) -> str:
 
 def _address(digest: str) -> str:
     return f"/criteria/{quote(digest, safe='')}"
-
-
-def _defused(name: str) -> str:
-    # Spreadsheets run a cell that begins with one of these characters as a formula; the quote makes it text.
-    return f"'{name}" if name[:1] in "=+-@\t\r" else name
