@@ -284,5 +284,5 @@ def test_a_program_is_not_said_to_miscount(opened: Callable[[], Store]) -> None:
         return ""
 
     detail = asyncio.run(call())
-    assert "command/mine stated a cost of up to $0.7000 per call" in detail
+    assert "command/mine stated a cost of up to $0.70 per call" in detail
     assert "counts more tokens" not in detail

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from assay.app.wire import to_json
+from assay.domain.amounts import money
 from assay.domain.identifiers import shown_trial
 
 if TYPE_CHECKING:
@@ -162,11 +163,7 @@ def dollars(usd: float | None, *, unpriced: int = 0) -> str:
         return "price unknown"
     if unpriced:
         return f"at least {dollars(usd)}, the price of {counted(unpriced, 'call')} is unknown"
-    if usd == 0:
-        return "$0.00"
-    if usd < 0.0001:
-        return "<$0.0001"
-    return f"${usd:.4f}" if usd < 0.1 else f"${usd:,.2f}"
+    return money(usd)
 
 
 def asked(estimate: CostEstimate) -> str:

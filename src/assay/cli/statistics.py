@@ -9,6 +9,7 @@ import click
 
 from assay.cli.options import common, filters, margin_option, require_vetted_option, selection, workspace
 from assay.cli.output import answer, print_json, say, say_table
+from assay.domain.amounts import money
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -420,7 +421,7 @@ def _say_plan(power_plan: PowerPlan) -> None:
     say_table(header, rows, numbers=frozenset({1, 3}))
     cost = power_plan.cost
     reviews = "" if cost.reviews is None else f", {cost.reviews:.1f} reviews"
-    price = "price unknown" if cost.usd is None else f"about {wording.money(cost.usd)}"
+    price = "price unknown" if cost.usd is None else f"about {money(cost.usd)}"
     say(f"\none trial of all candidates: {price}{reviews}; {100 * cost.kept:.0f}% of decided trials count")
     _say_warnings(documents.warning_documents(power_plan.basis))
 
@@ -434,7 +435,7 @@ def _sample_size(size: SampleSize | None) -> str:
         return "more than is practical"
     if not size.trials:
         return "enough now"
-    cost = "" if size.usd is None else f", {wording.money(size.usd)}"
+    cost = "" if size.usd is None else f", {money(size.usd)}"
     return f"{size.needed:,} ({size.trials:,} trials to run{cost})"
 
 

@@ -18,6 +18,7 @@ from itertools import chain
 from math import fsum
 from typing import Final
 
+from assay.domain.amounts import money
 from assay.domain.calls import ModelRequest, Reply, Role
 from assay.domain.errors import ConnectionLost, StoreError
 from assay.domain.events import Listener, TrialEnded
@@ -375,7 +376,7 @@ async def _give_back(bench: Bench, asker: BatchAsker, refused: Sequence[ParkedTr
     """Make trials pending whose requests the budget does not cover; those with open requests keep waiting for them."""
     for parked in refused:
         usd = fsum(request.usd for request in parked.requests)
-        detail = f"the next requests of a trial may cost up to ${usd:.4f}, more than is left of the budget."
+        detail = f"the next requests of a trial may cost up to {money(usd)}, more than is left of the budget."
         failure = Failure(kind=BUDGET, fault=Fault.BUDGET, detail=detail)
         await asker.note_refusal(asker.newest_request(parked.trial), failure, trial=parked.trial)
     if refused:

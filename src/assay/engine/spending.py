@@ -22,6 +22,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass
 from typing import Final
 
+from assay.domain.amounts import money
 from assay.domain.budget import Booking, Grant, Reservation
 from assay.domain.calls import ModelRequest
 from assay.domain.failure import BUDGET, CallFailed, Fault
@@ -142,10 +143,10 @@ class Spending:
         self._settled.set()
 
     def _refusal(self, model: ModelSpec, usd: float) -> str:
-        detail = f"the next call may cost up to ${usd:.4f}, more than is left of the budget."
+        detail = f"the next call may cost up to {money(usd)}, more than is left of the budget."
         if (extra_usd := self._excess[model.ref].extra_usd) and model.program is not None:
             # A program has no price, so nothing was reserved for its first call.
-            detail += f" {model.ref} stated a cost of up to ${extra_usd:.4f} per call, so Assay reserves as much."
+            detail += f" {model.ref} stated a cost of up to {money(extra_usd)} per call, so Assay reserves as much."
         elif extra_usd:
             detail += f" {model.ref} counts more tokens than the worst case, so Assay reserves more."
         if self._uncounted:

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from assay.app.wire import to_json
+from assay.domain.amounts import duration, money
 from assay.web import keyboard
 from assay.web.context import reviewer_of, rooms_of
 from assay.web.formatting import ago, time_element
@@ -125,27 +126,13 @@ def templates() -> Environment:
         reject_reasons=REJECT_REASONS,
         rerun_reasons=RERUN_REASONS,
     )
-    environment.filters.update(visible=visible, data=_data, usd=usd, count=count, duration=duration, at=time_element, ago=ago)
+    environment.filters.update(visible=visible, data=_data, usd=money, count=count, duration=duration, at=time_element, ago=ago)
     return environment
-
-
-def usd(cost: float | None) -> str:
-    """Format US dollars, with four decimals below 10 cents."""
-    if cost is None:
-        return "unknown"
-    return f"${cost:,.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.4f}"
 
 
 def count(number: int) -> str:
     """Format a whole number with thousands separators."""
     return f"{number:,}"
-
-
-def duration(seconds: float) -> str:
-    """Format a duration roughly, in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def frame_of(visitor: Visitor | None, headers: Mapping[str, str]) -> dict[str, object]:

@@ -222,13 +222,6 @@ def test_a_plan_that_is_met_says_so() -> None:
     assert said == "A and B: 7 tasks of 5 counted trials each already show a difference of 90.0 points 4 times in 5."
 
 
-@pytest.mark.parametrize(
-    ("usd", "words"), [(0.0, "$0"), (0.00001, "less than $0.0001"), (0.0042, "$0.0042"), (12.3, "$12.30"), (1204.4, "$1,204")]
-)
-def test_money_is_told_as_it_is_spent(usd: float, words: str) -> None:
-    assert wording.money(usd) == words
-
-
 # Ranks
 
 

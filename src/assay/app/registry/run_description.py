@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.app.recorded_settings import graded_rubric, run_parameters
 from assay.app.wire import attributes
+from assay.domain.amounts import duration, money
 from assay.domain.selection import StartedFrom
 from assay.report import wording
 
@@ -29,7 +30,7 @@ def facts(provenance: Provenance) -> tuple[tuple[str, str], ...]:
         ("took", None if provenance.seconds is None else duration(provenance.seconds)),
         ("calls", _calls(provenance)),
         ("tokens", f"{summary.input_tokens:,} in, {summary.output_tokens:,} out" if provenance.calls else None),
-        ("cost", None if summary.cost_usd is None else wording.money(summary.cost_usd) + _unpriced(summary)),
+        ("cost", None if summary.cost_usd is None else money(summary.cost_usd) + _unpriced(summary)),
         ("batch", summary.batch_id),
         ("regrades", plan.regrade_of),
         ("review policy", plan.policy.value),
@@ -58,23 +59,11 @@ def models(provenance: Provenance) -> tuple[dict[str, str], ...]:
             "calls": f"{total.calls:,}" + (f" ({total.failed:,} failed)" if total.failed else ""),
             "tokens in": f"{total.input_tokens:,}",
             "tokens out": f"{total.output_tokens:,}",
-            "cost": "unknown" if total.cost_usd is None else wording.money(total.cost_usd),
+            "cost": money(total.cost_usd),
             "s per call": "" if not total.latency_s else f"{total.latency_s / total.calls:.2f}",
         }
         for total in provenance.totals
     )
-
-
-def duration(seconds: float) -> str:
-    """Format a duration, such as `0.8 s`, `42 s`, `24 min 35 s` or `3 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _calls(provenance: Provenance) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from assay.app.runs.causes import pause_of
 from assay.app.runs.cost_estimate import Tally, check_cap
 from assay.app.runs.preflight import _requests
+from assay.domain.amounts import money
 from assay.domain.errors import InputError
 from assay.domain.failure import Fault
 from assay.domain.lifecycle import TrialState
@@ -36,9 +37,7 @@ def with_budget(workspace: Workspace, plan: RunPlan, summary: RunSummary, budget
     check_cap(CostEstimate(calls=0, likely_usd=None, most_usd=None, unpriced=tuple(dict.fromkeys(unpriced))), budget_usd)
     spent = max(summary.booked_usd, summary.cost_usd or 0.0)
     if spent >= budget_usd:
-        from assay.report import wording  # loads NumPy, which most runs do not need
-
-        problem = f"is {wording.money(budget_usd)}, but run {plan.id} has already cost {wording.money(spent)}."
+        problem = f"is {money(budget_usd)}, but run {plan.id} has already cost {money(spent)}."
         remedy = "The budget covers the whole run, including what it has cost so far. Set a larger one."
         raise InputError("--budget", problem, remedy=remedy)
     return replace(plan, budget_usd=budget_usd)

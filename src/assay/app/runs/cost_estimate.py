@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assay.domain.amounts import money
 from assay.domain.errors import InputError
 from assay.domain.remaining_cost import CallsAhead
 from assay.engine.estimate import CostEstimate, likely_tokens, worst_case_tokens
@@ -35,9 +36,8 @@ def over_budget(estimate: CostEstimate, budget_usd: float | None) -> tuple[str, 
     """Return a warning if the calls will probably cost more than the budget, otherwise an empty result."""
     if budget_usd is None or estimate.likely_usd is None or estimate.likely_usd <= budget_usd:
         return ()
-    from assay.report import wording  # loads NumPy, which most runs do not need
 
-    likely, budget = wording.money(estimate.likely_usd), wording.money(budget_usd)
+    likely, budget = money(estimate.likely_usd), money(budget_usd)
     return (f"The estimate, about {likely}, is over the budget of {budget}; the run pauses when the budget is reached.",)
 
 

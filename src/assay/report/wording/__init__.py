@@ -37,7 +37,6 @@ from assay.report.wording.numbers import (
     capitalise as capitalise,
     count as count,
     difference_range as difference_range,
-    money as money,
     number as number,
     p_value as p_value,
     points as points,

@@ -1,4 +1,4 @@
-"""Numbers in words: points out of 100, counts, ranges, probabilities and money."""
+"""Numbers in words: points out of 100, counts, ranges and probabilities."""
 
 from __future__ import annotations
 
@@ -60,18 +60,6 @@ def probability(value: float | None) -> str:
 def p_value(value: float | None) -> str:
     """Write a p-value for use in a sentence: `p = 0.0093`, or `p < .0001` if it is smaller."""
     return f"p < {probability(value)[1:]}" if value is not None and value < 0.0001 else f"p = {probability(value)}"
-
-
-def money(usd: float) -> str:
-    """Write an amount in dollars: `$12.30`, `$0.0042`, `$1,204`."""
-    if usd == 0:
-        return "$0"
-    if usd < 0.0001:
-        return "less than $0.0001"
-    if usd < 0.1:
-        whole, decimals = f"{usd:.4f}".split(".")
-        return f"${whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
-    return f"${usd:,.2f}" if usd < 1000 else f"${usd:,.0f}"
 
 
 def capitalise(text: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from assay.report.wording.numbers import count, money, number, tasks_in_families
+from assay.domain.amounts import money
+from assay.report.wording.numbers import count, number, tasks_in_families
 from assay.report.wording.reasons import MISSING
 from assay.statistics.planning import Plan
 from assay.statistics.scopes import TASKS_LIKE_THESE

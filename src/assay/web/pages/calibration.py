@@ -14,6 +14,7 @@ from assay.app.runs import start, suite_files
 from assay.app.runs.documents import CostEstimateDocument
 from assay.app.statistics import charts
 from assay.app.wire import attributes, fill
+from assay.domain.amounts import money
 from assay.domain.errors import InputError, Refused, SettingsError
 from assay.web.context import rooms_of
 from assay.web.errors import problem_of
@@ -21,7 +22,7 @@ from assay.web.formatting import plural, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.pages.models import address as model_address
 from assay.web.responses import Answer, Body, chart_file
-from assay.web.templating import count, page_of, usd
+from assay.web.templating import count, page_of
 from assay.web.texts import WORDS
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def calibration_page(request: Request, number: int) -> Response:
     document: Any = record.record.document
     chart = judging_of(request).calibrations.chart(number)
     samples = document.get("samples", [])
-    cost = usd(document.get("cost_usd"))
+    cost = money(document.get("cost_usd"))
     criteria = [{"name": name, **_figure("bias", biases)} for name, biases in document.get("by_criterion", {}).items()]
     return page_of(
         request,

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from assay.app.wire import attributes
+from assay.domain.amounts import money
 from assay.domain.errors import UnknownName
 from assay.web.formatting import plural, seconds, time_element
 from assay.web.jobs.judge_services import judging_of
 from assay.web.responses import Answer, Body
-from assay.web.templating import count, page_of, usd
+from assay.web.templating import count, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,7 +138,7 @@ def row(model: Model) -> Mapping[str, object]:
         "remedy": access.remedy,
         "key": _key(model),
         "takes": _takes(model),
-        "price": f"{_dollars(model.price.input_usd)} in, {_dollars(model.price.output_usd)} out"
+        "price": f"{money(model.price.input_usd)} in, {money(model.price.output_usd)} out"
         if model.price.source and model.price.source != "free" and model.price.input_usd is not None
         else None,
         "price_from": _PRICE_SOURCES[model.price.source] if model.price.source else None,
@@ -145,8 +146,8 @@ def row(model: Model) -> Mapping[str, object]:
         "last": time_element(model.last.started) if model.last else None,
         "error": model.last_error,
         "can_check": model.can_check,
-        "check_cost": "of unknown price" if model.check_costs is None else f"at most {usd(model.check_costs)}",
-        "check_of": f"Check {model.ref}: one small call, at most {usd(model.check_costs)}",
+        "check_cost": "of unknown price" if model.check_costs is None else f"at most {money(model.check_costs)}",
+        "check_of": f"Check {model.ref}: one small call, at most {money(model.check_costs)}",
         "checked": None if model.checked is None else said_of(model.checked),
         "checked_at": None if model.checked is None else time_element(model.checked.at),
         "check_ok": model.checked is not None and model.checked.ok,
@@ -157,7 +158,7 @@ def row(model: Model) -> Mapping[str, object]:
 
 def used(usage: Used) -> Mapping[str, object]:
     """Return calls, tokens and cost as texts; calls without a known price are mentioned separately."""
-    spent, apart = usd(usage.cost_usd), None
+    spent, apart = money(usage.cost_usd), None
     if usage.unpriced and not usage.cost_usd:
         spent, apart = "unknown", "no call has a price"
     elif usage.unpriced:
@@ -183,7 +184,7 @@ def _said(failing: Failing) -> str:
 def said_of(checked: Checked) -> str:
     if not checked.ok:
         return f"{checked.kind}: {checked.detail}"
-    return f"answered in {seconds(checked.latency_s or 0.0)} s, {usd(checked.cost_usd)}"
+    return f"answered in {seconds(checked.latency_s or 0.0)} s, {money(checked.cost_usd)}"
 
 
 def address(ref: str) -> str:
@@ -217,12 +218,6 @@ def _takes(model: Model) -> list[tuple[str, str]]:
         ("seed", known[takes.seed]),
     ]
     return [*features, ("", f"refused: {', '.join(takes.unsent)}")] if takes.unsent else features
-
-
-def _dollars(value: float | None) -> str:
-    if value is None:
-        return "unknown"
-    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.3g}"
 
 
 def _whole(model_in_full: ModelInFull) -> Mapping[str, object]:

@@ -1,6 +1,7 @@
 // Live pages of runs: server-sent events, or polling every few seconds if these do not arrive.
 
 import "../frame/page.js";
+import { duration, money } from "../frame/amounts.js";
 import { ask } from "../frame/ask.js";
 import { boot, button, byId, call, count, h, t } from "../frame/dom.js";
 import { whileSeen } from "../frame/live_updates.js";
@@ -12,13 +13,6 @@ const status = byId("live");
 
 /** True if the page has input that redrawing would discard. */
 export const unsaved = { now: false };
-
-function duration(seconds) {
-  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
-  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
-}
-
-const money = (usd) => (usd >= 0.1 || usd === 0 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`);
 
 function usd(row) {
   if (row.cost_usd === null) return t("queue.cost_unknown");

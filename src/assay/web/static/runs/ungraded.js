@@ -1,10 +1,10 @@
 // Answers imported without grades: shows the cost of judging them, and starts the run that grades them.
 
+import { money } from "../frame/amounts.js";
 import { byId, call, t } from "../frame/dom.js";
 
 const form = byId("ungraded");
 const status = byId("ungraded-said");
-const money = (usd) => (usd >= 0.1 || usd === 0 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`);
 
 function tell(text, wrong = false) {
   status.className = wrong ? "said small error" : "said small";
