@@ -247,6 +247,18 @@ def resident_mb(process: int) -> float:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def _wait_for(port: int) -> None:
+    """Wait until a server answers; raises TimeoutError after two minutes."""
+    for _ in range(1200):
+        try:
+            http.client.HTTPConnection("127.0.0.1", port, timeout=1).request("GET", "/health")
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise TimeoutError("the server did not answer within two minutes")
+
+
 @contextmanager
 def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
     with socket.socket() as listener:
@@ -258,12 +270,7 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
             command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}
         )
         try:
-            for _ in range(300):
-                try:
-                    http.client.HTTPConnection("127.0.0.1", port, timeout=1).request("GET", "/health")
-                    break
-                except OSError:
-                    time.sleep(0.1)
+            _wait_for(port)
             yield port, process.pid
         finally:
             process.terminate()
