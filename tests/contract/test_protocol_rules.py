@@ -89,6 +89,8 @@ def test_opinions_that_differ_are_a_dispute_that_a_third_person_settles(store: S
         store.decisions.settle(settling, together=False)
     with pytest.raises(Refused, match="is your own dispute"):
         store.decisions.settle(replace(settling, reviewer="cleo", stated_by="bea"), together=False)
+    with pytest.raises(Refused, match="only the two who disagree settle it together"):
+        store.decisions.settle(replace(settling, reviewer="cleo", stated_by="bea"), together=True)
     assert store.decisions.settle(replace(settling, reviewer="cleo"), together=False).after is APPROVED
     with pytest.raises(Refused, match="is approved"):
         store.decisions.settle(replace(settling, reviewer="dora"), together=False)

@@ -35,6 +35,16 @@ def test_tasks_whose_snippets_differ_are_no_copies(store: Store) -> None:
     assert units(store, *tasks, a_task("c", prompt="Compare these.")) == [0, 1, 2]
 
 
+def test_tasks_of_code_are_copies_by_their_context_and_snippets(store: Store) -> None:
+    code = "def add(a: int, b: int) -> int:\n    return a + b  # as the rules ask\n"
+    tasks = [a_task(name, prompt=" ", snippets={"alice": code, "bob": code[:20]}) for name in ("a", "b")]
+    assert units(store, *tasks, a_task("c", prompt=" ", snippets={"alice": code, "bob": code})) == [0, 0, 2]
+
+
+def test_short_responses_without_a_prompt_are_no_copies(store: Store) -> None:
+    assert units(store, *(a_task(name, prompt=" ", snippets={"alice": "A", "bob": "B"}) for name in ("a", "b"))) == [0, 1]
+
+
 def test_tasks_without_a_text_are_no_copies(store: Store) -> None:
     assert units(store, *(a_task(name, prompt=" ") for name in ("a", "b"))) == [0, 1]
 

@@ -73,7 +73,7 @@ def test_one_scripted_person_achieves_nothing_that_the_suite_planned(
     assert approved.code == 0
     assert "a1: first of two opinions; another reviewer must give the second" in approved.out
     stats = assay("stats").out
-    assert "review: 0 of 4 blind, 0 of 4 by two people, 4 await another person's opinion; planned: all;" in stats
+    assert "review: 0 of 4 blind, 0 of 4 by two people, 4 await another person; planned: all;" in stats
     assert "100%" not in stats
     assert achieved(assay) == {"decisions": 0, "blind": 0, "by_two": 0, "in_order": None, "waiting_for_second": 4}
     again = assay("review", "approve", items[0], "--reviewer", "Ann")
@@ -93,7 +93,7 @@ def test_a_second_person_decides_or_disputes(assay: Command, items: list[str], m
     rejected = assay("review", "reject", items[1], "--reason", "no", "--json").document
     assert [(event["outcome"], event["after"], event["event"]) for event in rejected["events"]] == [("disputed", "pending", 0)]
     assert achieved(assay) == {"decisions": 1, "blind": 0, "by_two": 1, "in_order": None, "waiting_for_second": 3}
-    assert "0 of 4 blind, 1 of 4 by two people, 3 await another person's opinion; planned: all" in assay("stats").out
+    assert "0 of 4 blind, 1 of 4 by two people, 3 await another person; planned: all" in assay("stats").out
     # Undone, nothing is left of it.
     assert assay("review", "undo", items[0], "--reviewer", "cleo").code == 0
     assert achieved(assay) == {"decisions": 0, "blind": 0, "by_two": 0, "in_order": None, "waiting_for_second": 3}

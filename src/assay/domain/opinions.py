@@ -92,6 +92,12 @@ def opinion_of(reviewer: str, standing: Mapping[str, StandingOpinion]) -> Standi
     return next((opinion for name, opinion in standing.items() if folded(name) == wanted), None)
 
 
+def opinion_of_person(login: str, standing: Mapping[str, StandingOpinion]) -> StandingOpinion | None:
+    """Return a standing opinion of this person, under whichever name they or their login stated it."""
+    wanted = _people(login, "")
+    return next((opinion for opinion in standing.values() if wanted & _people_of(opinion)), None)
+
+
 def agree(first: OpinionGiven, second: OpinionGiven) -> bool:
     """True if both opinions reject, or if neither rejects and no score differs by more than `TOLERANCE`."""
     if Verb.REJECT in (first.verb, second.verb):
@@ -220,3 +226,6 @@ def check_settles(
     of_the_two = any(people & _people_of(opinion) for opinion in list(standing.values())[:2])
     if of_the_two and not together:
         raise Refused(where, "is your own dispute.", remedy="A third person must settle it, or the two of you together.")
+    if together and opinion_of(reviewer, standing) is None:
+        problem = "is not a dispute of yours, and only the two who disagree settle it together."
+        raise Refused(where, problem, remedy="Settle it as a third person, or under the name of one of the two.")

@@ -11,7 +11,7 @@ from assay.domain.errors import Refused
 from assay.domain.identifiers import folded
 from assay.domain.lifecycle import DECIDED, AssessmentState, Verb
 from assay.domain.observations import ObservationKind
-from assay.domain.opinions import StandingOpinion, differ, standing_opinions, takes_two
+from assay.domain.opinions import StandingOpinion, differ, opinion_of, standing_opinions, takes_two
 from assay.domain.review import Decision, Via
 from assay.domain.selection import AssessmentDetail, AssessmentRow, Selection
 
@@ -88,7 +88,8 @@ def _is_repeated(workspace: Workspace, repeat: _Repeat) -> bool:
             )
             workspace.decisions.decide((replace(as_given, key=f"{decision.key}:{number}"),))
     if settled:
-        event = workspace.decisions.settle(decision, together=True)
+        together = opinion_of(decision.reviewer, repeat.opinions) is not None
+        event = workspace.decisions.settle(decision, together=together)
     else:
         (event,) = workspace.decisions.decide((decision,))
     return event.after is not AssessmentState.PENDING

@@ -14,7 +14,7 @@ from assay.domain.opinions import (
     StandingOpinion,
     differ,
     disputed,
-    opinion_of,
+    opinion_of_person,
     requests_second,
     shown_to,
     standing_by_item,
@@ -72,7 +72,7 @@ class SecondOpinions:
         """Return the items that this reviewer cannot decide: own work, or with an opinion of this reviewer or of two others."""
         opinions = self._workspace.observations.read(kinds=(ObservationKind.OPINION,), assessments=keys)
         standing = standing_by_item(opinions)
-        closed = frozenset(key for key, given in standing.items() if opinion_of(reviewer, given) or len(given) > 1)
+        closed = frozenset(key for key, given in standing.items() if opinion_of_person(reviewer, given) or len(given) > 1)
         return closed | self._workspace.archive.assessments.own_work(keys, reviewer)
 
     def waits_for_others(self, selection: Selection, *, reviewer: str) -> int:
@@ -86,7 +86,7 @@ class SecondOpinions:
         plain = [opinion for opinion in opinions if not protocols[opinion.run_id].control_share]
         standing = standing_by_item(plain).items()
         disputes = {key for key, given in standing if len(given) > 1}
-        second = {key for key, given in standing if opinion_of(reviewer, given)} - disputes
+        second = {key for key, given in standing if opinion_of_person(reviewer, given)} - disputes
         own_work = self._workspace.archive.assessments.own_work_waiting(selection, reviewer)
         shown = {run: not self._plans.protocol(run).control_share for run in set(own_work.values())}
         own = {key for key, run in own_work.items() if shown[run]} - disputes - second

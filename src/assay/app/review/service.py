@@ -36,7 +36,7 @@ from assay.domain.observations import (
     SecondRequested,
     with_body,
 )
-from assay.domain.opinions import differ, opinion_of, standing_by_item
+from assay.domain.opinions import differ, opinion_of_person, standing_by_item
 from assay.domain.protocol import Protocol
 from assay.domain.review import Decision, Via
 
@@ -123,7 +123,7 @@ class ReviewService:
             item = self._as_seen(detail, past[key], shared, whole)
             if item.state == AssessmentState.PENDING:
                 given = standing.get(key, {})
-                closed = "disputed" if differ(given) else "given" if opinion_of(reviewer, given) else ""
+                closed = "disputed" if differ(given) else "given" if opinion_of_person(reviewer, given) else ""
                 closed = "own_work" if key in own_work else closed
                 item = replace(item, closed=closed)
             if item.closed == "disputed":

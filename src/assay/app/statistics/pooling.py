@@ -49,7 +49,21 @@ def _differences(
         every += () if mixed else grader_differences(of_suite)
         every += task_differences(pooled.changed.get(suite, ()), pooled.missing.get(suite, ()))
     every += (RunDifference(what=Measured.SCORER, ways=mixed.rules) for mixed in pooled.mixed_rules)
-    return tuple(dict.fromkeys(every))
+    return tuple(_merged(every))
+
+
+def _merged(every: Sequence[RunDifference]) -> Iterator[RunDifference]:
+    """Yield each difference once; those in the scorer are one, because its ways are found task by task."""
+    scorers = [difference for difference in every if difference.what is Measured.SCORER]
+    ways: dict[str, dict[str, None]] = {}
+    for difference in scorers:
+        for words, runs in difference.ways:
+            ways.setdefault(words, {}).update(dict.fromkeys(runs))
+    for difference in dict.fromkeys(every):
+        if difference.what is not Measured.SCORER:
+            yield difference
+        elif difference == scorers[0]:
+            yield replace(difference, ways=tuple((words, tuple(runs)) for words, runs in ways.items()))
 
 
 def refuse_different(workspace: Workspace, selection: Selection, runs: Sequence[str]) -> tuple[RunDifference, ...]:

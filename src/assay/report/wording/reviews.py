@@ -395,7 +395,9 @@ def what_waits(others: LeftToOthers, *, reviewer: str, is_part_done: bool) -> st
         lines.append(f"{disputed}: a third person settles it at /adjudication (`assay serve`).")
     if others.own_work:
         graded = f"{count(others.own_work, 'item')} {'grades' if others.own_work == 1 else 'grade'}"
-        lines.append(f"{graded} the work of {reviewer}: another reviewer must decide it.")
+        lines.append(
+            f"{graded} the work of {reviewer}: another reviewer must decide {'it' if others.own_work == 1 else 'them'}."
+        )
     return " ".join(lines)
 
 
@@ -410,7 +412,7 @@ def _achieved(achieved: Mapping[str, int | None], shares: Mapping[str, float], *
         return "nothing decided yet"
     parts = [f"{achieved[name] or 0:,} of {n:,} {words}" for name, words in ways]
     if waiting:
-        parts.append(f"{waiting:,} {'awaits' if waiting == 1 else 'await'} another person's opinion")
+        parts.append(f"{waiting:,} {'awaits' if waiting == 1 else 'await'} another person")
     return ", ".join(parts)
 
 

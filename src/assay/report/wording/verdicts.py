@@ -242,7 +242,7 @@ def _size_range(comparison: Comparison) -> str:
     """Return the range of a decided difference, without signs unless the range reaches 0."""
     if comparison.ci95 is None:
         return ""
-    low, high = comparison.ci95
+    low, high = (min(max(bound, -1.0), 1.0) for bound in comparison.ci95)
     if low * high > 0:
         low, high = sorted((abs(low), abs(high)))
     return f" (95% range {range_words((low, high))})"

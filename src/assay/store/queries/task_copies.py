@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _TASKS_AT_ONCE: Final = 500
 
+_LONG: Final = 60
+"""Number of characters from which the candidates' fixed responses say what was asked, for tasks that have only a context."""
+
 
 def copies_of(connection: Connection, digests: Mapping[int, str], /) -> Mapping[int, str]:
     """Return the content that a task shares with others, by task key; tasks that are the only ones of their content are omitted.
@@ -62,7 +65,14 @@ def _bodies(connection: Connection, tasks: Collection[int], *only: ColumnElement
 
 
 def _has_text(body: Mapping[str, Any]) -> bool:
-    """True if it is known what was asked; a context alone is shared by tasks of which an import knows no prompt."""
+    """True if it is known what was asked.
+
+    A context alone is shared by tasks of which an import knows no prompt, and so are short responses such as "A" and "yes". Tasks
+    of code have only a context and long responses, which are compared too.
+    """
     if any(body.get(part) for part in ("turns", "scenario", "columns")):
+        return True
+    responses = sum(len(file["content"]) for snippet in body["snippets"] for file in snippet["files"])
+    if responses >= _LONG:
         return True
     return any(message["content"].strip() or message.get("images") for message in body["prompt"])

@@ -14,6 +14,7 @@ from assay.domain.assessment import Assessment, Flag, FlagKind, Grade
 from assay.domain.calls import ModelRequest, Purpose, Role
 from assay.domain.errors import DamagedValue
 from assay.domain.model import ModelSpec, Parameters, Price
+from assay.domain.rounding import without_rounding_error
 from assay.domain.suite import CandidateSpec, Criterion, Image, JudgeMode, JudgeSpec, Message, Rubric, ToolMessage
 from assay.domain.tools import Tool, ToolCall
 from assay.store.database import codec
@@ -69,7 +70,8 @@ def test_assessments_survive(text: str, score: float | None, confidence: float |
         flags=(Flag(kind=kind, detail=text, candidate=text),),
         raw=text,
     )
-    assert codec.assessment_record(codec.assessment_bytes(assessment)) == assessment
+    as_read = replace(assessment, scores={text: None if score is None else without_rounding_error(score)})
+    assert codec.assessment_record(codec.assessment_bytes(assessment)) == as_read
 
 
 def test_plans_survive_without_the_suites_text() -> None:
