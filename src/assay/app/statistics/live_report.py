@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 SCORES_KEPT: Final = 1_000_000
 """Maximum number of scores in all cached selections; a million scores take about 40 MB."""
 
-LEAST_SIZE: Final = 10_000
+LEAST_SIZE: Final = 25_000
 """Size of a small selection in the cache, in scores; at most `SCORES_KEPT / LEAST_SIZE` selections stay in memory.
 
 With a limit on their number alone, six pages about single tasks displaced the cells of whole suites, which take seconds to read.

@@ -395,7 +395,7 @@ def _sqlite_engine(url: URL) -> Engine:
         cursor = connection.cursor()
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA cache_size=-8000")
+        cursor.execute("PRAGMA cache_size=-4000")
         # The mode is read first: setting it needs exclusive use of the file, and would wait for every other process.
         if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode=WAL")
