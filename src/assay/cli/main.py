@@ -175,13 +175,19 @@ def _our_error(error: Exception, arguments: list[str], *, as_json: bool) -> int:
     if os.environ.get("ASSAY_DEBUG"):
         raise error
     # A damaged store can cause any exception, because its values may be ones that no code expects.
-    if damage := _damage(arguments):
+    if damage := _damage(arguments) or _bytes_as_text(error):
         remedy = "Restore it from a copy; `assay doctor --check-store` lists what is damaged."
         complain(f"the store is damaged: {damage}. {remedy}", as_json=as_json)
         return EXIT_BAD_INPUT
     remedy = "ASSAY_DEBUG=1 shows where it happened; please report it."
     complain(f"an internal error in Assay: {type(error).__name__}: {error}. {remedy}", as_json=as_json)
     return EXIT_OUR_ERROR
+
+
+def _bytes_as_text(error: Exception) -> str:
+    """Return a description if an error comes from text that a damaged SQLite file returns as bytes; otherwise an empty text."""
+    mixed = isinstance(error, TypeError) and "'bytes'" in str(error) and "'str'" in str(error)
+    return "a text is stored as bytes" if mixed else ""
 
 
 def _damage(arguments: list[str]) -> str:
