@@ -185,9 +185,9 @@ def test_trend_names_the_scorer_at_the_run_that_changed_it(assay: Command, corre
     assert changed == {old: [], new: ["scorer"], same: [], edited: ["tasks"]}
     words = f"the scorer (exact in {old}; numeric in {new})"
     assert {point["differences"] for point in points if point["run_id"] == new} == {words}
-    said = assay("trend", "qa", "--output", "trend.svg").out
-    assert said.count("other scorer") == 2
-    assert f"{new} differs from the run before in {words}, so a change of scores" in said
+    printed = assay("trend", "qa", "--output", "trend.svg").out
+    assert printed.count("other scorer") == 2
+    assert f"{new} differs from the run before in {words}, so a change of scores" in printed
     assert f"before: {new} (scorer), {edited} (tasks)." in (project / "trend.svg").read_text("utf-8").partition("</desc>")[0]
     with Workspace.open(project, environment={}) as workspace, TestClient(create_app(workspace)) as client:
         client.headers["host"] = "127.0.0.1"

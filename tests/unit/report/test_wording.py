@@ -237,16 +237,16 @@ def test_a_rank_is_told_with_the_ranks_the_data_support() -> None:
 
 
 def test_looking_early_is_warned_of_and_answered() -> None:
-    said = wording.unfinished(running=True, pending=1, p_value=True, ranges=True)
-    assert said == (
+    sentence = wording.unfinished(running=True, pending=1, p_value=True, ranges=True)
+    assert sentence == (
         "A selected run is not finished and 1 trial awaits review. Until the run and the review are complete, the p-value "
         "and the 95% range above overstate certainty."
     )
     found = of(spread(0.84, 12), spread(0.78, 12, by=0.06))
     table = a_table({"A": spread(0.84, 12), "B": spread(0.78, 12, by=0.06)})
-    said = wording.anytime_difference(anytime_difference(table, found))
-    assert "enough to decide now" in said
-    assert "stays valid however often you look" in said
+    sentence = wording.anytime_difference(anytime_difference(table, found))
+    assert "enough to decide now" in sentence
+    assert "stays valid however often you look" in sentence
     assert "too early" in wording.anytime_mean("A", anytime_mean(table, alone(spread(0.8, 1, trials=2))))
 
 
@@ -259,8 +259,8 @@ def test_looking_early_is_warned_of_and_answered() -> None:
     ],
 )
 def test_the_warning_of_unfinished_runs_names_only_what_the_result_has(p_value: bool, ranges: bool, words: str) -> None:
-    said = wording.unfinished(running=False, pending=2, p_value=p_value, ranges=ranges)
-    assert said == f"2 trials await review. Until the review is complete, {words}"
+    sentence = wording.unfinished(running=False, pending=2, p_value=p_value, ranges=ranges)
+    assert sentence == f"2 trials await review. Until the review is complete, {words}"
 
 
 def test_evidence_missing_for_the_verdicts_own_reason_is_not_repeated() -> None:
