@@ -75,14 +75,17 @@ def pytest_collection_finish() -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test on PostgreSQL or in a browser as slow, unless it is one of the few that `make test` runs there too.
 
-    A test takes several times as long on PostgreSQL as on SQLite, and 1.4 s of CPU on average in a browser.
+    A test takes several times as long on PostgreSQL as on SQLite, and 1.4 s of CPU on average in a browser. A browser test that
+    fails is run once more, and the summary names it: on a busy machine, the browser may stall for longer than a test foresees.
     """
     callspec = getattr(item, "callspec", None)
     if callspec and "postgresql" in callspec.params.values() and not item.get_closest_marker("quick_postgresql"):
         item.add_marker(pytest.mark.slow)
     named = set(getattr(item, "fixturenames", ())) - set(callspec.params if callspec else ())
-    if IN_BROWSER & named and not item.get_closest_marker("quick_browser"):
-        item.add_marker(pytest.mark.slow)
+    if IN_BROWSER & named:
+        item.add_marker(pytest.mark.flaky(reruns=1))
+        if not item.get_closest_marker("quick_browser"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

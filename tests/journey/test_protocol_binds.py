@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import secrets
 from pathlib import Path
 from typing import Any
@@ -68,7 +70,7 @@ def achieved(assay: Command) -> dict[str, Any]:
 def test_one_scripted_person_achieves_nothing_that_the_suite_planned(
     assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    monkeypatch.setattr(Workspace, "login", "ann")
     approved = assay("review", "approve", *items)
     assert approved.code == 0
     assert "a1: first of two opinions; another reviewer must give the second" in approved.out
@@ -86,9 +88,9 @@ def test_one_scripted_person_achieves_nothing_that_the_suite_planned(
 
 
 def test_a_second_person_decides_or_disputes(assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    monkeypatch.setattr(Workspace, "login", "ann")
     assay("review", "approve", *items)
-    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    monkeypatch.setattr(Workspace, "login", "bea")
     assert assay("review", "approve", items[0]).out.strip() == f"{items[0]}: pending → approved"
     rejected = assay("review", "reject", items[1], "--reason", "no", "--json").document
     assert [(event["outcome"], event["after"], event["event"]) for event in rejected["events"]] == [("disputed", "pending", 0)]
@@ -109,14 +111,14 @@ def test_a_first_opinion_is_shown_only_to_those_whose_own_is_not_due(
         assert [answer.code for answer in both] == [0, 0]
         return both[0].out, both[1].document
 
-    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    monkeypatch.setattr(Workspace, "login", "ann")
     assert assay("review", "reject", item, "--reason", "too long").code == 0
     text, document = shown()
     assert "ann: reject: too long (by script)" in text
     (own,) = document["opinions"]
     assert (own["reviewer"], own["decision"], own["road"], own["stated_by"]) == ("ann", "reject", "scripted", None)
     assert (own["scores"], own["corrections"], document["opinions_hidden"]) == ({}, {}, 0)
-    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    monkeypatch.setattr(Workspace, "login", "bea")
     for name in ((), ("--reviewer", "ann"), ("--reviewer", "cleo")):
         text, document = shown(*name)
         assert "1 opinion of another person is shown once you have given yours." in text
@@ -133,7 +135,7 @@ def test_a_first_opinion_is_shown_only_to_those_whose_own_is_not_due(
 def test_whose_part_is_done_reads_who_must_decide_next(
     assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    monkeypatch.setattr(Workspace, "login", "ann")
     gate = ("gate", "nora", "--against", "omar", "--margin", "3pts", "--require", "vetted")
     both_first = "Review them first: `assay review`, or `assay serve`."
     assert both_first in assay("stats").out
@@ -145,11 +147,11 @@ def test_whose_part_is_done_reads_who_must_decide_next(
     assert assay("review", "approve", items[3]).code == 0
     assert f"Your part is done. 4 {second}" in assay("stats").out
     assert f"Your part is done. 4 {second}" in assay(*gate).err
-    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    monkeypatch.setattr(Workspace, "login", "bea")
     assert both_first in assay("stats").out
     assert assay("review", "reject", *items[:3], "--reason", "no").code == 0
     assert "Review yours first: `assay review`, or `assay serve`. 3 items are disputed" in assay("stats").out
-    monkeypatch.setenv("ASSAY_REVIEWER", "nora")
+    monkeypatch.setattr(Workspace, "login", "nora")
     assert (
         "3 items are disputed: a third person settles it at /adjudication (`assay serve`). 1 item grades" in assay("stats").out
     )
@@ -178,7 +180,7 @@ def test_nobody_decides_their_own_work_by_command_or_python(assay: Command, serv
 
 def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ann", "bea"):
-        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        monkeypatch.setattr(Workspace, "login", name)
         assay("review", "approve", *items)
     (run,) = assay("runs", "--json").document["runs"]
     regraded = assay("regrade", run["run_id"], "--json")
@@ -191,9 +193,9 @@ def test_kept_reviews_of_a_regrade_are_by_two_again(assay: Command, items: list[
 def test_a_regrade_keeps_a_settlement_but_no_open_dispute(
     assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_REVIEWER", "ann")
+    monkeypatch.setattr(Workspace, "login", "ann")
     assay("review", "approve", *items[:2])
-    monkeypatch.setenv("ASSAY_REVIEWER", "bea")
+    monkeypatch.setattr(Workspace, "login", "bea")
     assert assay("review", "reject", *items[:2], "--reason", "no").code == 0
     with Workspace.open(project) as workspace:
         settled = Decision(
@@ -209,6 +211,31 @@ def test_a_regrade_keeps_a_settlement_but_no_open_dispute(
     assert (protocol["achieved"]["decisions"], protocol["achieved"]["by_two"]) == (1, 1)
 
 
+@pytest.mark.parametrize("source", ["ASSAY_REVIEWER", "LOGNAME", "assay.yaml"])
+def test_one_script_that_names_two_reviewers_is_one_person(
+    assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    def name(reviewer: str) -> None:
+        if source == "assay.yaml":
+            (project / "assay.yaml").write_text(f"reviewer: {reviewer}\n", "utf-8")
+        else:
+            monkeypatch.setenv(source, reviewer)
+
+    login = pwd.getpwuid(os.getuid()).pw_name
+    name("ann")
+    assert assay("review", "approve", items[0]).code == 0
+    name("bea")
+    second = assay("review", "approve", items[0])
+    assert second.code == 2
+    assert "already has" in second.err
+    assert "verdict" in second.err
+    name("ann")
+    (opinion,) = assay("review", "show", items[0], "--json").document["opinions"]
+    by_login = source == "LOGNAME"
+    assert (opinion["reviewer"], opinion["stated_by"]) == ((login, None) if by_login else ("ann", login))
+    assert achieved(assay)["by_two"] == 0
+
+
 def test_one_person_gives_no_second_opinion_in_python_under_another_name(assay: Command, items: list[str]) -> None:
     assay_.review.approve(items, reviewer="ann")
     for name in ("bea", "cleo"):
@@ -222,7 +249,7 @@ def test_a_program_over_http_binds_to_the_protocol(
     assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch, signed_in: str
 ) -> None:
     """A program that approves over HTTP, whatever name it states, neither decides nor counts as blind."""
-    monkeypatch.setenv("ASSAY_REVIEWER", signed_in)
+    monkeypatch.setattr(Workspace, "login", signed_in)
     token = "a-s3cret-of-any-length"
     address = "http://127.0.0.1:8000"
     with Workspace.open(project) as workspace, TestClient(create_app(workspace, token=token), base_url=address) as client:
@@ -276,7 +303,7 @@ def test_every_text_about_a_run_states_what_was_achieved(
     assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ann", "bea"):
-        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        monkeypatch.setattr(Workspace, "login", name)
         assert assay("review", "approve", items[0]).code == 0
     (run,) = (row["run_id"] for row in assay("runs", "--json").document["runs"])
     line = "0 of 1 blind, 1 of 1 by two people; planned: all"
@@ -297,7 +324,7 @@ def test_a_run_rebuilt_from_its_results_achieved_the_same(
     assay: Command, items: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ann", "bea"):
-        monkeypatch.setenv("ASSAY_REVIEWER", name)
+        monkeypatch.setattr(Workspace, "login", name)
         assert assay("review", "approve", items[0]).code == 0
         with Workspace.open(project) as workspace, TestClient(create_app(workspace), base_url="http://127.0.0.1:8000") as page:
             page.headers["sec-fetch-site"] = "same-origin"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
+import os
+import pwd
 import secrets
 import time
 from contextlib import suppress
@@ -254,12 +255,15 @@ class Workspace:
     @property
     def reviewer(self) -> str:
         """Name under which decisions are recorded by default: the setting `reviewer`, otherwise the login name."""
-        named = self.settings.values["reviewer"]
-        if named:
-            return str(named)
-        with suppress(OSError, KeyError):
-            return getpass.getuser()
-        return "reviewer"
+        return str(self.settings.values["reviewer"] or self.login)
+
+    @cached_property
+    def login(self) -> str:
+        """Name of the operating system's user. Unlike `reviewer`, no environment and no settings file changes it."""
+        try:
+            return pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # a container may run as a number that no user has
+            return f"user {os.getuid()}"
 
     def start_web(self) -> None:
         """Restrict calls to a `base_url` to the allowed origins from now on, because a browser may send one."""

@@ -94,7 +94,7 @@ def sender_of(request: Request, named: str | None = None) -> Sender:
     """
     return Sender(
         reviewer=reviewer_of(request, named),
-        signed_in=visitor_of(request).name or rooms_of(request).workspace.reviewer,
+        signed_in=visitor_of(request).name or rooms_of(request).workspace.login,
         via=Via.PAGE if from_browser(request) else Via.SCRIPT,
     )
 

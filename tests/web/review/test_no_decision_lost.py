@@ -129,8 +129,9 @@ def test_a_key_pressed_as_the_next_item_arrives_decides_nothing(context: Browser
     context.set_offline(False)
     page.evaluate("""() => new Promise((done) => {
         const before = document.getElementById('item').dataset.id;
-        new MutationObserver(([change]) => {
+        new MutationObserver(([change], observer) => {
             if (change.target.dataset.id === before) return;
+            observer.disconnect(); // items after this one follow a key press
             requestAnimationFrame(() => requestAnimationFrame(() => {
                 document.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true, cancelable: true }));
                 done();

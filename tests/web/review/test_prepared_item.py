@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-MADE = "() => document.querySelectorAll('.behind .line').length > 0"
+MADE = "() => document.querySelector('.behind .line .w') !== null"
 IDS = "() => [...document.querySelectorAll('[id]')].map(one => one.id)"
 MARK = "() => document.querySelectorAll('.behind').forEach((side, place) => { side.firstElementChild.dataset.made = place; })"
 
 
 def made(page: Page) -> None:
+    """Wait until the next item is made and its code coloured, because the colours draw it anew."""
     page.wait_for_function(MADE)
 
 

@@ -121,7 +121,7 @@ def _decision(workspace: Workspace, verb: Verb, reviewer: str | None, via: Via) 
         reviewer=name,
         via=via,
         displayed=False,
-        stated_by=stated_by(name, signed_in=workspace.reviewer, via=via, displayed=False),
+        stated_by=stated_by(name, signed_in=workspace.login, via=via, displayed=False),
     )
 
 

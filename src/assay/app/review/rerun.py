@@ -87,7 +87,7 @@ async def rerun(
 
 
 def _stater(workspace: Workspace, reviewer: str | None, via: Via, *, displayed: bool) -> str:
-    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.reviewer, via=via, displayed=displayed)
+    return review.stated_by(reviewer or workspace.reviewer, signed_in=workspace.login, via=via, displayed=displayed)
 
 
 def _checked(
